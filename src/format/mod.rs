@@ -1,0 +1,1 @@
+//! Bytes to nouns and back: what people and agents write, as `model` values. May use `model` only.

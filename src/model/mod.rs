@@ -1,0 +1,1 @@
+//! The nouns. No I/O, no clock, no serde of foreign shapes.
