@@ -1,1 +1,33 @@
-//! The nouns. No I/O, no clock, no serde of foreign shapes.
+//! The nouns: what a task, a visit, a gate, a completion is.
+//!
+//! No I/O, no clock, no serde of foreign shapes: `format` turns bytes into these values and back. Every value that can be
+//! wrong is parsed once, at the edge, into a type that cannot be.
+
+mod completion;
+mod duration;
+mod event;
+mod id;
+mod org;
+mod outcome;
+mod project;
+mod task;
+mod visit;
+mod words;
+mod workflow;
+
+pub use completion::{BODY_LIMIT, Completion, Digest, Stamp};
+pub use duration::{Period, PeriodFault};
+pub use event::{ConditionTrouble, Event};
+pub use id::{
+    AgentId, CompletionId, GateId, IdFault, IdPrefix, RoleId, TaskId, Ticket, WorkflowName,
+};
+pub use org::{Agent, Org, Permission, Role};
+pub use outcome::{Ending, Outcome, Status};
+pub use project::{Layout, Project};
+pub use task::{OpenVisit, Priority, ReviewContext, Routing, Task, Work};
+pub use visit::{Destination, Visit};
+pub use words::Unknown;
+pub use workflow::{Brief, BriefText, Gate, OnConditionError, RejectionStrategy, Workflow};
+
+/// A JSON object: metadata, outputs, context.
+pub type Map = serde_json::Map<String, serde_json::Value>;

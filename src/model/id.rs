@@ -1,0 +1,273 @@
+//! Identifiers: parsed once at the edge, safe in a path, a trailer, a URL and a log line ever after.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// Why a text is not an identifier of its kind.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{} is not {kind}: {rule}", shown(.text))]
+pub struct IdFault {
+    /// What was wanted, with its article: `a task id`.
+    pub kind: &'static str,
+    /// What was given.
+    pub text: String,
+    /// What such an identifier looks like.
+    pub rule: &'static str,
+}
+
+/// Returns the text between backticks, control characters escaped and cut where it would flood a terminal.
+fn shown(text: &str) -> String {
+    let escaped: String = text.chars().flat_map(char::escape_debug).take(80).collect();
+    format!("`{escaped}`")
+}
+
+const NAME_RULE: &str = "use a letter or digit, then letters, digits, `-` or `_`, at most 64 in all (as in `code-review`)";
+const AGENT_RULE: &str = "use a letter or digit, then letters, digits, `-`, `_` or `.`, at most 64 in all (as in `agent-7` or `human-ada`)";
+const COMPLETION_RULE: &str = "use letters, digits, `-`, `_`, `.` or `:`, at most 128 in all";
+const PREFIX_RULE: &str =
+    "use a capital letter, then capitals or digits, at most 16 in all (as in `AOF`)";
+const TASK_RULE: &str = "it is a prefix, `-`, and 3 to 32 of `a-z0-9`, as in `AOF-7qk`";
+const TICKET_RULE: &str =
+    "it is a task id, or a task id and a visit number, as in `AOF-7qk` or `AOF-7qk@3`";
+
+macro_rules! identifier {
+    ($(#[$doc:meta])* $name:ident, $kind:literal, $rule:expr, $valid:expr) => {
+        $(#[$doc])*
+        #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub struct $name(String);
+
+        impl $name {
+            /// Returns the identifier as text.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = IdFault;
+
+            fn from_str(text: &str) -> Result<Self, IdFault> {
+                let valid: fn(&str) -> bool = $valid;
+                if valid(text) {
+                    Ok(Self(text.to_owned()))
+                } else {
+                    Err(IdFault { kind: $kind, text: text.to_owned(), rule: $rule })
+                }
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.pad(&self.0)
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "{}({})", stringify!($name), self.0)
+            }
+        }
+    };
+}
+
+identifier!(
+    /// The name of a gate, unique within its workflow.
+    GateId, "a gate id", NAME_RULE, is_name
+);
+identifier!(
+    /// The name of a role in org.yaml.
+    RoleId, "a role name", NAME_RULE, is_name
+);
+identifier!(
+    /// The name of a workflow.
+    WorkflowName, "a workflow name", NAME_RULE, is_name
+);
+identifier!(
+    /// Who works: a program, a model, or (with the prefix `human-`) a person.
+    AgentId, "an agent id", AGENT_RULE, |text| is_word(text, 64, "-_.")
+);
+identifier!(
+    /// What makes a completion count once however often it is delivered.
+    CompletionId, "a completion id", COMPLETION_RULE, |text| is_word(text, 128, "-_.:")
+);
+identifier!(
+    /// What every task id of a project begins with.
+    IdPrefix, "an id prefix", PREFIX_RULE, is_prefix
+);
+identifier!(
+    /// A task: `PREFIX-xxx`. Its text is safe as a file name on every file system, whatever the case rules.
+    TaskId, "a task id", TASK_RULE, is_task_id
+);
+
+fn is_word(text: &str, longest: usize, extra: &str) -> bool {
+    text.len() <= longest
+        && text
+            .bytes()
+            .next()
+            .is_some_and(|b| b.is_ascii_alphanumeric())
+        && text
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || extra.contains(c))
+}
+
+fn is_name(text: &str) -> bool {
+    is_word(text, 64, "-_")
+}
+
+fn is_prefix(text: &str) -> bool {
+    text.len() <= 16
+        && text.bytes().next().is_some_and(|b| b.is_ascii_uppercase())
+        && text
+            .bytes()
+            .all(|b| b.is_ascii_uppercase() || b.is_ascii_digit())
+}
+
+fn is_local(text: &str) -> bool {
+    (3..=32).contains(&text.len())
+        && text
+            .bytes()
+            .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit())
+}
+
+fn is_task_id(text: &str) -> bool {
+    text.split_once('-')
+        .is_some_and(|(prefix, local)| is_prefix(prefix) && is_local(local))
+}
+
+impl AgentId {
+    /// Returns whether the id claims to be a person's: it has the prefix `human-` (spec 1, 11.6).
+    pub fn is_human(&self) -> bool {
+        self.0.starts_with("human-")
+    }
+}
+
+impl TaskId {
+    /// Returns the part before the dash.
+    pub fn prefix(&self) -> &str {
+        self.0.split_once('-').map_or("", |(prefix, _)| prefix)
+    }
+
+    /// Returns the part after the dash.
+    pub fn local(&self) -> &str {
+        self.0.split_once('-').map_or("", |(_, local)| local)
+    }
+
+    /// Returns the id of that prefix and local part.
+    pub fn compose(prefix: &IdPrefix, local: &str) -> Result<Self, IdFault> {
+        format!("{prefix}-{local}").parse()
+    }
+}
+
+impl Default for IdPrefix {
+    fn default() -> Self {
+        Self("AOF".to_owned())
+    }
+}
+
+/// A task, or one visit of it: `AOF-7qk` or `AOF-7qk@3`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Ticket {
+    /// The task.
+    pub task: TaskId,
+    /// The visit that is meant; absent means the one that is open.
+    pub visit: Option<usize>,
+}
+
+impl FromStr for Ticket {
+    type Err = IdFault;
+
+    fn from_str(text: &str) -> Result<Self, IdFault> {
+        let fault = || IdFault {
+            kind: "a task id",
+            text: text.to_owned(),
+            rule: TICKET_RULE,
+        };
+        let (task, visit) = match text.split_once('@') {
+            None => (text, None),
+            Some((task, visit)) if visit.bytes().all(|b| b.is_ascii_digit()) => {
+                (task, Some(visit.parse().map_err(|_| fault())?))
+            }
+            Some(_) => return Err(fault()),
+        };
+        Ok(Self {
+            task: task.parse().map_err(|_| fault())?,
+            visit,
+        })
+    }
+}
+
+impl fmt::Display for Ticket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.visit {
+            Some(visit) => write!(f, "{}@{visit}", self.task),
+            None => write!(f, "{}", self.task),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn task_ids_never_reach_outside_a_folder() {
+        for text in [
+            "",
+            "AOF",
+            "AOF-",
+            "AOF-ab",
+            "aof-abc",
+            "AOF-ABC",
+            "AOF-../x",
+            "../AOF-abc",
+            "AOF-abc/",
+            "AOF-abc.md",
+            "AOF_abc",
+            "AOF-abc\n",
+            "AOF-abc\0",
+            "A-Bcd",
+            "AOF-äbc",
+            "AOF-a-b-c",
+        ] {
+            assert!(
+                text.parse::<TaskId>().is_err(),
+                "{text:?} must not be an id"
+            );
+        }
+        let id: TaskId = "AOF-7qk".parse().unwrap();
+        assert_eq!((id.prefix(), id.local()), ("AOF", "7qk"));
+    }
+
+    #[test]
+    fn a_ticket_names_a_visit() {
+        let ticket: Ticket = "AOF-abc@3".parse().unwrap();
+        assert_eq!(ticket.visit, Some(3));
+        assert_eq!(ticket.to_string(), "AOF-abc@3");
+        for text in [
+            "AOF-abc@",
+            "AOF-abc@x",
+            "AOF-abc@-1",
+            "AOF-abc@99999999999999999999999",
+        ] {
+            let parsed = text.parse::<Ticket>();
+            assert!(parsed.is_err() || text == "AOF-abc@", "{text}: {parsed:?}");
+        }
+        assert!("AOF-abc@".parse::<Ticket>().is_err());
+    }
+
+    #[test]
+    fn a_fault_shows_hostile_text_inert() {
+        let fault = "agent\n\u{1b}[31m7".parse::<AgentId>().unwrap_err();
+        let text = fault.to_string();
+        assert!(
+            text.starts_with("`agent\\n\\u{1b}[31m7` is not an agent id"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn people_are_told_by_their_prefix() {
+        assert!("human-ada".parse::<AgentId>().unwrap().is_human());
+        assert!(!"agent-human-ada".parse::<AgentId>().unwrap().is_human());
+    }
+}

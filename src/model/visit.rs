@@ -1,0 +1,82 @@
+//! A visit that has ended: one entry of a task's history, written once and never touched again.
+
+use std::fmt;
+use std::str::FromStr;
+
+use jiff::Timestamp;
+
+use super::{AgentId, Ending, GateId, IdFault, Map, RoleId, Stamp};
+
+/// One ended visit (DESIGN section 4, `gateHistory`).
+#[derive(Debug, Clone, PartialEq)]
+pub struct Visit {
+    /// The gate that was visited.
+    pub gate: GateId,
+    /// The role that the gate belonged to.
+    pub role: RoleId,
+    /// Who ended the visit; absent when nobody in org.yaml did.
+    pub agent: Option<AgentId>,
+    /// When the visit began.
+    pub entered: Timestamp,
+    /// When it ended; never before `entered`.
+    pub exited: Timestamp,
+    /// How it ended.
+    pub outcome: Ending,
+    /// What the agent says it did.
+    pub summary: String,
+    /// What stands in the way, or must be mended.
+    pub blockers: Vec<String>,
+    /// What a reviewer adds for whoever mends it.
+    pub rejection_notes: Option<String>,
+    /// Where the task went; absent when it was called off.
+    pub to: Option<Destination>,
+    /// Gates that were passed over on the way, because their condition did not hold.
+    pub skipped: Vec<GateId>,
+    /// How often a backward route has now entered `to` since a person last reset the count.
+    pub retry: Option<u32>,
+    /// What the gate hands on.
+    pub outputs: Map,
+    /// What the agent adds for the record.
+    pub metadata: Map,
+    /// The hash of the rules that decided.
+    pub workflow: Option<String>,
+    /// The completion that ended the visit.
+    pub completion: Option<Stamp>,
+}
+
+impl Visit {
+    /// Returns the seconds between `entered` and `exited`.
+    pub fn duration(&self) -> u64 {
+        let seconds = self.exited.as_second() - self.entered.as_second();
+        u64::try_from(seconds).unwrap_or(0)
+    }
+}
+
+/// Where an ended visit led.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Destination {
+    /// To that gate, which may be the same one.
+    Gate(GateId),
+    /// To the end: the task is complete.
+    End,
+}
+
+impl FromStr for Destination {
+    type Err = IdFault;
+
+    fn from_str(text: &str) -> Result<Self, IdFault> {
+        match text {
+            "$end" => Ok(Self::End),
+            _ => text.parse().map(Self::Gate),
+        }
+    }
+}
+
+impl fmt::Display for Destination {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Gate(gate) => f.pad(gate.as_str()),
+            Self::End => f.pad("$end"),
+        }
+    }
+}
