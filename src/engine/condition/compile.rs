@@ -1,0 +1,336 @@
+//! From source to tree: parses, and lets through what is on the list.
+
+use oxc_allocator::Allocator;
+use oxc_ast::ast::{
+    ChainElement, ComputedMemberExpression, Expression, IdentifierReference, StaticMemberExpression,
+};
+use oxc_parser::Parser;
+use oxc_span::{GetSpan, SourceType, Span};
+use oxc_syntax::operator::{BinaryOperator, LogicalOperator, UnaryOperator};
+
+use super::{
+    ast::{Binary, Kind, Link, Logical, Node, Place, Unary},
+    fault::{self, Compiled, ConditionFault, FaultKind, place},
+    property,
+};
+
+mod calls;
+mod literals;
+
+const MAX_BYTES: usize = 8 * 1024;
+const MAX_TOKENS: usize = 500;
+const MAX_BRACKETS: usize = 100;
+
+/// Compiles `source`, which may read `names`.
+pub(super) fn compile(source: &str, names: &[&str]) -> Compiled<Node> {
+    check_size(source)?;
+    let allocator = Allocator::default();
+    let parsed = Parser::new(&allocator, source, SourceType::mjs()).parse_expression();
+    let expression = parsed.map_err(|diagnostics| {
+        let first = diagnostics.first();
+        let label = first.and_then(|first| first.labels.first());
+        let place = label.map(|label| Place {
+            start: label.offset(),
+            end: label.offset() + label.len(),
+        });
+        syntax(
+            source,
+            first.map_or("it ends too early", |first| &first.message),
+            place,
+        )
+    })?;
+    Compiler {
+        names,
+        parameters: Vec::new(),
+    }
+    .expression(&expression)
+}
+
+/// Refuses what is so long or so nested that the parser or we, being recursive, could run out of stack.
+///
+/// Every level of nesting, of whatever kind, takes a word or an operator character, and a level of the costly kind an
+/// opening bracket; so their numbers bound the depth, and counting them needs no lexer that could be fooled.
+fn check_size(source: &str) -> Compiled<()> {
+    let whole = Place {
+        start: 0,
+        end: u32::try_from(source.len()).unwrap_or(u32::MAX),
+    };
+    let too_large = |what: String| {
+        ConditionFault::new(
+            FaultKind::Size,
+            whole,
+            format!("the condition is too long: {what}"),
+        )
+        .help("decide it beforehand and put the answer into `metadata`, or test a list with `some`")
+    };
+    if source.len() > MAX_BYTES {
+        return Err(too_large(format!(
+            "it has {} bytes, at most {MAX_BYTES} are allowed",
+            source.len()
+        )));
+    }
+    let is_word = |character: char| character.is_alphanumeric() || matches!(character, '_' | '$');
+    let (mut tokens, mut brackets, mut in_word) = (0, 0, false);
+    for character in source.chars() {
+        let was_in_word = std::mem::replace(&mut in_word, is_word(character));
+        brackets += usize::from(matches!(character, '(' | '[' | '{'));
+        let is_free = character.is_whitespace()
+            || matches!(character, '.' | ',' | ')' | ']' | '}' | '\'' | '"');
+        tokens += usize::from(if in_word { !was_in_word } else { !is_free });
+    }
+    if brackets > MAX_BRACKETS {
+        return Err(too_large(format!(
+            "it has {brackets} brackets, at most {MAX_BRACKETS} are allowed"
+        )));
+    }
+    if tokens > MAX_TOKENS {
+        return Err(too_large(format!(
+            "it has {tokens} words and operators, at most {MAX_TOKENS} are allowed"
+        )));
+    }
+    Ok(())
+}
+
+/// Says where the source stops being an expression, in the parser's words.
+fn syntax(source: &str, words: &str, place: Option<Place>) -> ConditionFault {
+    let place = place.unwrap_or_else(|| whole(source));
+    if source.trim().is_empty() {
+        return ConditionFault::new(FaultKind::Syntax, place, "the condition is empty")
+            .help("write an expression, or leave `when` out to enter the gate always");
+    }
+    let mut words = words.trim_end_matches('.').to_owned();
+    if let Some(first) = words.get_mut(..1) {
+        first.make_ascii_lowercase();
+    }
+    ConditionFault::new(
+        FaultKind::Syntax,
+        place,
+        format!("this is not a JavaScript expression: {words}"),
+    )
+    .help("write one expression, such as `tags.includes('api')`, without statements or `;`")
+}
+
+fn whole(source: &str) -> Place {
+    Place {
+        start: 0,
+        end: u32::try_from(source.len()).unwrap_or(u32::MAX),
+    }
+}
+
+struct Compiler<'n> {
+    names: &'n [&'n str],
+    /// The names of the parameters that are in force, outermost first; a position here is a local's.
+    parameters: Vec<String>,
+}
+
+impl Compiler<'_> {
+    fn expression(&mut self, expression: &Expression<'_>) -> Compiled<Node> {
+        let span = expression.span();
+        let kind = match expression {
+            Expression::ParenthesizedExpression(inner) => {
+                return self.expression(&inner.expression);
+            }
+            Expression::BooleanLiteral(literal) => Kind::Bool(literal.value),
+            Expression::NullLiteral(_) => Kind::Null,
+            Expression::NumericLiteral(literal) => literals::number(literal)?,
+            Expression::StringLiteral(literal) => literals::text(literal)?,
+            Expression::TemplateLiteral(template) => self.template(template)?,
+            Expression::ArrayExpression(list) => self.list(list)?,
+            Expression::ObjectExpression(object) => self.record(object)?,
+            Expression::Identifier(identifier) => self.identifier(identifier)?,
+            Expression::StaticMemberExpression(member) => return self.member(member),
+            Expression::ComputedMemberExpression(member) => return self.index(member),
+            Expression::CallExpression(call) => return self.call(call),
+            Expression::ChainExpression(chain) => {
+                Kind::Chain(Box::new(self.chain(&chain.expression)?))
+            }
+            Expression::UnaryExpression(unary) => {
+                let operator = match unary.operator {
+                    UnaryOperator::LogicalNot => Unary::Not,
+                    UnaryOperator::UnaryPlus => Unary::Plus,
+                    UnaryOperator::UnaryNegation => Unary::Minus,
+                    UnaryOperator::Typeof => Unary::Typeof,
+                    refused => return Err(fault::unary(refused, span)),
+                };
+                Kind::Unary(operator, self.boxed(&unary.argument)?)
+            }
+            Expression::LogicalExpression(logical) => {
+                let operator = match logical.operator {
+                    LogicalOperator::And => Logical::And,
+                    LogicalOperator::Or => Logical::Or,
+                    LogicalOperator::Coalesce => Logical::Coalesce,
+                };
+                Kind::Logical(
+                    operator,
+                    self.boxed(&logical.left)?,
+                    self.boxed(&logical.right)?,
+                )
+            }
+            Expression::BinaryExpression(binary) => {
+                let operator = binary_operator(binary.operator)
+                    .ok_or_else(|| fault::binary(binary.operator, span))?;
+                Kind::Binary(
+                    operator,
+                    self.boxed(&binary.left)?,
+                    self.boxed(&binary.right)?,
+                )
+            }
+            Expression::ConditionalExpression(conditional) => Kind::Conditional(
+                self.boxed(&conditional.test)?,
+                self.boxed(&conditional.consequent)?,
+                self.boxed(&conditional.alternate)?,
+            ),
+            refused => return Err(fault::construct(refused)),
+        };
+        Ok(Node {
+            kind,
+            place: place(span),
+        })
+    }
+
+    fn boxed(&mut self, expression: &Expression<'_>) -> Compiled<Box<Node>> {
+        self.expression(expression).map(Box::new)
+    }
+
+    fn chain(&mut self, element: &ChainElement<'_>) -> Compiled<Node> {
+        match element {
+            ChainElement::CallExpression(call) => self.call(call),
+            ChainElement::StaticMemberExpression(member) => self.member(member),
+            ChainElement::ComputedMemberExpression(member) => self.index(member),
+            other => Err(ConditionFault::refused(
+                other.span(),
+                "private members are not available in conditions",
+            )),
+        }
+    }
+
+    fn member(&mut self, member: &StaticMemberExpression<'_>) -> Compiled<Node> {
+        let name = &member.property;
+        check_member(&name.name, name.span)?;
+        if let Expression::Identifier(object) = &member.object
+            && !self.is_known(&object.name)
+            && is_namespace(&object.name)
+        {
+            let message = format!(
+                "`{}.{}` is not available in conditions",
+                object.name, name.name
+            );
+            return Err(ConditionFault::refused(member.span, message).help(calls::functions()));
+        }
+        let kind = Kind::Member(
+            self.boxed(&member.object)?,
+            name.name.as_str().into(),
+            link(member.optional),
+        );
+        Ok(Node {
+            kind,
+            place: place(name.span),
+        })
+    }
+
+    fn index(&mut self, member: &ComputedMemberExpression<'_>) -> Compiled<Node> {
+        let key = &member.expression;
+        if let Expression::StringLiteral(literal) = key {
+            check_member(&literal.value, literal.span)?;
+        }
+        let kind = Kind::Index(
+            self.boxed(&member.object)?,
+            self.boxed(key)?,
+            link(member.optional),
+        );
+        Ok(Node {
+            kind,
+            place: place(key.span()),
+        })
+    }
+
+    fn identifier(&self, identifier: &IdentifierReference<'_>) -> Compiled<Kind> {
+        let name = identifier.name.as_str();
+        if let Some(slot) = self.parameters.iter().rposition(|known| known == name) {
+            return Ok(Kind::Local(slot));
+        }
+        if self.names.contains(&name) {
+            return Ok(Kind::Name(name.into()));
+        }
+        Ok(match name {
+            "undefined" => Kind::Undefined,
+            "NaN" => Kind::Number(f64::NAN),
+            "Infinity" => Kind::Number(f64::INFINITY),
+            _ if is_namespace(name) || calls::is_function(name) => {
+                return Err(ConditionFault::refused(
+                    identifier.span,
+                    format!("`{name}` is not a value of its own"),
+                )
+                .help(calls::functions()));
+            }
+            _ => return Err(self.unknown(name, identifier.span)),
+        })
+    }
+
+    fn is_known(&self, name: &str) -> bool {
+        self.parameters.iter().any(|known| known == name) || self.names.contains(&name)
+    }
+
+    fn unknown(&self, name: &str, span: Span) -> ConditionFault {
+        let help = match name {
+            "Date" | "performance" => {
+                "a condition knows no clock, so that it answers the same when it is replayed"
+                    .to_owned()
+            }
+            _ => {
+                let names: Vec<String> =
+                    self.names.iter().map(|name| format!("`{name}`")).collect();
+                format!("a condition can read {}", names.join(", "))
+            }
+        };
+        ConditionFault::new(
+            FaultKind::UnknownName,
+            place(span),
+            format!("`{name}` is not defined"),
+        )
+        .help(help)
+    }
+}
+
+/// Refuses the members that lead from data to functions and prototypes.
+fn check_member(name: &str, span: Span) -> Compiled<()> {
+    if property::is_forbidden(name) {
+        return Err(
+            ConditionFault::refused(span, format!("a condition cannot read `{name}`"))
+                .help("it reads data only; choose another name for the value"),
+        );
+    }
+    Ok(())
+}
+
+fn is_namespace(name: &str) -> bool {
+    matches!(name, "Array" | "Math" | "Number" | "Object")
+}
+
+fn link(optional: bool) -> Link {
+    if optional {
+        Link::Optional
+    } else {
+        Link::Plain
+    }
+}
+
+fn binary_operator(operator: BinaryOperator) -> Option<Binary> {
+    Some(match operator {
+        BinaryOperator::StrictEquality => Binary::StrictEqual,
+        BinaryOperator::StrictInequality => Binary::StrictUnequal,
+        BinaryOperator::Equality => Binary::LooseEqual,
+        BinaryOperator::Inequality => Binary::LooseUnequal,
+        BinaryOperator::LessThan => Binary::Less,
+        BinaryOperator::LessEqualThan => Binary::LessOrEqual,
+        BinaryOperator::GreaterThan => Binary::Greater,
+        BinaryOperator::GreaterEqualThan => Binary::GreaterOrEqual,
+        BinaryOperator::Addition => Binary::Add,
+        BinaryOperator::Subtraction => Binary::Subtract,
+        BinaryOperator::Multiplication => Binary::Multiply,
+        BinaryOperator::Division => Binary::Divide,
+        BinaryOperator::Remainder => Binary::Remainder,
+        BinaryOperator::In => Binary::In,
+        _ => return None,
+    })
+}
