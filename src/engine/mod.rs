@@ -1,3 +1,31 @@
-//! The rules, pure: no I/O, clock, randomness or environment. May use `model` only.
+//! The rules of the game, as functions: same input, same answer, on any machine, years later.
+//!
+//! `decide` is the one way a task changes: (rules, task, act, now) -> decision or refusal. Nothing here reads a file, a clock,
+//! the environment or a random number, and nothing here knows YAML or git: `ops` brings the input and carries out the answer.
 
+pub mod brief;
+mod check;
+mod complete;
 pub mod condition;
+mod decide;
+mod fold;
+mod guard;
+mod people;
+mod refusal;
+mod replay;
+mod route;
+mod rules;
+mod vague;
+mod warning;
+
+#[cfg(test)]
+mod tests;
+
+pub use check::{Finding, Severity};
+pub use decide::{Act, Actor, Decision, Step, decide};
+pub use guard::{LOOP_LIMIT, may_complete, outcomes_at};
+pub use refusal::{Refusal, RefusalKind};
+pub use replay::{Change, explain};
+pub use route::{Passage, preview};
+pub use rules::Rules;
+pub use warning::Warning;

@@ -66,11 +66,7 @@ impl std::str::FromStr for Digest {
         if text.len() == 64 && text.bytes().all(hexadecimal) {
             Ok(Self(text.to_owned()))
         } else {
-            Err(IdFault {
-                kind: "a SHA-256",
-                text: text.to_owned(),
-                rule: "it is 64 of `0-9a-f`",
-            })
+            Err(IdFault { kind: "a SHA-256", text: text.to_owned(), rule: "it is 64 of `0-9a-f`" })
         }
     }
 }
@@ -90,10 +86,7 @@ impl Completion {
             "metadata": sorted(&Value::Object(self.metadata.clone())),
             "body": self.body,
         });
-        Stamp {
-            id: self.id.clone(),
-            sha256: Digest::of(said.to_string().as_bytes()),
-        }
+        Stamp { id: self.id.clone(), sha256: Digest::of(said.to_string().as_bytes()) }
     }
 }
 

@@ -21,14 +21,14 @@ fn shown(text: &str) -> String {
     format!("`{escaped}`")
 }
 
-const NAME_RULE: &str = "use a letter or digit, then letters, digits, `-` or `_`, at most 64 in all (as in `code-review`)";
-const AGENT_RULE: &str = "use a letter or digit, then letters, digits, `-`, `_` or `.`, at most 64 in all (as in `agent-7` or `human-ada`)";
+const NAME_RULE: &str =
+    "use a letter or digit, then letters, digits, `-` or `_`, at most 64 in all (as in `code-review`)";
+const AGENT_RULE: &str =
+    "use a letter or digit, then letters, digits, `-`, `_` or `.`, at most 64 in all (as in `agent-7` or `human-ada`)";
 const COMPLETION_RULE: &str = "use letters, digits, `-`, `_`, `.` or `:`, at most 128 in all";
-const PREFIX_RULE: &str =
-    "use a capital letter, then capitals or digits, at most 16 in all (as in `AOF`)";
+const PREFIX_RULE: &str = "use a capital letter, then capitals or digits, at most 16 in all (as in `AOF`)";
 const TASK_RULE: &str = "it is a prefix, `-`, and 3 to 32 of `a-z0-9`, as in `AOF-7qk`";
-const TICKET_RULE: &str =
-    "it is a task id, or a task id and a visit number, as in `AOF-7qk` or `AOF-7qk@3`";
+const TICKET_RULE: &str = "it is a task id, or a task id and a visit number, as in `AOF-7qk` or `AOF-7qk@3`";
 
 macro_rules! identifier {
     ($(#[$doc:meta])* $name:ident, $kind:literal, $rule:expr, $valid:expr) => {
@@ -101,13 +101,8 @@ identifier!(
 
 fn is_word(text: &str, longest: usize, extra: &str) -> bool {
     text.len() <= longest
-        && text
-            .bytes()
-            .next()
-            .is_some_and(|b| b.is_ascii_alphanumeric())
-        && text
-            .chars()
-            .all(|c| c.is_ascii_alphanumeric() || extra.contains(c))
+        && text.bytes().next().is_some_and(|b| b.is_ascii_alphanumeric())
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || extra.contains(c))
 }
 
 fn is_name(text: &str) -> bool {
@@ -117,21 +112,15 @@ fn is_name(text: &str) -> bool {
 fn is_prefix(text: &str) -> bool {
     text.len() <= 16
         && text.bytes().next().is_some_and(|b| b.is_ascii_uppercase())
-        && text
-            .bytes()
-            .all(|b| b.is_ascii_uppercase() || b.is_ascii_digit())
+        && text.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit())
 }
 
 fn is_local(text: &str) -> bool {
-    (3..=32).contains(&text.len())
-        && text
-            .bytes()
-            .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit())
+    (3..=32).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit())
 }
 
 fn is_task_id(text: &str) -> bool {
-    text.split_once('-')
-        .is_some_and(|(prefix, local)| is_prefix(prefix) && is_local(local))
+    text.split_once('-').is_some_and(|(prefix, local)| is_prefix(prefix) && is_local(local))
 }
 
 impl AgentId {
@@ -177,11 +166,7 @@ impl FromStr for Ticket {
     type Err = IdFault;
 
     fn from_str(text: &str) -> Result<Self, IdFault> {
-        let fault = || IdFault {
-            kind: "a task id",
-            text: text.to_owned(),
-            rule: TICKET_RULE,
-        };
+        let fault = || IdFault { kind: "a task id", text: text.to_owned(), rule: TICKET_RULE };
         let (task, visit) = match text.split_once('@') {
             None => (text, None),
             Some((task, visit)) if visit.bytes().all(|b| b.is_ascii_digit()) => {
@@ -189,10 +174,7 @@ impl FromStr for Ticket {
             }
             Some(_) => return Err(fault()),
         };
-        Ok(Self {
-            task: task.parse().map_err(|_| fault())?,
-            visit,
-        })
+        Ok(Self { task: task.parse().map_err(|_| fault())?, visit })
     }
 }
 
@@ -229,10 +211,7 @@ mod tests {
             "AOF-äbc",
             "AOF-a-b-c",
         ] {
-            assert!(
-                text.parse::<TaskId>().is_err(),
-                "{text:?} must not be an id"
-            );
+            assert!(text.parse::<TaskId>().is_err(), "{text:?} must not be an id");
         }
         let id: TaskId = "AOF-7qk".parse().unwrap();
         assert_eq!((id.prefix(), id.local()), ("AOF", "7qk"));
@@ -243,12 +222,7 @@ mod tests {
         let ticket: Ticket = "AOF-abc@3".parse().unwrap();
         assert_eq!(ticket.visit, Some(3));
         assert_eq!(ticket.to_string(), "AOF-abc@3");
-        for text in [
-            "AOF-abc@",
-            "AOF-abc@x",
-            "AOF-abc@-1",
-            "AOF-abc@99999999999999999999999",
-        ] {
+        for text in ["AOF-abc@", "AOF-abc@x", "AOF-abc@-1", "AOF-abc@99999999999999999999999"] {
             let parsed = text.parse::<Ticket>();
             assert!(parsed.is_err() || text == "AOF-abc@", "{text}: {parsed:?}");
         }
@@ -259,10 +233,7 @@ mod tests {
     fn a_fault_shows_hostile_text_inert() {
         let fault = "agent\n\u{1b}[31m7".parse::<AgentId>().unwrap_err();
         let text = fault.to_string();
-        assert!(
-            text.starts_with("`agent\\n\\u{1b}[31m7` is not an agent id"),
-            "{text}"
-        );
+        assert!(text.starts_with("`agent\\n\\u{1b}[31m7` is not an agent id"), "{text}");
     }
 
     #[test]

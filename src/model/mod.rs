@@ -7,8 +7,10 @@ mod completion;
 mod duration;
 mod event;
 mod id;
+mod nearest;
 mod org;
 mod outcome;
+mod place;
 mod project;
 mod task;
 mod visit;
@@ -18,11 +20,11 @@ mod workflow;
 pub use completion::{BODY_LIMIT, Completion, Digest, Stamp};
 pub use duration::{Period, PeriodFault};
 pub use event::{ConditionTrouble, Event};
-pub use id::{
-    AgentId, CompletionId, GateId, IdFault, IdPrefix, RoleId, TaskId, Ticket, WorkflowName,
-};
+pub use id::{AgentId, CompletionId, GateId, IdFault, IdPrefix, RoleId, TaskId, Ticket, WorkflowName};
+pub use nearest::{listed, nearest};
 pub use org::{Agent, Org, Permission, Role};
 pub use outcome::{Ending, Outcome, Status};
+pub use place::Place;
 pub use project::{Layout, Project};
 pub use task::{OpenVisit, Priority, ReviewContext, Routing, Task, Work};
 pub use visit::{Destination, Visit};
@@ -31,3 +33,5 @@ pub use workflow::{Brief, BriefText, Gate, OnConditionError, RejectionStrategy, 
 
 /// A JSON object: metadata, outputs, context.
 pub type Map = serde_json::Map<String, serde_json::Value>;
+
+pub use jiff::Timestamp;

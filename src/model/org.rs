@@ -59,18 +59,12 @@ words!(
 impl Org {
     /// Returns the role of that name.
     pub fn role(&self, id: &RoleId) -> Option<&Role> {
-        self.roles
-            .iter()
-            .find(|(name, _)| name == id)
-            .map(|(_, role)| role)
+        self.roles.iter().find(|(name, _)| name == id).map(|(_, role)| role)
     }
 
     /// Returns the roles that the agent is in, in the order of the file.
     pub fn roles_of<'a>(&'a self, agent: &'a AgentId) -> impl Iterator<Item = &'a RoleId> {
-        self.roles
-            .iter()
-            .filter(move |(_, role)| role.agents.contains(agent))
-            .map(|(id, _)| id)
+        self.roles.iter().filter(move |(_, role)| role.agents.contains(agent)).map(|(id, _)| id)
     }
 
     /// Returns what the register says of the agent.
@@ -80,18 +74,12 @@ impl Org {
 
     /// Returns whether the agent may be handed work: it is in the register, or there is none.
     pub fn is_registered(&self, id: &AgentId) -> bool {
-        self.agents
-            .as_ref()
-            .is_none_or(|agents| agents.contains_key(id))
+        self.agents.as_ref().is_none_or(|agents| agents.contains_key(id))
     }
 
     /// Returns every agent that any role or the register names, each once, in order.
     pub fn all_agents(&self) -> Vec<&AgentId> {
-        let mut all: Vec<&AgentId> = self
-            .roles
-            .iter()
-            .flat_map(|(_, role)| &role.agents)
-            .collect();
+        let mut all: Vec<&AgentId> = self.roles.iter().flat_map(|(_, role)| &role.agents).collect();
         all.extend(self.agents.iter().flat_map(BTreeMap::keys));
         all.sort();
         all.dedup();

@@ -81,15 +81,10 @@ impl FromStr for Ending {
             "moved" => Ok(Self::Moved),
             "override" => Ok(Self::Override),
             "reopened" => Ok(Self::Reopened),
-            _ => text
-                .parse()
-                .map(Self::Said)
-                .map_err(|mut unknown: Unknown| {
-                    unknown
-                        .known
-                        .extend(["cancelled", "moved", "override", "reopened"]);
-                    unknown
-                }),
+            _ => text.parse().map(Self::Said).map_err(|mut unknown: Unknown| {
+                unknown.known.extend(["cancelled", "moved", "override", "reopened"]);
+                unknown
+            }),
         }
     }
 }
@@ -108,17 +103,9 @@ mod tests {
     fn words_read_back() {
         for outcome in Outcome::ALL {
             assert_eq!(outcome.as_str().parse::<Outcome>().as_ref(), Ok(outcome));
-            assert_eq!(
-                outcome.as_str().parse::<Ending>(),
-                Ok(Ending::Said(*outcome))
-            );
+            assert_eq!(outcome.as_str().parse::<Ending>(), Ok(Ending::Said(*outcome)));
         }
-        for ending in [
-            Ending::Cancelled,
-            Ending::Moved,
-            Ending::Override,
-            Ending::Reopened,
-        ] {
+        for ending in [Ending::Cancelled, Ending::Moved, Ending::Override, Ending::Reopened] {
             assert_eq!(ending.as_str().parse::<Ending>(), Ok(ending));
         }
         assert_eq!(

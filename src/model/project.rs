@@ -27,9 +27,7 @@ pub struct Project {
 impl Project {
     /// Returns the workflow of that name.
     pub fn workflow(&self, name: &WorkflowName) -> Option<&Workflow> {
-        self.workflows
-            .iter()
-            .find(|workflow| workflow.name == *name)
+        self.workflows.iter().find(|workflow| workflow.name == *name)
     }
 }
 

@@ -45,10 +45,7 @@ pub struct Task {
 impl Task {
     /// Returns the number of the open visit as a ticket, or the bare id when none is open.
     pub fn ticket(&self) -> Ticket {
-        Ticket {
-            task: self.id.clone(),
-            visit: self.gate.as_ref().map(|gate| gate.visit),
-        }
+        Ticket { task: self.id.clone(), visit: self.gate.as_ref().map(|gate| gate.visit) }
     }
 
     /// Returns `metadata.priority`; absent or foreign words count as medium.
@@ -64,11 +61,7 @@ impl Task {
     pub fn latest(&self) -> Timestamp {
         let entered = self.gate.as_ref().map(|gate| gate.entered);
         let exited = self.history.last().map(|visit| visit.exited);
-        [Some(self.created), entered, exited]
-            .into_iter()
-            .flatten()
-            .max()
-            .unwrap_or(self.created)
+        [Some(self.created), entered, exited].into_iter().flatten().max().unwrap_or(self.created)
     }
 }
 

@@ -23,10 +23,7 @@ pub struct Workflow {
 impl Workflow {
     /// Returns the gate of that id and its place in the list.
     pub fn gate(&self, id: &GateId) -> Option<(usize, &Gate)> {
-        self.gates
-            .iter()
-            .enumerate()
-            .find(|(_, gate)| gate.id == *id)
+        self.gates.iter().enumerate().find(|(_, gate)| gate.id == *id)
     }
 }
 

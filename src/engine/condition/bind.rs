@@ -24,8 +24,7 @@ pub(super) fn bind<'a>(
                 return Err(property::unreadable(name, &value));
             }
             for (name, place, inner) in entries {
-                let member =
-                    property::get(&value, name, budget).map_err(|raised| raised.at(*place))?;
+                let member = property::get(&value, name, budget).map_err(|raised| raised.at(*place))?;
                 bind(inner, member, locals, budget)?;
             }
         }
@@ -50,20 +49,16 @@ pub(super) fn elements<'a>(value: &Value<'a>, budget: &mut Budget) -> Outcome<Ve
             Ok(list.iter().collect())
         }
         Value::Text(text) => characters(text, budget),
-        _ => Err(Raised::new(format!(
-            "{} is not iterable",
-            property::describe(value)
-        ))),
+        _ => Err(Raised::new(format!("{} is not iterable", property::describe(value)))),
     }
 }
 
 fn characters<'a>(text: &Text<'a>, budget: &mut Budget) -> Outcome<Vec<Value<'a>>> {
     budget.build(text.size() * size_of::<Value<'_>>())?;
     Ok(match text {
-        Text::Borrowed(text) => text
-            .char_indices()
-            .map(|(at, character)| Value::text(&text[at..at + character.len_utf8()]))
-            .collect(),
+        Text::Borrowed(text) => {
+            text.char_indices().map(|(at, character)| Value::text(&text[at..at + character.len_utf8()])).collect()
+        }
         _ => char::decode_utf16(text.to_units(budget)?)
             .map(|character| match character {
                 Ok(character) => Value::Text(character.to_string().into()),

@@ -29,10 +29,7 @@ impl Raised {
     pub(super) fn into_error(self, whole: Place) -> ConditionError {
         let (message, place) = *self.0;
         let place = place.unwrap_or(whole);
-        ConditionError {
-            message: message.into_owned(),
-            range: place.start as usize..place.end as usize,
-        }
+        ConditionError { message: message.into_owned(), range: place.start as usize..place.end as usize }
     }
 }
 
@@ -45,10 +42,7 @@ pub(super) struct Budget {
 
 impl Budget {
     pub(super) fn new() -> Self {
-        Self {
-            steps: MAX_STEPS,
-            built: MAX_BUILT,
-        }
+        Self { steps: MAX_STEPS, built: MAX_BUILT }
     }
 
     /// Pays for the evaluation of one expression or the visit of one element.
@@ -72,9 +66,7 @@ impl Budget {
         match self.built.checked_sub(bytes as u64) {
             Some(left) => self.built = left,
             None => {
-                return Err(Raised::new(
-                    "the condition builds more than 1 MiB of text and lists",
-                ));
+                return Err(Raised::new("the condition builds more than 1 MiB of text and lists"));
             }
         }
         Ok(())
@@ -84,9 +76,7 @@ impl Budget {
         match self.steps.checked_sub(steps) {
             Some(left) => self.steps = left,
             None => {
-                return Err(Raised::new(format!(
-                    "the condition takes more than {MAX_STEPS} steps"
-                )));
+                return Err(Raised::new(format!("the condition takes more than {MAX_STEPS} steps")));
             }
         }
         Ok(())

@@ -53,11 +53,7 @@ builtins! {
 }
 
 /// Calls `builtin`.
-pub(super) fn call<'a>(
-    builtin: Builtin,
-    arguments: &[Value<'a>],
-    budget: &mut Budget,
-) -> Outcome<Value<'a>> {
+pub(super) fn call<'a>(builtin: Builtin, arguments: &[Value<'a>], budget: &mut Budget) -> Outcome<Value<'a>> {
     let first = argument(arguments, 0);
     Ok(match builtin {
         Builtin::Boolean => Value::Bool(coerce::is_truthy(&first)),
@@ -83,25 +79,13 @@ pub(super) fn call<'a>(
             Value::list(listed)?
         }
         Builtin::HasOwn => Value::Bool(property::owns(&first, &argument(arguments, 1), budget)?),
-        Builtin::IsFinite => {
-            Value::Bool(matches!(first, Value::Number(number) if number.is_finite()))
+        Builtin::IsFinite => Value::Bool(matches!(first, Value::Number(number) if number.is_finite())),
+        Builtin::IsInteger => {
+            Value::Bool(matches!(first, Value::Number(number) if number.is_finite() && number.fract() == 0.0))
         }
-        Builtin::IsInteger => Value::Bool(
-            matches!(first, Value::Number(number) if number.is_finite() && number.fract() == 0.0),
-        ),
         Builtin::IsNan => Value::Bool(matches!(first, Value::Number(number) if number.is_nan())),
-        Builtin::Max => Value::Number(extreme(
-            arguments,
-            f64::NEG_INFINITY,
-            |new, best| new > best,
-            budget,
-        )?),
-        Builtin::Min => Value::Number(extreme(
-            arguments,
-            f64::INFINITY,
-            |new, best| new < best,
-            budget,
-        )?),
+        Builtin::Max => Value::Number(extreme(arguments, f64::NEG_INFINITY, |new, best| new > best, budget)?),
+        Builtin::Min => Value::Number(extreme(arguments, f64::INFINITY, |new, best| new < best, budget)?),
         Builtin::Abs => Value::Number(coerce::to_number(&first, budget)?.abs()),
         Builtin::Ceil => Value::Number(coerce::to_number(&first, budget)?.ceil()),
         Builtin::Floor => Value::Number(coerce::to_number(&first, budget)?.floor()),
@@ -116,27 +100,17 @@ fn entries<'a>(value: &Value<'a>, budget: &mut Budget) -> Outcome<Vec<(Text<'a>,
     let width = size_of::<(Text<'_>, Value<'_>)>();
     let index = |index: usize| Text::from(index.to_string());
     match value {
-        Value::Undefined | Value::Null => {
-            Err(Raised::new("Cannot convert undefined or null to object"))
-        }
+        Value::Undefined | Value::Null => Err(Raised::new("Cannot convert undefined or null to object")),
         Value::Bool(_) | Value::Number(_) => Ok(Vec::new()),
         Value::Text(text) => {
             budget.build(text.size() * width)?;
             let units = text.to_units(budget)?;
             let unit = |unit: &u16| Value::Text(Text::from_units(std::slice::from_ref(unit)));
-            Ok(units
-                .iter()
-                .enumerate()
-                .map(|(at, one)| (index(at), unit(one)))
-                .collect())
+            Ok(units.iter().enumerate().map(|(at, one)| (index(at), unit(one))).collect())
         }
         Value::List(list) => {
             budget.build(list.len() * width)?;
-            Ok(list
-                .iter()
-                .enumerate()
-                .map(|(at, item)| (index(at), item))
-                .collect())
+            Ok(list.iter().enumerate().map(|(at, item)| (index(at), item)).collect())
         }
         Value::Object(object) => of_object(object, budget),
     }
@@ -144,25 +118,16 @@ fn entries<'a>(value: &Value<'a>, budget: &mut Budget) -> Outcome<Vec<(Text<'a>,
 
 fn of_object<'a>(object: &Object<'a>, budget: &mut Budget) -> Outcome<Vec<(Text<'a>, Value<'a>)>> {
     let entries = object.entries(budget)?;
-    Ok(entries
-        .into_iter()
-        .map(|(key, value)| (Text::Borrowed(key), value))
-        .collect())
+    Ok(entries.into_iter().map(|(key, value)| (Text::Borrowed(key), value)).collect())
 }
 
-fn extreme(
-    arguments: &[Value<'_>],
-    none: f64,
-    is_better: fn(f64, f64) -> bool,
-    budget: &mut Budget,
-) -> Outcome<f64> {
+fn extreme(arguments: &[Value<'_>], none: f64, is_better: fn(f64, f64) -> bool, budget: &mut Budget) -> Outcome<f64> {
     let mut best = none;
     for argument in arguments {
         budget.step()?;
         let number = coerce::to_number(argument, budget)?;
         // Zeros compare equal, yet JavaScript takes 0 for greater than -0.
-        let is_better_zero =
-            number == 0.0 && best == 0.0 && is_better(1f64.copysign(number), 1f64.copysign(best));
+        let is_better_zero = number == 0.0 && best == 0.0 && is_better(1f64.copysign(number), 1f64.copysign(best));
         if best.is_nan() {
             continue;
         }
@@ -176,22 +141,10 @@ fn extreme(
 /// Rounds half up; what rounds to zero keeps its sign.
 fn round(number: f64) -> f64 {
     let floor = number.floor();
-    let rounded = if number - floor >= 0.5 {
-        floor + 1.0
-    } else {
-        floor
-    };
-    if number.is_finite() {
-        rounded.copysign(number)
-    } else {
-        number
-    }
+    let rounded = if number - floor >= 0.5 { floor + 1.0 } else { floor };
+    if number.is_finite() { rounded.copysign(number) } else { number }
 }
 
 fn sign(number: f64) -> f64 {
-    if number == 0.0 || number.is_nan() {
-        number
-    } else {
-        1f64.copysign(number)
-    }
+    if number == 0.0 || number.is_nan() { number } else { 1f64.copysign(number) }
 }

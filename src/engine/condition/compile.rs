@@ -1,9 +1,7 @@
 //! From source to tree: parses, and lets through what is on the list.
 
 use oxc_allocator::Allocator;
-use oxc_ast::ast::{
-    ChainElement, ComputedMemberExpression, Expression, IdentifierReference, StaticMemberExpression,
-};
+use oxc_ast::ast::{ChainElement, ComputedMemberExpression, Expression, IdentifierReference, StaticMemberExpression};
 use oxc_parser::Parser;
 use oxc_span::{GetSpan, SourceType, Span};
 use oxc_syntax::operator::{BinaryOperator, LogicalOperator, UnaryOperator};
@@ -29,21 +27,10 @@ pub(super) fn compile(source: &str, names: &[&str]) -> Compiled<Node> {
     let expression = parsed.map_err(|diagnostics| {
         let first = diagnostics.first();
         let label = first.and_then(|first| first.labels.first());
-        let place = label.map(|label| Place {
-            start: label.offset(),
-            end: label.offset() + label.len(),
-        });
-        syntax(
-            source,
-            first.map_or("it ends too early", |first| &first.message),
-            place,
-        )
+        let place = label.map(|label| Place { start: label.offset(), end: label.offset() + label.len() });
+        syntax(source, first.map_or("it ends too early", |first| &first.message), place)
     })?;
-    Compiler {
-        names,
-        parameters: Vec::new(),
-    }
-    .expression(&expression)
+    Compiler { names, parameters: Vec::new() }.expression(&expression)
 }
 
 /// Refuses what is so long or so nested that the parser or we, being recursive, could run out of stack.
@@ -51,42 +38,27 @@ pub(super) fn compile(source: &str, names: &[&str]) -> Compiled<Node> {
 /// Every level of nesting, of whatever kind, takes a word or an operator character, and a level of the costly kind an
 /// opening bracket; so their numbers bound the depth, and counting them needs no lexer that could be fooled.
 fn check_size(source: &str) -> Compiled<()> {
-    let whole = Place {
-        start: 0,
-        end: u32::try_from(source.len()).unwrap_or(u32::MAX),
-    };
+    let whole = Place { start: 0, end: u32::try_from(source.len()).unwrap_or(u32::MAX) };
     let too_large = |what: String| {
-        ConditionFault::new(
-            FaultKind::Size,
-            whole,
-            format!("the condition is too long: {what}"),
-        )
-        .help("decide it beforehand and put the answer into `metadata`, or test a list with `some`")
+        ConditionFault::new(FaultKind::Size, whole, format!("the condition is too long: {what}"))
+            .help("decide it beforehand and put the answer into `metadata`, or test a list with `some`")
     };
     if source.len() > MAX_BYTES {
-        return Err(too_large(format!(
-            "it has {} bytes, at most {MAX_BYTES} are allowed",
-            source.len()
-        )));
+        return Err(too_large(format!("it has {} bytes, at most {MAX_BYTES} are allowed", source.len())));
     }
     let is_word = |character: char| character.is_alphanumeric() || matches!(character, '_' | '$');
     let (mut tokens, mut brackets, mut in_word) = (0, 0, false);
     for character in source.chars() {
         let was_in_word = std::mem::replace(&mut in_word, is_word(character));
         brackets += usize::from(matches!(character, '(' | '[' | '{'));
-        let is_free = character.is_whitespace()
-            || matches!(character, '.' | ',' | ')' | ']' | '}' | '\'' | '"');
+        let is_free = character.is_whitespace() || matches!(character, '.' | ',' | ')' | ']' | '}' | '\'' | '"');
         tokens += usize::from(if in_word { !was_in_word } else { !is_free });
     }
     if brackets > MAX_BRACKETS {
-        return Err(too_large(format!(
-            "it has {brackets} brackets, at most {MAX_BRACKETS} are allowed"
-        )));
+        return Err(too_large(format!("it has {brackets} brackets, at most {MAX_BRACKETS} are allowed")));
     }
     if tokens > MAX_TOKENS {
-        return Err(too_large(format!(
-            "it has {tokens} words and operators, at most {MAX_TOKENS} are allowed"
-        )));
+        return Err(too_large(format!("it has {tokens} words and operators, at most {MAX_TOKENS} are allowed")));
     }
     Ok(())
 }
@@ -102,19 +74,12 @@ fn syntax(source: &str, words: &str, place: Option<Place>) -> ConditionFault {
     if let Some(first) = words.get_mut(..1) {
         first.make_ascii_lowercase();
     }
-    ConditionFault::new(
-        FaultKind::Syntax,
-        place,
-        format!("this is not a JavaScript expression: {words}"),
-    )
-    .help("write one expression, such as `tags.includes('api')`, without statements or `;`")
+    ConditionFault::new(FaultKind::Syntax, place, format!("this is not a JavaScript expression: {words}"))
+        .help("write one expression, such as `tags.includes('api')`, without statements or `;`")
 }
 
 fn whole(source: &str) -> Place {
-    Place {
-        start: 0,
-        end: u32::try_from(source.len()).unwrap_or(u32::MAX),
-    }
+    Place { start: 0, end: u32::try_from(source.len()).unwrap_or(u32::MAX) }
 }
 
 struct Compiler<'n> {
@@ -141,9 +106,7 @@ impl Compiler<'_> {
             Expression::StaticMemberExpression(member) => return self.member(member),
             Expression::ComputedMemberExpression(member) => return self.index(member),
             Expression::CallExpression(call) => return self.call(call),
-            Expression::ChainExpression(chain) => {
-                Kind::Chain(Box::new(self.chain(&chain.expression)?))
-            }
+            Expression::ChainExpression(chain) => Kind::Chain(Box::new(self.chain(&chain.expression)?)),
             Expression::UnaryExpression(unary) => {
                 let operator = match unary.operator {
                     UnaryOperator::LogicalNot => Unary::Not,
@@ -160,20 +123,11 @@ impl Compiler<'_> {
                     LogicalOperator::Or => Logical::Or,
                     LogicalOperator::Coalesce => Logical::Coalesce,
                 };
-                Kind::Logical(
-                    operator,
-                    self.boxed(&logical.left)?,
-                    self.boxed(&logical.right)?,
-                )
+                Kind::Logical(operator, self.boxed(&logical.left)?, self.boxed(&logical.right)?)
             }
             Expression::BinaryExpression(binary) => {
-                let operator = binary_operator(binary.operator)
-                    .ok_or_else(|| fault::binary(binary.operator, span))?;
-                Kind::Binary(
-                    operator,
-                    self.boxed(&binary.left)?,
-                    self.boxed(&binary.right)?,
-                )
+                let operator = binary_operator(binary.operator).ok_or_else(|| fault::binary(binary.operator, span))?;
+                Kind::Binary(operator, self.boxed(&binary.left)?, self.boxed(&binary.right)?)
             }
             Expression::ConditionalExpression(conditional) => Kind::Conditional(
                 self.boxed(&conditional.test)?,
@@ -182,10 +136,7 @@ impl Compiler<'_> {
             ),
             refused => return Err(fault::construct(refused)),
         };
-        Ok(Node {
-            kind,
-            place: place(span),
-        })
+        Ok(Node { kind, place: place(span) })
     }
 
     fn boxed(&mut self, expression: &Expression<'_>) -> Compiled<Box<Node>> {
@@ -197,10 +148,7 @@ impl Compiler<'_> {
             ChainElement::CallExpression(call) => self.call(call),
             ChainElement::StaticMemberExpression(member) => self.member(member),
             ChainElement::ComputedMemberExpression(member) => self.index(member),
-            other => Err(ConditionFault::refused(
-                other.span(),
-                "private members are not available in conditions",
-            )),
+            other => Err(ConditionFault::refused(other.span(), "private members are not available in conditions")),
         }
     }
 
@@ -211,21 +159,11 @@ impl Compiler<'_> {
             && !self.is_known(&object.name)
             && is_namespace(&object.name)
         {
-            let message = format!(
-                "`{}.{}` is not available in conditions",
-                object.name, name.name
-            );
+            let message = format!("`{}.{}` is not available in conditions", object.name, name.name);
             return Err(ConditionFault::refused(member.span, message).help(calls::functions()));
         }
-        let kind = Kind::Member(
-            self.boxed(&member.object)?,
-            name.name.as_str().into(),
-            link(member.optional),
-        );
-        Ok(Node {
-            kind,
-            place: place(name.span),
-        })
+        let kind = Kind::Member(self.boxed(&member.object)?, name.name.as_str().into(), link(member.optional));
+        Ok(Node { kind, place: place(name.span) })
     }
 
     fn index(&mut self, member: &ComputedMemberExpression<'_>) -> Compiled<Node> {
@@ -233,15 +171,8 @@ impl Compiler<'_> {
         if let Expression::StringLiteral(literal) = key {
             check_member(&literal.value, literal.span)?;
         }
-        let kind = Kind::Index(
-            self.boxed(&member.object)?,
-            self.boxed(key)?,
-            link(member.optional),
-        );
-        Ok(Node {
-            kind,
-            place: place(key.span()),
-        })
+        let kind = Kind::Index(self.boxed(&member.object)?, self.boxed(key)?, link(member.optional));
+        Ok(Node { kind, place: place(key.span()) })
     }
 
     fn identifier(&self, identifier: &IdentifierReference<'_>) -> Compiled<Kind> {
@@ -257,11 +188,8 @@ impl Compiler<'_> {
             "NaN" => Kind::Number(f64::NAN),
             "Infinity" => Kind::Number(f64::INFINITY),
             _ if is_namespace(name) || calls::is_function(name) => {
-                return Err(ConditionFault::refused(
-                    identifier.span,
-                    format!("`{name}` is not a value of its own"),
-                )
-                .help(calls::functions()));
+                return Err(ConditionFault::refused(identifier.span, format!("`{name}` is not a value of its own"))
+                    .help(calls::functions()));
             }
             _ => return Err(self.unknown(name, identifier.span)),
         })
@@ -274,31 +202,22 @@ impl Compiler<'_> {
     fn unknown(&self, name: &str, span: Span) -> ConditionFault {
         let help = match name {
             "Date" | "performance" => {
-                "a condition knows no clock, so that it answers the same when it is replayed"
-                    .to_owned()
+                "a condition knows no clock, so that it answers the same when it is replayed".to_owned()
             }
             _ => {
-                let names: Vec<String> =
-                    self.names.iter().map(|name| format!("`{name}`")).collect();
+                let names: Vec<String> = self.names.iter().map(|name| format!("`{name}`")).collect();
                 format!("a condition can read {}", names.join(", "))
             }
         };
-        ConditionFault::new(
-            FaultKind::UnknownName,
-            place(span),
-            format!("`{name}` is not defined"),
-        )
-        .help(help)
+        ConditionFault::new(FaultKind::UnknownName, place(span), format!("`{name}` is not defined")).help(help)
     }
 }
 
 /// Refuses the members that lead from data to functions and prototypes.
 fn check_member(name: &str, span: Span) -> Compiled<()> {
     if property::is_forbidden(name) {
-        return Err(
-            ConditionFault::refused(span, format!("a condition cannot read `{name}`"))
-                .help("it reads data only; choose another name for the value"),
-        );
+        return Err(ConditionFault::refused(span, format!("a condition cannot read `{name}`"))
+            .help("it reads data only; choose another name for the value"));
     }
     Ok(())
 }
@@ -308,11 +227,7 @@ fn is_namespace(name: &str) -> bool {
 }
 
 fn link(optional: bool) -> Link {
-    if optional {
-        Link::Optional
-    } else {
-        Link::Plain
-    }
+    if optional { Link::Optional } else { Link::Plain }
 }
 
 fn binary_operator(operator: BinaryOperator) -> Option<Binary> {

@@ -18,11 +18,7 @@ pub(super) fn call<'a>(
     arrow: &'a Arrow,
     rest: Vec<Value<'a>>,
 ) -> Outcome<Value<'a>> {
-    let mut visits = Visits {
-        evaluator,
-        list,
-        arrow,
-    };
+    let mut visits = Visits { evaluator, list, arrow };
     match method {
         Method::Some => Ok(Value::Bool(visits.first(true)?.is_some())),
         Method::Every => Ok(Value::Bool(visits.first(false)?.is_none())),
@@ -48,18 +44,12 @@ struct Visits<'e, 'a> {
 impl<'a> Visits<'_, 'a> {
     fn visit(&mut self, index: usize) -> Outcome<Value<'a>> {
         self.evaluator.budget.step()?;
-        let arguments = [
-            self.element(Some(index)),
-            Value::Number(to_f64(index)),
-            Value::List(self.list.clone()),
-        ];
+        let arguments = [self.element(Some(index)), Value::Number(to_f64(index)), Value::List(self.list.clone())];
         self.evaluator.apply(self.arrow, arguments)
     }
 
     fn element(&self, index: Option<usize>) -> Value<'a> {
-        index
-            .and_then(|index| self.list.get(index))
-            .unwrap_or(Value::Undefined)
+        index.and_then(|index| self.list.get(index)).unwrap_or(Value::Undefined)
     }
 
     /// Returns the first position at which the function's answer is `wanted`.
@@ -124,12 +114,7 @@ impl<'a> Visits<'_, 'a> {
         for index in start..self.list.len() {
             self.evaluator.budget.step()?;
             let element = self.element(Some(index));
-            let arguments = [
-                total,
-                element,
-                Value::Number(to_f64(index)),
-                Value::List(self.list.clone()),
-            ];
+            let arguments = [total, element, Value::Number(to_f64(index)), Value::List(self.list.clone())];
             total = self.evaluator.apply(self.arrow, arguments)?;
         }
         Ok(total)

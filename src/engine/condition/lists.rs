@@ -22,15 +22,12 @@ pub(super) fn call<'a>(
     let first = argument(arguments, 0);
     let start = argument(arguments, 1);
     Ok(Some(match method {
-        Method::Includes => Value::Bool(
-            find(list, &start, budget, |item, budget| {
-                coerce::same_value(item, &first, budget)
-            })?
-            .is_some(),
-        ),
-        Method::IndexOf => position(find(list, &start, budget, |item, budget| {
-            coerce::strictly_equal(item, &first, budget)
-        })?),
+        Method::Includes => {
+            Value::Bool(find(list, &start, budget, |item, budget| coerce::same_value(item, &first, budget))?.is_some())
+        }
+        Method::IndexOf => {
+            position(find(list, &start, budget, |item, budget| coerce::strictly_equal(item, &first, budget))?)
+        }
         Method::LastIndexOf => position(find_last(list, &first, arguments.get(1), budget)?),
         Method::At => at(list, coerce::to_number(&first, budget)?),
         Method::Join => {
@@ -56,12 +53,7 @@ pub(super) fn call<'a>(
 }
 
 /// Resolves the optional `start` and `end` of a slice.
-pub(super) fn range(
-    start: &Value<'_>,
-    end: &Value<'_>,
-    length: usize,
-    budget: &mut Budget,
-) -> Outcome<(usize, usize)> {
+pub(super) fn range(start: &Value<'_>, end: &Value<'_>, length: usize, budget: &mut Budget) -> Outcome<(usize, usize)> {
     let first = relative(coerce::to_number(start, budget)?, length);
     let last = match end {
         Value::Undefined => length,
@@ -83,10 +75,7 @@ fn find<'a>(
     let start = relative(coerce::to_number(start, budget)?, list.len());
     for index in start..list.len() {
         budget.step()?;
-        if list
-            .get(index)
-            .map_or(Ok(false), |item| matches(&item, budget))?
-        {
+        if list.get(index).map_or(Ok(false), |item| matches(&item, budget))? {
             return Ok(Some(index));
         }
     }
@@ -103,19 +92,13 @@ fn find_last<'a>(
         None => list.len(),
         Some(start) => {
             let start = to_integer(coerce::to_number(start, budget)?);
-            let start = if start < 0.0 {
-                start + to_f64(list.len())
-            } else {
-                start
-            };
+            let start = if start < 0.0 { start + to_f64(list.len()) } else { start };
             super::number::clamp(start + 1.0, list.len())
         }
     };
     for index in (0..end).rev() {
         budget.step()?;
-        if list.get(index).map_or(Ok(false), |item| {
-            coerce::strictly_equal(&item, wanted, budget)
-        })? {
+        if list.get(index).map_or(Ok(false), |item| coerce::strictly_equal(&item, wanted, budget))? {
             return Ok(Some(index));
         }
     }
@@ -132,20 +115,11 @@ fn at<'a>(list: &List<'a>, position: f64) -> Value<'a> {
 /// Resolves a position that counts from the end if negative, as `at` does.
 pub(super) fn resolve(position: f64, length: usize) -> Option<usize> {
     let position = to_integer(position);
-    let position = if position < 0.0 {
-        position + to_f64(length)
-    } else {
-        position
-    };
+    let position = if position < 0.0 { position + to_f64(length) } else { position };
     (position >= 0.0 && position < to_f64(length)).then(|| super::number::clamp(position, length))
 }
 
-fn slice<'a>(
-    list: &List<'a>,
-    start: &Value<'a>,
-    end: &Value<'a>,
-    budget: &mut Budget,
-) -> Outcome<Value<'a>> {
+fn slice<'a>(list: &List<'a>, start: &Value<'a>, end: &Value<'a>, budget: &mut Budget) -> Outcome<Value<'a>> {
     let (start, end) = range(start, end, list.len(), budget)?;
     budget.build((end - start) * size_of::<Value<'_>>())?;
     Value::list((start..end).filter_map(|index| list.get(index)).collect())
@@ -174,16 +148,12 @@ fn flatten<'a>(
     budget: &mut Budget,
 ) -> Outcome<()> {
     let Some(nesting) = nesting.checked_sub(1) else {
-        return Err(Raised::new(format!(
-            "`flat` goes at most {MAX_NESTING} deep"
-        )));
+        return Err(Raised::new(format!("`flat` goes at most {MAX_NESTING} deep")));
     };
     for item in list.iter() {
         budget.step()?;
         match item {
-            Value::List(inner) if depth >= 1.0 => {
-                flatten(&inner, depth - 1.0, nesting, flat, budget)?
-            }
+            Value::List(inner) if depth >= 1.0 => flatten(&inner, depth - 1.0, nesting, flat, budget)?,
             item => {
                 budget.build(size_of::<Value<'_>>())?;
                 flat.push(item);

@@ -106,10 +106,7 @@ pub(super) fn call<'a>(
 /// The failure of calling a method that `receiver` does not have.
 pub(super) fn not_a_function(method: Method, receiver: &Value<'_>) -> Raised {
     let receiver = property::describe(receiver);
-    Raised::new(format!(
-        "`{}` is not a function of {receiver}",
-        method.name()
-    ))
+    Raised::new(format!("`{}` is not a function of {receiver}", method.name()))
 }
 
 /// Returns argument `index`, or undefined.

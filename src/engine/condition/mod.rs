@@ -57,10 +57,7 @@ impl Condition {
     /// Compiles `source`, which may read `names` and nothing else.
     pub fn compile(source: &str, names: &[&str]) -> Result<Self, ConditionFault> {
         let root = compile::compile(source, names)?;
-        Ok(Self {
-            source: source.into(),
-            root: Arc::new(root),
-        })
+        Ok(Self { source: source.into(), root: Arc::new(root) })
     }
 
     /// Returns the text that was compiled.

@@ -18,9 +18,7 @@ pub(super) fn format(number: f64) -> String {
         return format!("{sign}Infinity");
     }
     let scientific = format!("{:e}", number.abs());
-    let (mantissa, exponent) = scientific
-        .split_once('e')
-        .expect("`{:e}` always writes an exponent");
+    let (mantissa, exponent) = scientific.split_once('e').expect("`{:e}` always writes an exponent");
     let exponent: i32 = exponent.parse().expect("an exponent is a small integer");
     let digits = mantissa.replace('.', "");
     format!("{sign}{}", layout(&digits, exponent))
@@ -68,17 +66,10 @@ pub(super) fn parse(text: &str) -> f64 {
     }
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
     if unsigned == "Infinity" {
-        return if text.starts_with('-') {
-            f64::NEG_INFINITY
-        } else {
-            f64::INFINITY
-        };
+        return if text.starts_with('-') { f64::NEG_INFINITY } else { f64::INFINITY };
     }
     // Rust reads more than JavaScript does (`inf`, `nan`), so only decimal characters may reach it.
-    if unsigned
-        .bytes()
-        .all(|byte| matches!(byte, b'0'..=b'9' | b'.' | b'e' | b'E' | b'+' | b'-'))
-    {
+    if unsigned.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'.' | b'e' | b'E' | b'+' | b'-')) {
         text.parse().unwrap_or(f64::NAN)
     } else {
         f64::NAN
@@ -105,51 +96,29 @@ fn parse_radix(digits: &str, radix: u32) -> f64 {
             head |= u64::from(digit != 0);
         }
     }
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "rounding to the nearest double is what reading means"
-    )]
+    #[expect(clippy::cast_precision_loss, reason = "rounding to the nearest double is what reading means")]
     let head = head as f64;
     head * 2f64.powi(dropped_bits.min(2000))
 }
 
 /// JavaScript's `ToIntegerOrInfinity`.
 pub(super) fn to_integer(number: f64) -> f64 {
-    if number.is_nan() {
-        0.0
-    } else {
-        number.trunc() + 0.0
-    }
+    if number.is_nan() { 0.0 } else { number.trunc() + 0.0 }
 }
 
 /// Turns a position that may be negative or beyond the end into one within `0..=length`, counting from the end if negative.
 pub(super) fn relative(position: f64, length: usize) -> usize {
     let position = to_integer(position);
-    if position < 0.0 {
-        clamp(position + to_f64(length), length)
-    } else {
-        clamp(position, length)
-    }
+    if position < 0.0 { clamp(position + to_f64(length), length) } else { clamp(position, length) }
 }
 
 /// Turns a position into one within `0..=length`.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "clamped to the length first"
-)]
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to the length first")]
 pub(super) fn clamp(position: f64, length: usize) -> usize {
-    if position.is_nan() {
-        0
-    } else {
-        position.clamp(0.0, to_f64(length)) as usize
-    }
+    if position.is_nan() { 0 } else { position.clamp(0.0, to_f64(length)) as usize }
 }
 
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "no length or position in memory reaches 2^53"
-)]
+#[expect(clippy::cast_precision_loss, reason = "no length or position in memory reaches 2^53")]
 pub(super) fn to_f64(length: usize) -> f64 {
     length as f64
 }

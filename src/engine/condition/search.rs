@@ -18,8 +18,7 @@ pub(super) fn call<'a>(
     budget: &mut Budget,
 ) -> Outcome<Value<'a>> {
     let wanted = coerce::to_text(wanted, budget)?;
-    if let (Value::Undefined, Some(whole), Some(part)) = (position, text.as_str(), wanted.as_str())
-    {
+    if let (Value::Undefined, Some(whole), Some(part)) = (position, text.as_str(), wanted.as_str()) {
         budget.walk(whole.len())?;
         budget.walk(part.len())?;
         let found = match method {
@@ -29,9 +28,7 @@ pub(super) fn call<'a>(
             Method::IndexOf => whole.find(part),
             _ => whole.rfind(part),
         };
-        return Ok(lists::position(
-            found.map(|byte| whole[..byte].encode_utf16().count()),
-        ));
+        return Ok(lists::position(found.map(|byte| whole[..byte].encode_utf16().count())));
     }
     let position = match (method, position) {
         (Method::EndsWith, Value::Undefined) => f64::INFINITY,
@@ -44,11 +41,7 @@ pub(super) fn call<'a>(
         Method::EndsWith => Value::Bool(units[..start].ends_with(&part)),
         Method::LastIndexOf => {
             // Here alone a position that is no number means "from the end".
-            let end = if position.is_nan() {
-                units.len()
-            } else {
-                start
-            };
+            let end = if position.is_nan() { units.len() } else { start };
             lists::position(find_last(&units, &part, end, budget)?)
         }
         Method::IndexOf => lists::position(find(&units, &part, start, budget)?),
@@ -71,30 +64,18 @@ pub(super) fn split<'a>(
     let separator = match separator {
         Value::Undefined => {
             budget.build(size_of::<Value<'_>>())?;
-            return Value::list(
-                [Value::Text(text.clone())]
-                    .into_iter()
-                    .take(limit)
-                    .collect(),
-            );
+            return Value::list([Value::Text(text.clone())].into_iter().take(limit).collect());
         }
         separator => coerce::to_text(separator, budget)?,
     };
     budget.walk(text.size())?;
     budget.walk(separator.size())?;
-    let mut pieces = Pieces {
-        kept: Vec::new(),
-        limit,
-        budget,
-    };
+    let mut pieces = Pieces { kept: Vec::new(), limit, budget };
     match (text.as_str(), separator.as_str()) {
         (Some(whole), Some(separator)) if !separator.is_empty() => {
             let mut start = 0;
             for (found, _) in whole.match_indices(separator) {
-                if pieces
-                    .push(|budget| text.bytes(start, found, budget))?
-                    .is_full()
-                {
+                if pieces.push(|budget| text.bytes(start, found, budget))?.is_full() {
                     break;
                 }
                 start = found + separator.len();
@@ -136,11 +117,7 @@ impl<'a> Pieces<'_, 'a> {
     }
 }
 
-fn split_units<'a>(
-    text: &Text<'a>,
-    separator: &Text<'a>,
-    pieces: &mut Pieces<'_, 'a>,
-) -> Outcome<()> {
+fn split_units<'a>(text: &Text<'a>, separator: &Text<'a>, pieces: &mut Pieces<'_, 'a>) -> Outcome<()> {
     let units = text.to_units(pieces.budget)?;
     let separator = separator.to_units(pieces.budget)?;
     let mut push = |units: &[u16]| {
@@ -186,12 +163,7 @@ fn find(units: &[u16], part: &[u16], start: usize, budget: &mut Budget) -> Outco
     Ok(None)
 }
 
-fn find_last(
-    units: &[u16],
-    part: &[u16],
-    end: usize,
-    budget: &mut Budget,
-) -> Outcome<Option<usize>> {
+fn find_last(units: &[u16], part: &[u16], end: usize, budget: &mut Budget) -> Outcome<Option<usize>> {
     let Some(last) = units.len().checked_sub(part.len()) else {
         return Ok(None);
     };
@@ -204,11 +176,7 @@ fn find_last(
     Ok(None)
 }
 
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "reduced modulo 2^32 first"
-)]
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "reduced modulo 2^32 first")]
 fn to_uint32(number: f64) -> u32 {
     if !number.is_finite() {
         return 0;

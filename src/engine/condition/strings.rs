@@ -20,11 +20,7 @@ pub(super) fn call<'a>(
     let first = argument(arguments, 0);
     let second = argument(arguments, 1);
     Ok(Some(match method {
-        Method::Includes
-        | Method::IndexOf
-        | Method::LastIndexOf
-        | Method::StartsWith
-        | Method::EndsWith => {
+        Method::Includes | Method::IndexOf | Method::LastIndexOf | Method::StartsWith | Method::EndsWith => {
             return search::call(method, text, &first, &second, budget).map(Some);
         }
         Method::Split => search::split(text, &first, &second, budget)?,
@@ -44,12 +40,8 @@ pub(super) fn call<'a>(
             Value::Text(all)
         }
         Method::Repeat => Value::Text(repeat(text, coerce::to_number(&first, budget)?, budget)?),
-        Method::PadStart | Method::PadEnd => {
-            Value::Text(pad(method, text, &first, &second, budget)?)
-        }
-        Method::Trim | Method::TrimStart | Method::TrimEnd => {
-            Value::Text(trim(method, text, budget)?)
-        }
+        Method::PadStart | Method::PadEnd => Value::Text(pad(method, text, &first, &second, budget)?),
+        Method::Trim | Method::TrimStart | Method::TrimEnd => Value::Text(trim(method, text, budget)?),
         Method::ToLowerCase => Value::Text(change_case(text, str::to_lowercase, budget)?),
         Method::ToUpperCase => Value::Text(change_case(text, str::to_uppercase, budget)?),
         _ => return Ok(None),
@@ -58,12 +50,10 @@ pub(super) fn call<'a>(
 
 fn at<'a>(text: &Text<'a>, position: &Value<'a>, budget: &mut Budget) -> Outcome<Value<'a>> {
     let length = text.length(budget)?;
-    Ok(
-        match lists::resolve(coerce::to_number(position, budget)?, length) {
-            Some(index) => Value::Text(text.slice(index, index + 1, budget)?),
-            None => Value::Undefined,
-        },
-    )
+    Ok(match lists::resolve(coerce::to_number(position, budget)?, length) {
+        Some(index) => Value::Text(text.slice(index, index + 1, budget)?),
+        None => Value::Undefined,
+    })
 }
 
 fn char_at<'a>(text: &Text<'a>, position: &Value<'a>, budget: &mut Budget) -> Outcome<Text<'a>> {
@@ -76,12 +66,7 @@ fn char_at<'a>(text: &Text<'a>, position: &Value<'a>, budget: &mut Budget) -> Ou
     text.slice(index, index + 1, budget)
 }
 
-fn substring<'a>(
-    text: &Text<'a>,
-    start: &Value<'a>,
-    end: &Value<'a>,
-    budget: &mut Budget,
-) -> Outcome<Text<'a>> {
+fn substring<'a>(text: &Text<'a>, start: &Value<'a>, end: &Value<'a>, budget: &mut Budget) -> Outcome<Text<'a>> {
     let length = text.length(budget)?;
     let start = clamp(coerce::to_number(start, budget)?, length);
     let end = match end {
@@ -125,18 +110,9 @@ fn pad<'a>(
     }
     let missing = clamp(target - to_f64(length), usize::MAX / 4);
     budget.build(missing * 2)?;
-    let units: Vec<u16> = filler
-        .to_units(budget)?
-        .into_iter()
-        .cycle()
-        .take(missing)
-        .collect();
+    let units: Vec<u16> = filler.to_units(budget)?.into_iter().cycle().take(missing).collect();
     let padding = Text::from_units(&units);
-    if method == Method::PadStart {
-        padding.concat(text, budget)
-    } else {
-        text.concat(&padding, budget)
-    }
+    if method == Method::PadStart { padding.concat(text, budget) } else { text.concat(&padding, budget) }
 }
 
 fn trim<'a>(method: Method, text: &Text<'a>, budget: &mut Budget) -> Outcome<Text<'a>> {
@@ -144,17 +120,9 @@ fn trim<'a>(method: Method, text: &Text<'a>, budget: &mut Budget) -> Outcome<Tex
     let at_end = method != Method::TrimStart;
     budget.walk(text.size())?;
     if let Some(whole) = text.as_str() {
-        let rest = if at_start {
-            whole.trim_start_matches(is_space)
-        } else {
-            whole
-        };
+        let rest = if at_start { whole.trim_start_matches(is_space) } else { whole };
         let start = whole.len() - rest.len();
-        let kept = if at_end {
-            rest.trim_end_matches(is_space)
-        } else {
-            rest
-        };
+        let kept = if at_end { rest.trim_end_matches(is_space) } else { rest };
         return text.bytes(start, start + kept.len(), budget);
     }
     // No space lies outside the basic plane, so units can be looked at one by one.
@@ -162,18 +130,10 @@ fn trim<'a>(method: Method, text: &Text<'a>, budget: &mut Budget) -> Outcome<Tex
     let is_kept = |unit: &u16| !char::from_u32(u32::from(*unit)).is_some_and(is_space);
     let first = units.iter().position(is_kept).unwrap_or(0);
     let last = units.iter().rposition(is_kept).map_or(0, |last| last + 1);
-    text.slice(
-        if at_start { first } else { 0 },
-        if at_end { last } else { units.len() },
-        budget,
-    )
+    text.slice(if at_start { first } else { 0 }, if at_end { last } else { units.len() }, budget)
 }
 
-fn change_case<'a>(
-    text: &Text<'a>,
-    change: fn(&str) -> String,
-    budget: &mut Budget,
-) -> Outcome<Text<'a>> {
+fn change_case<'a>(text: &Text<'a>, change: fn(&str) -> String, budget: &mut Budget) -> Outcome<Text<'a>> {
     // A character's other case takes at most three times its bytes.
     budget.build(text.size() * 3)?;
     budget.walk(text.size() * 4)?;
@@ -183,9 +143,7 @@ fn change_case<'a>(
     let mut changed = Vec::with_capacity(text.size() / 2);
     for character in char::decode_utf16(text.to_units(budget)?) {
         match character {
-            Ok(character) => {
-                changed.extend(change(character.encode_utf8(&mut [0; 4])).encode_utf16())
-            }
+            Ok(character) => changed.extend(change(character.encode_utf8(&mut [0; 4])).encode_utf16()),
             Err(half) => changed.push(half.unpaired_surrogate()),
         }
     }

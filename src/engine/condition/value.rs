@@ -89,20 +89,10 @@ impl<'a> Value<'a> {
     }
 }
 
-fn depth_above<'v, 'a: 'v, T>(
-    items: &'v [T],
-    value: impl Fn(&'v T) -> &'v Value<'a>,
-) -> Outcome<u8> {
-    let depth = items
-        .iter()
-        .map(|item| value(item).depth())
-        .max()
-        .unwrap_or(0)
-        + 1;
+fn depth_above<'v, 'a: 'v, T>(items: &'v [T], value: impl Fn(&'v T) -> &'v Value<'a>) -> Outcome<u8> {
+    let depth = items.iter().map(|item| value(item).depth()).max().unwrap_or(0) + 1;
     if depth > MAX_DEPTH {
-        return Err(Raised::new(format!(
-            "the condition builds values nested more than {MAX_DEPTH} deep"
-        )));
+        return Err(Raised::new(format!("the condition builds values nested more than {MAX_DEPTH} deep")));
     }
     Ok(depth)
 }
@@ -141,11 +131,7 @@ impl<'a> Object<'a> {
     pub(super) fn get(&self, key: &str) -> Option<Value<'a>> {
         match self {
             Self::Json(map) => map.get(key).map(Value::from_json),
-            Self::Built(built) => built
-                .items
-                .iter()
-                .find(|(known, _)| *known == key)
-                .map(|(_, value)| value.clone()),
+            Self::Built(built) => built.items.iter().find(|(known, _)| *known == key).map(|(_, value)| value.clone()),
         }
     }
 
@@ -154,9 +140,7 @@ impl<'a> Object<'a> {
         let mut entries: Vec<(&'a str, Value<'a>)> = match self {
             Self::Json(map) => {
                 budget.build(map.len() * size_of::<(&str, Value<'_>)>())?;
-                map.iter()
-                    .map(|(key, value)| (key.as_str(), Value::from_json(value)))
-                    .collect()
+                map.iter().map(|(key, value)| (key.as_str(), Value::from_json(value))).collect()
             }
             Self::Built(built) => {
                 budget.build(built.items.len() * size_of::<(&str, Value<'_>)>())?;
@@ -165,9 +149,7 @@ impl<'a> Object<'a> {
         };
         if entries.iter().any(|(key, _)| list_position(key).is_some()) {
             budget.walk(entries.len() * 16)?;
-            entries.sort_by_key(|(key, _)| {
-                list_position(key).map_or((1, 0), |position| (0, position))
-            });
+            entries.sort_by_key(|(key, _)| list_position(key).map_or((1, 0), |position| (0, position)));
         }
         Ok(entries)
     }
@@ -183,8 +165,7 @@ impl<'a> Object<'a> {
 
 /// Returns the position that `key` names, if it is written the one way in which JavaScript sees a position.
 pub(super) fn list_position(key: &str) -> Option<u32> {
-    let canonical =
-        key == "0" || (!key.starts_with('0') && key.bytes().all(|byte| byte.is_ascii_digit()));
+    let canonical = key == "0" || (!key.starts_with('0') && key.bytes().all(|byte| byte.is_ascii_digit()));
     if !canonical {
         return None;
     }

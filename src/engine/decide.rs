@@ -1,0 +1,124 @@
+//! The one way a task changes: (rules, task, act, now) -> decision or refusal.
+
+use super::complete::complete;
+use super::people;
+use super::refusal::Refusal;
+use super::rules::Rules;
+use super::warning::Warning;
+use crate::model::{AgentId, Completion, Event, GateId, Task, Timestamp, Work};
+
+/// What somebody wants done with a task.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Act {
+    /// Put a task that stands nowhere at the first gate that applies to it: a new one, or a hand-made file.
+    Open,
+    /// End the visit.
+    Complete(Completion),
+    /// Take the task.
+    Claim {
+        /// Who takes it.
+        agent: AgentId,
+    },
+    /// Give the task back.
+    Release {
+        /// Who gives it back.
+        by: Actor,
+    },
+    /// Set a blocked task going again.
+    Unblock {
+        /// Who does.
+        by: Actor,
+        /// Why it can go on; needed where the history must say so.
+        reason: Option<String>,
+    },
+    /// Call the task off.
+    Cancel {
+        /// Who does.
+        by: Actor,
+        /// Why.
+        reason: String,
+    },
+    /// Take a finished task up again.
+    Reopen {
+        /// Who does.
+        by: Actor,
+        /// At which gate.
+        to: GateId,
+        /// Why.
+        reason: String,
+    },
+    /// Move the task against the workflow.
+    Override {
+        /// Who does.
+        by: Actor,
+        /// To which gate.
+        to: GateId,
+        /// Why.
+        reason: String,
+    },
+}
+
+/// Who acts where both people and agents may.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Actor {
+    /// A program; it may what org.yaml lets it, and what belongs to the tasks it holds.
+    Agent(AgentId),
+    /// A person, with the agent id that org.yaml knows the person by.
+    Person(Option<AgentId>),
+}
+
+impl Actor {
+    /// Returns the agent id, if there is one.
+    pub fn agent(&self) -> Option<&AgentId> {
+        match self {
+            Self::Agent(agent) => Some(agent),
+            Self::Person(agent) => agent.as_ref(),
+        }
+    }
+}
+
+/// What the engine answers when it does not refuse.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Decision {
+    /// The task changes.
+    Step(Box<Step>),
+    /// It was done before: the completion ended that visit, or the agent holds it. Nothing is left to do.
+    Settled {
+        /// The visit's number.
+        visit: usize,
+    },
+}
+
+/// One change of a task.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Step {
+    /// The task after it.
+    pub task: Task,
+    /// A text for the body of the file.
+    pub work: Option<Work>,
+    /// What happened besides.
+    pub events: Vec<Event>,
+    /// What whoever acted should know.
+    pub warnings: Vec<Warning>,
+}
+
+/// Decides an act.
+pub fn decide(rules: &Rules, task: &Task, act: &Act, now: Timestamp) -> Result<Decision, Refusal> {
+    let step = match act {
+        Act::Complete(completion) => return complete(rules, task, completion, completion.stamp(), now),
+        Act::Open => people::open(rules, task, now),
+        Act::Claim { agent } => return people::claim(rules, task, agent, now),
+        Act::Release { by } => people::release(task, by, now),
+        Act::Unblock { by, reason } => people::unblock(rules, task, by, reason.as_deref(), now),
+        Act::Cancel { by, reason } => people::cancel(rules, task, by, reason, now),
+        Act::Reopen { by, to, reason } => people::reopen(rules, task, by, to, reason, now),
+        Act::Override { by, to, reason } => people::override_to(rules, task, by, to, reason, now),
+    };
+    step.map(|step| Decision::Step(Box::new(step)))
+}
+
+impl Step {
+    pub(super) fn silent(task: Task) -> Self {
+        Self { task, work: None, events: Vec::new(), warnings: Vec::new() }
+    }
+}

@@ -1,0 +1,9 @@
+//! The rules as tables, and what must hold for every history.
+
+mod completions;
+mod people;
+mod property;
+mod replay;
+mod routes;
+mod validation;
+mod world;

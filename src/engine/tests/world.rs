@@ -1,0 +1,150 @@
+//! Workflows, people and tasks to try the rules on.
+
+use crate::engine::{Act, Decision, Refusal, Rules, Step, decide};
+use crate::model::*;
+
+pub(super) fn id<T: std::str::FromStr>(text: &str) -> T
+where
+    T::Err: std::fmt::Debug,
+{
+    text.parse().unwrap()
+}
+
+/// Returns the minute of the test day.
+pub(super) fn at(minute: i64) -> Timestamp {
+    Timestamp::from_second(1_771_236_000 + minute * 60).unwrap()
+}
+
+pub(super) fn gate(name: &str, role: &str) -> Gate {
+    Gate {
+        id: id(name),
+        role: id(role),
+        description: None,
+        can_reject: false,
+        reject_to: None,
+        can_skip: false,
+        when: None,
+        on_condition_error: OnConditionError::Skip,
+        require_human: false,
+        timeout: None,
+        escalate_to: None,
+        brief: Brief::default(),
+        metadata: Map::new(),
+    }
+}
+
+pub(super) fn workflow(gates: Vec<Gate>) -> Workflow {
+    Workflow {
+        name: id("default"),
+        description: None,
+        default_outcome: Outcome::Complete,
+        rejection: RejectionStrategy::Origin,
+        holds_rejections: false,
+        gates,
+    }
+}
+
+pub(super) fn org() -> Org {
+    let role = |agents: &[&str]| Role { agents: agents.iter().map(|a| id(a)).collect(), ..Role::default() };
+    Org {
+        roles: vec![
+            (id("backend"), role(&["agent-7", "agent-8"])),
+            (id("architect"), role(&["agent-3"])),
+            (id("qa"), role(&["agent-5"])),
+            (id("security"), role(&[])),
+            (id("po"), Role { require_human: true, ..role(&["human-ada"]) }),
+        ],
+        agents: None,
+    }
+}
+
+/// implement -> review (may reject) -> audit (tagged `security`, nobody there) -> test (unless `skip-qa`) -> approve (people)
+pub(super) fn sdlc() -> Workflow {
+    workflow(vec![
+        gate("implement", "backend"),
+        Gate { can_reject: true, ..gate("review", "architect") },
+        Gate { can_reject: true, when: Some("tags.includes('security')".into()), ..gate("audit", "security") },
+        Gate { can_reject: true, when: Some("!tags.includes('skip-qa')".into()), ..gate("test", "qa") },
+        gate("approve", "po"),
+    ])
+}
+
+pub(super) fn project(workflow: Workflow) -> Project {
+    Project {
+        name: None,
+        owner: None,
+        id_prefix: IdPrefix::default(),
+        layout: Layout::Flat,
+        commit_edits: true,
+        default_workflow: workflow.name.clone(),
+        workflows: vec![workflow],
+        implicit_workflow: false,
+    }
+}
+
+pub(super) fn rules(workflow: Workflow) -> Rules {
+    Rules::new(project(workflow), org()).unwrap().0
+}
+
+pub(super) fn new_task(tags: &[&str]) -> Task {
+    Task {
+        id: id("AOF-abc"),
+        title: "Add login".into(),
+        description: None,
+        status: Status::Ready,
+        created: at(0),
+        updated: at(0),
+        routing: Routing { workflow: id("default"), role: None, agent: None },
+        gate: None,
+        history: Vec::new(),
+        review: None,
+        blockers: Vec::new(),
+        context: Map::new(),
+        workflow_hash: None,
+        tags: tags.iter().map(|tag| (*tag).to_owned()).collect(),
+        metadata: Map::new(),
+        depends_on: Vec::new(),
+    }
+}
+
+pub(super) fn opened(rules: &Rules, tags: &[&str]) -> Task {
+    step(rules, &new_task(tags), &Act::Open, 0).unwrap().task
+}
+
+pub(super) fn step(rules: &Rules, task: &Task, act: &Act, minute: i64) -> Result<Step, Refusal> {
+    match decide(rules, task, act, at(minute))? {
+        Decision::Step(step) => Ok(*step),
+        Decision::Settled { visit } => panic!("settled before, as visit {visit}"),
+    }
+}
+
+pub(super) fn completion(agent: &str, outcome: &str) -> Completion {
+    let reject = outcome == "needs_review" || outcome == "blocked";
+    Completion {
+        ticket: Ticket { task: id("AOF-abc"), visit: None },
+        agent: id(agent),
+        outcome: Some(outcome.to_owned()),
+        summary: Some("said something".into()),
+        blockers: reject.then(|| vec!["coverage is 65%, need 80%".into()]),
+        rejection_notes: None,
+        outputs: Map::new(),
+        metadata: Map::new(),
+        body: None,
+        id: id("unset"),
+    }
+}
+
+/// Completes the open visit with an id of its own.
+pub(super) fn say(rules: &Rules, task: &Task, agent: &str, outcome: &str) -> Result<Step, Refusal> {
+    let mut completion = completion(agent, outcome);
+    completion.id = id(&format!("c{}", task.history.len()));
+    let minute = 10 * (i64::try_from(task.history.len()).unwrap() + 1);
+    step(rules, task, &Act::Complete(completion), minute)
+}
+
+pub(super) fn stands(task: &Task) -> String {
+    match &task.gate {
+        Some(gate) => format!("{}@{} {}", gate.current, gate.visit, task.status),
+        None => task.status.to_string(),
+    }
+}

@@ -1,0 +1,51 @@
+//! Where in the configuration something stands, said in the nouns of the model: the engine names the place, `format` finds
+//! its line and column.
+
+use super::{AgentId, RoleId, WorkflowName};
+
+/// A place in project.yaml, `workflows/` or org.yaml. Fields are the keys as people write them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Place {
+    /// A setting of the project.
+    Project {
+        /// The key, or keys joined by a dot.
+        field: &'static str,
+    },
+    /// A field of a workflow.
+    Workflow {
+        /// The workflow.
+        workflow: WorkflowName,
+        /// The key.
+        field: &'static str,
+    },
+    /// A field of a gate.
+    Gate {
+        /// The workflow.
+        workflow: WorkflowName,
+        /// The gate's place in the list, from 0.
+        gate: usize,
+        /// The key.
+        field: &'static str,
+    },
+    /// A field of a role.
+    Role {
+        /// The role.
+        role: RoleId,
+        /// The key.
+        field: &'static str,
+    },
+    /// One agent in a role's list.
+    Member {
+        /// The role.
+        role: RoleId,
+        /// The agent's place in the list, from 0.
+        index: usize,
+    },
+    /// An agent in the register.
+    Agent {
+        /// The agent.
+        agent: AgentId,
+        /// The key.
+        field: &'static str,
+    },
+}
