@@ -1,0 +1,44 @@
+//! Replacements of byte ranges, applied in one go.
+
+use std::ops::Range;
+
+/// Replacements, in any order, of parts of one text.
+#[derive(Default)]
+pub(super) struct Patches(Vec<(Range<usize>, String)>);
+
+impl Patches {
+    pub(super) fn insert(&mut self, at: usize, text: impl Into<String>) {
+        self.replace(at..at, text);
+    }
+
+    pub(super) fn delete(&mut self, range: Range<usize>) {
+        self.replace(range, "");
+    }
+
+    pub(super) fn replace(&mut self, range: Range<usize>, text: impl Into<String>) {
+        let text = text.into();
+        if !(range.is_empty() && text.is_empty()) {
+            self.0.push((range, text));
+        }
+    }
+
+    /// Returns the text with all replacements made, their line breaks written as `newline`; `None` if two overlap.
+    pub(super) fn apply(mut self, source: &str, newline: &str) -> Option<Vec<u8>> {
+        // Stable: what was inserted first at one place comes first.
+        self.0.sort_by_key(|(range, _)| (range.start, range.end));
+        let added: usize = self.0.iter().map(|(_, text)| text.len()).sum();
+        let mut out = String::with_capacity(source.len() + added + added / 16);
+        let mut at = 0;
+        for (range, text) in self.0 {
+            out.push_str(source.get(at..range.start)?);
+            if newline == "\n" {
+                out.push_str(&text);
+            } else {
+                out.push_str(&text.replace('\n', newline));
+            }
+            at = range.end;
+        }
+        out.push_str(source.get(at..)?);
+        Some(out.into_bytes())
+    }
+}

@@ -1,0 +1,61 @@
+//! Why an edit was not made. A refused file is as it was.
+
+use thiserror::Error;
+
+use crate::format::yaml::Fault;
+
+/// Why a file was left alone.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum SpliceRefusal {
+    /// The file cannot be read to begin with.
+    #[error("the frontmatter cannot be read: {}", first(.0))]
+    Unreadable(Vec<Fault>),
+    /// The edit would change a value that is written once and used in several places.
+    #[error("`{path}` on line {line} is shared by an anchor or alias (`&`, `*`); write the value out first")]
+    Shared {
+        /// The place that was to change.
+        path: String,
+        /// The line of the anchor or alias.
+        line: usize,
+    },
+    /// The edit expects something else at this place.
+    #[error("`{path}` on line {line} is {found}, not {expected}")]
+    Shape {
+        /// The place.
+        path: String,
+        /// Its line.
+        line: usize,
+        /// What is there.
+        found: &'static str,
+        /// What the edit needs.
+        expected: &'static str,
+    },
+    /// A list is shorter than the edit supposes.
+    #[error("`{path}` does not exist: the list has {length} items")]
+    OutOfRange {
+        /// The place.
+        path: String,
+        /// How many items there are.
+        length: usize,
+    },
+    /// The place is written in a way that cannot be changed without touching its surroundings.
+    #[error("line {line} cannot be changed in place: {reason}")]
+    Layout {
+        /// The line.
+        line: usize,
+        /// What is in the way.
+        reason: &'static str,
+    },
+    /// The changed text does not say what it should, so it was thrown away.
+    #[error("the edit of {paths} was not made: {reason}")]
+    Unverified {
+        /// The places that were to change.
+        paths: String,
+        /// What differed.
+        reason: String,
+    },
+}
+
+fn first(faults: &[Fault]) -> &str {
+    faults.first().map_or("", |fault| fault.message.as_str())
+}

@@ -1,0 +1,142 @@
+//! Random files, random edits: what is read back is what was meant, and nothing else moved.
+
+use std::collections::BTreeMap;
+
+use super::super::{Edit, Path, Segment, SpliceRefusal, parse, splice};
+use super::generate::{self, Random};
+use super::oracle;
+use crate::format::yaml::{Layout, Node};
+
+/// Override with `AOF_SPLICE_CASES` and `AOF_SPLICE_SEED`.
+fn setting(name: &str, default: u64) -> u64 {
+    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
+}
+
+#[test]
+fn random_edits_of_random_files_touch_nothing_else() {
+    let mut refusals: BTreeMap<&str, usize> = BTreeMap::new();
+    let cases = setting("AOF_SPLICE_CASES", 20_000);
+    let seed = setting("AOF_SPLICE_SEED", 1);
+    for case in 0..cases {
+        let mut r = Random(seed.wrapping_mul(0x1_0000_0000).wrapping_add(case));
+        let file = generate::file(&mut r);
+        let original = parse(file.as_bytes()).unwrap_or_else(|faults| panic!("case {case}: {faults:?}\n{file}"));
+        assert_eq!(original.root.to_value(), read(&file), "case {case}:\n{file}");
+        let count = if r.one_in(3) { 1 + r.below(4) } else { 1 };
+        let edits: Vec<Edit> = (0..count).map(|_| generate::edit(&mut r, &original.root)).collect();
+        match splice(file.as_bytes(), &edits) {
+            Ok(changed) => {
+                let changed = String::from_utf8(changed).unwrap();
+                let story = || format!("case {case}: {edits:#?}\n--- before\n{file}\n--- after\n{changed}");
+                let new = parse(changed.as_bytes()).unwrap();
+                assert_eq!(new.root.to_value(), read(&changed), "{}", story());
+                if file.starts_with("---\r") {
+                    assert_eq!(changed.matches('\n').count(), changed.matches("\r\n").count(), "{}", story());
+                }
+                if let [edit] = &edits[..] {
+                    assert!(surroundings_stay(&file, &changed, edit), "{}", story());
+                    if let Some(undone) = undo(&file, edit) {
+                        let back = splice(changed.as_bytes(), &[undone]).map(|bytes| String::from_utf8(bytes).unwrap());
+                        assert_eq!(back.as_deref(), Ok(file.as_str()), "{}", story());
+                    }
+                }
+            }
+            Err(refusal) => {
+                let kind = match &refusal {
+                    SpliceRefusal::Shared { .. } => "shared",
+                    SpliceRefusal::Shape { .. } => "shape",
+                    SpliceRefusal::OutOfRange { .. } => "range",
+                    SpliceRefusal::Layout { reason, .. } => reason,
+                    SpliceRefusal::Unverified { .. } | SpliceRefusal::Unreadable(_) => {
+                        if std::env::var("AOF_SPLICE_SHOW").is_ok() {
+                            println!("case {case}: {refusal}\n{edits:?}\n{file}\n=====");
+                        }
+                        "unverified"
+                    }
+                };
+                *refusals.entry(kind).or_default() += 1;
+            }
+        }
+    }
+    println!("{cases} cases, refusals: {refusals:?}");
+    let undocumented = refusals.get("unverified").copied().unwrap_or(0) as u64;
+    assert_eq!(undocumented, 0, "refusals without a documented reason: {refusals:?}");
+}
+
+fn read(file: &str) -> serde_json::Value {
+    let split = parse(file.as_bytes()).unwrap().split;
+    let yaml = &file[split.yaml];
+    match oracle(yaml) {
+        serde_json::Value::Null => serde_json::json!({}),
+        value => value,
+    }
+}
+
+/// Tells whether the lines before and after the place of an edit are the same bytes.
+fn surroundings_stay(file: &str, changed: &str, edit: &Edit) -> bool {
+    let original = parse(file.as_bytes()).unwrap();
+    let (before, after) = bounds(file, &original.root, &original.split.yaml, &edit.path().0);
+    changed.starts_with(&file[..before]) && changed.ends_with(&file[after..])
+}
+
+/// Returns the lines of the deepest node on a path: from its key or dash to the next thing that is not a comment.
+fn bounds(file: &str, root: &Node<'_>, yaml: &std::ops::Range<usize>, path: &[Segment]) -> (usize, usize) {
+    let (mut start, mut end) = (yaml.start, yaml.end);
+    let mut node = root;
+    for segment in path {
+        let (from, next) = match segment {
+            Segment::Key(key) => match node.entry(key) {
+                Some(entry) => (entry.key.span.start, &entry.value),
+                None => break,
+            },
+            Segment::Index(index) => match node.items().get(*index) {
+                Some(item) => (item.indicator.unwrap_or(item.outer), item),
+                None => break,
+            },
+        };
+        start = from;
+        end = next.span.end;
+        node = next;
+    }
+    let start = file[..start].rfind('\n').map_or(0, |at| at + 1);
+    let mut end = end + file[end..].find('\n').map_or(0, |at| at + 1);
+    while end < yaml.end {
+        let line = file[end..].split_inclusive('\n').next().unwrap_or("");
+        if !line.trim().is_empty() && !line.trim_start().starts_with('#') {
+            break;
+        }
+        end += line.len();
+    }
+    if end >= yaml.end {
+        end = yaml.end;
+    }
+    (start, end)
+}
+
+/// Returns the edit that takes an addition back, where the addition left a list or mapping standing that was not empty.
+fn undo(file: &str, edit: &Edit) -> Option<Edit> {
+    let original = parse(file.as_bytes()).unwrap();
+    let at = |path: &[Segment]| {
+        path.iter().try_fold(&original.root, |node, segment| match segment {
+            Segment::Key(key) => node.get(key),
+            Segment::Index(index) => node.items().get(*index),
+        })
+    };
+    let path = &edit.path().0;
+    let empty = |node: &Node<'_>| node.items().is_empty() && node.entries().is_empty();
+    match edit {
+        Edit::Append { .. } => match at(path) {
+            Some(list) if empty(list) => None,
+            Some(list) => Some(Edit::remove(Path(path.clone()).then(list.items().len()))),
+            None if path.len() == 1 => Some(Edit::remove(Path(path.clone()))),
+            None => None,
+        },
+        Edit::Set { .. } if at(path).is_none() => {
+            let parent = at(&path[..path.len() - 1])?;
+            let root = path.len() == 1;
+            let fits = !empty(parent) || (root && parent.layout == Layout::Absent);
+            fits.then(|| Edit::remove(Path(path.clone())))
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,226 @@
+//! The tree: what a text says, and where it says it.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use serde_json::{Map, Number, Value};
+
+/// A value and its place.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Node<'s> {
+    /// The bytes of the value, quotes and brackets included; empty where nothing is written (`key:`).
+    pub span: Range<usize>,
+    /// What it says.
+    pub kind: Kind<'s>,
+    /// How it is written.
+    pub layout: Layout,
+    /// Whether it is written here alone.
+    pub sharing: Sharing,
+    /// Where it starts with its anchor and its tag.
+    pub(in crate::format) outer: usize,
+    /// The colon or the dash that introduces it, where there is one.
+    pub(in crate::format) indicator: Option<usize>,
+}
+
+/// What a node says.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Kind<'s> {
+    /// Nothing.
+    Null,
+    /// Yes or no.
+    Bool(bool),
+    /// A decimal number.
+    Number(Number),
+    /// A text.
+    String(Cow<'s, str>),
+    /// A list.
+    Sequence(Vec<Node<'s>>),
+    /// Keys and their values, in the order they are written.
+    Mapping(Vec<Entry<'s>>),
+}
+
+/// One key of a mapping with its value.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Entry<'s> {
+    /// The key.
+    pub key: Key<'s>,
+    /// Its value.
+    pub value: Node<'s>,
+}
+
+/// The key of an entry and its place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Key<'s> {
+    /// The key itself, without quotes.
+    pub text: Cow<'s, str>,
+    /// Its bytes, quotes included.
+    pub span: Range<usize>,
+    /// Whether it is written with `?`, or carries an anchor or a tag.
+    pub(in crate::format) decorated: bool,
+}
+
+/// How a value is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Layout {
+    /// Not at all: `key:` or `-` alone.
+    Absent,
+    /// A scalar without quotes.
+    Plain,
+    /// `'...'`
+    SingleQuoted,
+    /// `"..."`
+    DoubleQuoted,
+    /// `|` and lines.
+    Literal,
+    /// `>` and lines.
+    Folded,
+    /// A list or mapping by indentation.
+    Block,
+    /// A list or mapping in brackets.
+    Flow,
+    /// A mapping of one key inside a flow list, without brackets: `[a: b]`.
+    FlowPair,
+}
+
+/// Whether a value is written in one place or stands for another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sharing {
+    /// Written here, named nowhere else.
+    Own,
+    /// Written here under an anchor (`&name`).
+    Anchored,
+    /// An alias (`*name`); the spans of its children are those of the anchored value.
+    Alias,
+}
+
+/// One step of a path into a tree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step<'p> {
+    /// Into a mapping.
+    Key(&'p str),
+    /// Into a list, from 0.
+    Index(usize),
+}
+
+impl<'p> From<&'p str> for Step<'p> {
+    fn from(key: &'p str) -> Self {
+        Self::Key(key)
+    }
+}
+
+impl From<usize> for Step<'_> {
+    fn from(index: usize) -> Self {
+        Self::Index(index)
+    }
+}
+
+impl<'s> Node<'s> {
+    /// Returns the value of a key, if this is a mapping that has it.
+    pub fn get(&self, key: &str) -> Option<&Node<'s>> {
+        self.entry(key).map(|entry| &entry.value)
+    }
+
+    /// Returns a key with its value, if this is a mapping that has it.
+    pub fn entry(&self, key: &str) -> Option<&Entry<'s>> {
+        self.entries().iter().find(|entry| entry.key.text == key)
+    }
+
+    /// Returns the node at a path.
+    pub fn at<'p>(&self, path: impl IntoIterator<Item = Step<'p>>) -> Option<&Node<'s>> {
+        path.into_iter().try_fold(self, |node, step| match step {
+            Step::Key(key) => node.get(key),
+            Step::Index(index) => node.items().get(index),
+        })
+    }
+
+    /// Returns the entries of a mapping; none for anything else.
+    pub fn entries(&self) -> &[Entry<'s>] {
+        match &self.kind {
+            Kind::Mapping(entries) => entries,
+            _ => &[],
+        }
+    }
+
+    /// Returns the items of a list; none for anything else.
+    pub fn items(&self) -> &[Node<'s>] {
+        match &self.kind {
+            Kind::Sequence(items) => items,
+            _ => &[],
+        }
+    }
+
+    /// Returns the text, if this is one.
+    pub fn as_str(&self) -> Option<&str> {
+        match &self.kind {
+            Kind::String(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// Tells whether nothing is said: `null`, `~` or an absent value.
+    pub fn is_null(&self) -> bool {
+        matches!(self.kind, Kind::Null)
+    }
+
+    /// Returns what the value is, for messages: `a list`, `a number`.
+    pub fn noun(&self) -> &'static str {
+        match &self.kind {
+            Kind::Null => "nothing",
+            Kind::Bool(_) => "a yes or no",
+            Kind::Number(_) => "a number",
+            Kind::String(_) => "a string",
+            Kind::Sequence(_) => "a list",
+            Kind::Mapping(_) => "a mapping",
+        }
+    }
+
+    /// Returns the value without places.
+    pub fn to_value(&self) -> Value {
+        match &self.kind {
+            Kind::Null => Value::Null,
+            Kind::Bool(value) => Value::Bool(*value),
+            Kind::Number(number) => Value::Number(number.clone()),
+            Kind::String(text) => Value::String(text.clone().into_owned()),
+            Kind::Sequence(items) => Value::Array(items.iter().map(Node::to_value).collect()),
+            Kind::Mapping(entries) => {
+                let mut map = Map::with_capacity(entries.len());
+                for Entry { key, value } in entries {
+                    map.insert(key.text.clone().into_owned(), value.to_value());
+                }
+                Value::Object(map)
+            }
+        }
+    }
+
+    /// Tells whether the node says the same as a value, key order aside.
+    pub fn says(&self, value: &Value) -> bool {
+        match (&self.kind, value) {
+            (Kind::Null, Value::Null) => true,
+            (Kind::Bool(own), Value::Bool(other)) => own == other,
+            (Kind::Number(own), Value::Number(other)) => own == other,
+            (Kind::String(own), Value::String(other)) => own.as_ref() == other,
+            (Kind::Sequence(own), Value::Array(other)) => {
+                own.len() == other.len() && own.iter().zip(other).all(|(a, b)| a.says(b))
+            }
+            (Kind::Mapping(own), Value::Object(other)) => {
+                own.len() == other.len()
+                    && own.iter().all(|entry| {
+                        other.get(entry.key.text.as_ref()).is_some_and(|value| entry.value.says(value))
+                    })
+            }
+            _ => false,
+        }
+    }
+
+    /// Returns the first place in this tree that is an anchor or an alias.
+    pub(in crate::format) fn shared(&self) -> Option<&Node<'s>> {
+        if self.sharing != Sharing::Own {
+            return Some(self);
+        }
+        match &self.kind {
+            Kind::Sequence(items) => items.iter().find_map(Node::shared),
+            Kind::Mapping(entries) => entries.iter().find_map(|entry| entry.value.shared()),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! From text to tree: drives the event parser and holds it to the limits.
+
+use std::ops::Range;
+
+use granit_parser::{ErrorKind, Event, Options, Parser, ScanError};
+
+use super::build::Builder;
+use super::fault::Fault;
+use super::node::Node;
+
+/// How much a text may ask of its reader.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Lists and mappings inside each other.
+    pub depth: usize,
+    /// Nodes in all, aliases expanded.
+    pub nodes: usize,
+    /// Nodes that come out of aliases: a few lines can stand for billions.
+    pub alias_nodes: usize,
+    /// Bytes of text in the tree, aliases expanded.
+    pub text: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            depth: 64,
+            nodes: 250_000,
+            alias_nodes: 20_000,
+            text: 8 << 20,
+        }
+    }
+}
+
+/// Reads one YAML document. Every recoverable fault is reported, in the order of the text; grammar errors and broken
+/// limits end the reading.
+pub fn parse<'s>(source: &'s str, limits: &Limits) -> Result<Node<'s>, Vec<Fault>> {
+    parse_within(source, 0..source.len(), limits)
+}
+
+/// Reads the YAML document in a part of a text. All spans are those of the whole text.
+pub fn parse_within<'s>(
+    source: &'s str,
+    range: Range<usize>,
+    limits: &Limits,
+) -> Result<Node<'s>, Vec<Fault>> {
+    let text = &source[range.clone()];
+    if let Some(at) = text.find('\0') {
+        let at = range.start + at;
+        let fault = Fault::new("nul_byte", at..at + 1, "a NUL byte is not allowed in YAML")
+            .help("remove it; the file may be binary or cut off");
+        return Err(vec![fault]);
+    }
+    let mut builder = Builder::new(source, range.clone(), limits);
+    for next in Parser::new_from_str_with_options(text, options(limits)) {
+        let outcome = match next {
+            Ok((Event::StreamEnd, _)) => break,
+            Ok((event, span)) => builder.event(event, &span),
+            Err(error) => Err(syntax(text, range.start, limits, &error)),
+        };
+        if let Err(fault) = outcome {
+            builder.faults.push(fault);
+            break;
+        }
+    }
+    builder.finish()
+}
+
+fn options(limits: &Limits) -> Options {
+    granit_parser::options! {
+        disallow_directives: true,
+        emit_comments: false,
+        // Two more than ours, so that our own check speaks first.
+        flow_nesting_limit: limits.depth + 2,
+        block_nesting_limit: limits.depth + 2,
+    }
+}
+
+fn syntax(text: &str, base: usize, limits: &Limits, error: &ScanError) -> Fault {
+    let mut at = error.marker().byte_offset().unwrap_or(0).min(text.len());
+    while !text.is_char_boundary(at) {
+        at -= 1;
+    }
+    let end = at + text[at..].chars().next().map_or(0, char::len_utf8);
+    let span = base + at..base + end;
+    match error.kind() {
+        ErrorKind::UnknownAnchor => {
+            Fault::new("unknown_alias", span, "this alias names an anchor that does not exist")
+                .help("define it before, as `&name`; a text that begins with `*` needs quotes")
+        }
+        ErrorKind::RecursionLimitExceeded => too_deep(span, limits.depth),
+        ErrorKind::DirectiveDisallowed => {
+            Fault::new("directive", span, "YAML directives are not supported").help("remove the line that begins with `%`")
+        }
+        ErrorKind::TabInIndentation | ErrorKind::TabInBlockIndentation | ErrorKind::TabNotAllowed => {
+            Fault::new("yaml_syntax", span, "a tab cannot indent YAML").help("indent with spaces")
+        }
+        kind => Fault::new("yaml_syntax", span, format!("not valid YAML: {kind}")),
+    }
+}
+
+pub(super) fn too_deep(span: Range<usize>, depth: usize) -> Fault {
+    Fault::new("too_deep", span, format!("more than {depth} levels of lists and mappings"))
+}
