@@ -1,1 +1,28 @@
 //! Files: layout, atomic writes, the lock, the inbox. May use `format` and `model`, never `engine`.
+//!
+//! Bytes and paths only: nothing here knows what a task file says. Whatever is opened below the project's root is reached
+//! through [`Folder`], which follows no symlink, so nothing outside the project is read or written.
+
+pub mod atomic;
+pub mod inbox;
+pub mod intent;
+pub mod layout;
+pub mod random;
+pub mod tasks;
+
+mod cache;
+mod error;
+mod filesystem;
+mod folder;
+mod lock;
+mod path;
+mod walk;
+
+pub use cache::HeaderCache;
+pub use error::{Kind, StoreError};
+pub use folder::{Durability, FileStat, Folder};
+pub use inbox::Inbox;
+pub use intent::Intent;
+pub use layout::Paths;
+pub use lock::{Holder, WriterLock};
+pub use path::ProjectPath;

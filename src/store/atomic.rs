@@ -1,0 +1,89 @@
+//! Changing task files: whole, durable, and only while the file is what its writer had read.
+//!
+//! Each change is: temporary file in the same folder, fsync, look again, rename, fsync of the folder. A kill before the
+//! rename leaves the old file and a temporary one, which [`sweep`] removes; a kill after it leaves the new file.
+
+use std::ffi::OsStr;
+use std::fs;
+
+use super::folder::{Durability, Folder, TEMPORARY};
+use super::tasks::FILE_LIMIT;
+use super::walk::folders;
+use super::{ProjectPath, StoreError, WriterLock};
+
+/// Replaces a file whatever it says, or makes it.
+pub fn replace(lock: &WriterLock, path: &ProjectPath, bytes: &[u8]) -> Result<(), StoreError> {
+    folder_of(lock, path)?.replace(path.name(), bytes, Durability::Durable)
+}
+
+/// Replaces a file if it still says what was expected; else nothing changes, and the fault is [`StoreError::Changed`].
+pub fn replace_if(lock: &WriterLock, path: &ProjectPath, expected: &[u8], bytes: &[u8]) -> Result<(), StoreError> {
+    let folder = folder_of(lock, path)?;
+    let staged = folder.stage(path.name(), bytes, Durability::Durable)?;
+    // As late as can be: people's editors know nothing of the lock.
+    check(&folder, path.name(), expected)?;
+    staged.replace(path.name())?;
+    folder.sync()
+}
+
+/// Makes a file that must not exist yet.
+pub fn create_new(lock: &WriterLock, path: &ProjectPath, bytes: &[u8]) -> Result<(), StoreError> {
+    folder_of(lock, path)?.create_new(path.name(), bytes)
+}
+
+/// Removes a file if it still says what was expected; one that is gone already is as good.
+pub fn remove_if(lock: &WriterLock, path: &ProjectPath, expected: &[u8]) -> Result<(), StoreError> {
+    let Some(folder) = Folder::open_existing(lock.paths().root(), path.folder())? else {
+        return Ok(());
+    };
+    match check(&folder, path.name(), expected) {
+        Ok(()) => {}
+        Err(StoreError::Gone { .. }) => return Ok(()),
+        Err(fault) => return Err(fault),
+    }
+    folder.remove(path.name())?;
+    folder.sync()
+}
+
+/// Removes the temporary files that a crash left in one folder, and returns how many there were.
+pub fn sweep(lock: &WriterLock, folder: &str) -> Result<usize, StoreError> {
+    let Some(folder) = Folder::open_existing(lock.paths().root(), folder)? else {
+        return Ok(0);
+    };
+    let fault = |cause| StoreError::io("list the folder", folder.path(), cause);
+    let mut swept = 0;
+    for entry in fs::read_dir(folder.path()).map_err(fault)? {
+        let name = entry.map_err(fault)?.file_name();
+        // The lock is held, so nobody can be writing them.
+        if is_temporary(&name) {
+            folder.remove(&name)?;
+            swept += 1;
+        }
+    }
+    Ok(swept)
+}
+
+/// Removes the temporary files that a crash left anywhere among the tasks, and returns how many there were.
+pub fn sweep_tasks(lock: &WriterLock) -> Result<usize, StoreError> {
+    folders(lock.paths()).try_fold(0, |swept, folder| Ok(swept + sweep(lock, folder.as_str())?))
+}
+
+fn is_temporary(name: &OsStr) -> bool {
+    name.to_str().is_some_and(|name| name.starts_with(TEMPORARY))
+}
+
+fn folder_of(lock: &WriterLock, path: &ProjectPath) -> Result<Folder, StoreError> {
+    Folder::create(lock.paths().root(), path.folder())
+}
+
+fn check(folder: &Folder, name: &str, expected: &[u8]) -> Result<(), StoreError> {
+    let path = || folder.path().join(name);
+    match folder.read(name, FILE_LIMIT) {
+        Ok(Some((bytes, _))) if bytes == expected => Ok(()),
+        Ok(None) => Err(StoreError::Gone { path: path() }),
+        Ok(Some(_)) | Err(StoreError::TooLarge { .. } | StoreError::Unsteady { .. }) => {
+            Err(StoreError::Changed { path: path() })
+        }
+        Err(fault) => Err(fault),
+    }
+}

@@ -1,0 +1,138 @@
+//! The cache of task headers, `.aof/cache`: whatever a caller makes of a file's start, kept as long as the file seems untouched.
+//!
+//! A file that was written less than two seconds before it was looked at is not kept: it could be written again without
+//! any sign (git calls that racy). Nothing depends on the cache: one that is damaged, or of another format, is empty.
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+
+use jiff::Timestamp;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::folder::Durability;
+use super::layout::LOCAL;
+use super::{FileStat, Folder, Paths, ProjectPath, StoreError};
+
+const NAME: &str = "cache";
+const FORMAT: &str = "aof-cache 1";
+const LIMIT: u64 = 1024 * 1024 * 1024;
+const RACY: i128 = 2_000_000_000;
+
+/// What is known of the headers of task files.
+#[derive(Debug)]
+pub struct HeaderCache<H> {
+    schema: &'static str,
+    entries: HashMap<String, Entry<H>>,
+    changed: bool,
+}
+
+#[derive(Debug)]
+struct Entry<H> {
+    stat: FileStat,
+    header: H,
+}
+
+/// One line of the file: path, mtime, ctime, size, inode, header.
+type Line<'l, H> = (std::borrow::Cow<'l, str>, i64, i64, u64, u64, H);
+
+impl<H: Serialize + DeserializeOwned> HeaderCache<H> {
+    /// Loads the cache; `schema` names the form of the headers, and a cache of another form is empty.
+    pub fn load(paths: &Paths, schema: &'static str) -> Self {
+        let bytes = Folder::open_existing(paths.root(), LOCAL)
+            .ok()
+            .flatten()
+            .and_then(|folder| folder.read(NAME, LIMIT).ok().flatten())
+            .map(|(bytes, _)| bytes);
+        Self { schema, entries: bytes.and_then(|bytes| parse(&bytes, schema)).unwrap_or_default(), changed: false }
+    }
+
+    /// Returns the header of a file that seems untouched since it was put here.
+    pub fn get(&self, path: &ProjectPath, stat: &FileStat) -> Option<&H> {
+        let entry = self.entries.get(path.as_str())?;
+        (entry.stat == *stat).then_some(&entry.header)
+    }
+
+    /// Keeps a header. `looked` is when the file was looked at, before it was read.
+    pub fn put(&mut self, path: &ProjectPath, stat: FileStat, header: H, looked: Timestamp) {
+        let age = looked.as_nanosecond() - i128::from(stat.mtime.max(stat.ctime));
+        if age >= RACY {
+            self.entries.insert(path.as_str().to_owned(), Entry { stat, header });
+            self.changed = true;
+        } else if self.entries.remove(path.as_str()).is_some() {
+            self.changed = true;
+        }
+    }
+
+    /// Forgets the files for which `standing` is false.
+    pub fn retain(&mut self, standing: impl Fn(&str) -> bool) {
+        let before = self.entries.len();
+        self.entries.retain(|path, _| standing(path));
+        self.changed |= self.entries.len() != before;
+    }
+
+    /// Returns how many headers are kept.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Returns whether none is.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Writes the cache if it has changed. Of two who write at once, one wins, and nothing is lost but time.
+    pub fn save(&mut self, paths: &Paths) -> Result<(), StoreError> {
+        if !self.changed {
+            return Ok(());
+        }
+        let folder = Folder::create(paths.root(), LOCAL)?;
+        folder.replace(NAME, &self.render(), Durability::Volatile)?;
+        self.changed = false;
+        Ok(())
+    }
+
+    fn render(&self) -> Vec<u8> {
+        let mut body = Vec::with_capacity(self.entries.len() * 512);
+        for (path, Entry { stat, header }) in &self.entries {
+            let line: Line<'_, &H> = (path.into(), stat.mtime, stat.ctime, stat.size, stat.inode, header);
+            let start = body.len();
+            // A header that has no JSON is made anew each time, like one that is not here.
+            if serde_json::to_writer(&mut body, &line).is_ok() {
+                body.push(b'\n');
+            } else {
+                body.truncate(start);
+            }
+        }
+        let mut text = String::new();
+        let _ = writeln!(text, "{FORMAT} {} {:016x}", self.schema, checksum(&body));
+        let mut bytes = text.into_bytes();
+        bytes.append(&mut body);
+        bytes
+    }
+}
+
+fn parse<H: DeserializeOwned>(bytes: &[u8], schema: &str) -> Option<HashMap<String, Entry<H>>> {
+    let end = bytes.iter().position(|byte| *byte == b'\n')?;
+    let (title, body) = (&bytes[..end], &bytes[end + 1..]);
+    if title != format!("{FORMAT} {schema} {:016x}", checksum(body)).as_bytes() {
+        return None;
+    }
+    let mut entries = HashMap::with_capacity(body.len() / 256);
+    for line in body.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+        let (path, mtime, ctime, size, inode, header): Line<'_, H> = serde_json::from_slice(line).ok()?;
+        let stat = FileStat { mtime, ctime, size, inode };
+        entries.insert(path.into_owned(), Entry { stat, header });
+    }
+    Some(entries)
+}
+
+/// Returns FNV-1a, taken over words of eight bytes: against damage, not against people.
+fn checksum(bytes: &[u8]) -> u64 {
+    const PRIME: u64 = 0x0000_0100_0000_01B3;
+    let (words, rest) = bytes.as_chunks::<8>();
+    let sum = words.iter().fold(0xCBF2_9CE4_8422_2325_u64, |sum, word| {
+        (sum ^ u64::from_le_bytes(*word)).wrapping_mul(PRIME).rotate_left(29)
+    });
+    rest.iter().fold(sum ^ bytes.len() as u64, |sum, byte| (sum ^ u64::from(*byte)).wrapping_mul(PRIME))
+}

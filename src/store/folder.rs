@@ -1,0 +1,348 @@
+//! A folder held open: everything in it is reached through its handle, so no symlink can lead elsewhere in between.
+//!
+//! Files are replaced whole: temporary file, fsync, rename, fsync of the folder. A kill leaves the old file or the new one,
+//! and at most a temporary file, whose name begins with `.aof-tmp-`. A failed fsync is not tried again: the second try would
+//! succeed without having written anything.
+
+use std::ffi::OsStr;
+use std::fs::{File, Metadata};
+use std::io::{Read, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RenameFlags};
+use rustix::io::Errno;
+
+use super::random::random_local;
+use super::{Kind, StoreError};
+
+/// What the names of all temporary files begin with.
+pub(super) const TEMPORARY: &str = ".aof-tmp-";
+
+/// How often a file is read again that changes while it is read.
+const READ_ATTEMPTS: usize = 3;
+
+/// What the system tells of a file without reading it. Different: the file was touched. Equal: it is probably the same, no more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct FileStat {
+    /// When the content was written, in nanoseconds since 1970. Anybody can set it.
+    pub mtime: i64,
+    /// When the file was touched in any way, in nanoseconds since 1970.
+    pub ctime: i64,
+    /// How many bytes it has.
+    pub size: u64,
+    /// Its number on the file system.
+    pub inode: u64,
+}
+
+/// A folder of the project, held open.
+#[derive(Debug)]
+pub struct Folder {
+    handle: File,
+    path: PathBuf,
+}
+
+/// What a folder does to have a file survive a power cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Durability {
+    /// The bytes are on the disk before the name is, and the name before the call returns.
+    Durable,
+    /// Whole after a kill; after a power cut it may be old or damaged. For what can be made again.
+    Volatile,
+}
+
+/// A file that is written but has no name of its own yet. Dropped, it is gone.
+#[derive(Debug)]
+pub(super) struct Staged<'f> {
+    folder: &'f Folder,
+    temporary: String,
+    pending: bool,
+}
+
+impl FileStat {
+    /// Returns what the system told.
+    pub fn of(metadata: &Metadata) -> Self {
+        let nanoseconds = |seconds: i64, rest: i64| seconds.saturating_mul(1_000_000_000).saturating_add(rest);
+        Self {
+            mtime: nanoseconds(metadata.mtime(), metadata.mtime_nsec()),
+            ctime: nanoseconds(metadata.ctime(), metadata.ctime_nsec()),
+            size: metadata.size(),
+            inode: metadata.ino(),
+        }
+    }
+}
+
+impl Folder {
+    /// Opens a folder below the project's root. A symlink on the way there is refused.
+    pub fn open(root: &Path, inside: &str) -> Result<Self, StoreError> {
+        parts(inside).try_fold(Self::top(root)?, |folder, name| folder.child(name))
+    }
+
+    /// Opens a folder below the project's root, making what is missing of it.
+    pub fn create(root: &Path, inside: &str) -> Result<Self, StoreError> {
+        parts(inside).try_fold(Self::top(root)?, |folder, name| folder.child_or_new(name))
+    }
+
+    /// Opens a folder below the project's root if it is there.
+    pub fn open_existing(root: &Path, inside: &str) -> Result<Option<Self>, StoreError> {
+        match Self::open(root, inside) {
+            Ok(folder) => Ok(Some(folder)),
+            Err(StoreError::Gone { .. }) => Ok(None),
+            Err(fault) => Err(fault),
+        }
+    }
+
+    fn top(root: &Path) -> Result<Self, StoreError> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        match rustix::fs::openat(CWD, root, flags, Mode::empty()) {
+            Ok(handle) => Ok(Self { handle: handle.into(), path: root.to_owned() }),
+            Err(cause) => Err(StoreError::io("open the folder", root, cause)),
+        }
+    }
+
+    fn child(&self, name: &str) -> Result<Self, StoreError> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let path = self.path.join(name);
+        match rustix::fs::openat(&self.handle, name, flags, Mode::empty()) {
+            Ok(handle) => Ok(Self { handle: handle.into(), path }),
+            Err(Errno::NOENT) => Err(StoreError::Gone { path }),
+            Err(cause) => match self.kind(name)? {
+                Some(found) if found != Kind::Folder => {
+                    Err(StoreError::WrongKind { path, found, wanted: Kind::Folder })
+                }
+                _ => Err(StoreError::io("open the folder", &path, cause)),
+            },
+        }
+    }
+
+    fn child_or_new(&self, name: &str) -> Result<Self, StoreError> {
+        match self.child(name) {
+            Err(StoreError::Gone { path }) => {
+                match rustix::fs::mkdirat(&self.handle, name, Mode::from_raw_mode(0o777)) {
+                    Ok(()) => self.sync()?,
+                    Err(Errno::EXIST) => {}
+                    Err(cause) => return Err(StoreError::io("make the folder", &path, cause)),
+                }
+                self.child(name)
+            }
+            other => other,
+        }
+    }
+
+    /// Returns the path that the folder was opened by.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Returns what stands there under that name, without following or opening it.
+    pub fn kind(&self, name: impl AsRef<OsStr>) -> Result<Option<Kind>, StoreError> {
+        let name = name.as_ref();
+        match rustix::fs::statat(&self.handle, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => Ok(Some(FileType::from_raw_mode(stat.st_mode).into())),
+            Err(Errno::NOENT) => Ok(None),
+            Err(cause) => Err(StoreError::io("look at", &self.path.join(name), cause)),
+        }
+    }
+
+    /// Returns what the system tells of a file; `None` when nothing has that name.
+    pub fn stat(&self, name: impl AsRef<OsStr>) -> Result<Option<FileStat>, StoreError> {
+        let Some(file) = self.open_file(name.as_ref())? else {
+            return Ok(None);
+        };
+        self.metadata(&file, name.as_ref()).map(|metadata| Some(FileStat::of(&metadata)))
+    }
+
+    /// Reads a whole file of at most that many bytes; `None` when nothing has that name. Never blocks: what is no file is refused unopened.
+    pub fn read(&self, name: impl AsRef<OsStr>, limit: u64) -> Result<Option<(Vec<u8>, FileStat)>, StoreError> {
+        let name = name.as_ref();
+        let path = self.path.join(name);
+        for _ in 0..READ_ATTEMPTS {
+            let Some(mut file) = self.open_file(name)? else {
+                return Ok(None);
+            };
+            let before = FileStat::of(&self.metadata(&file, name)?);
+            let mut bytes = Vec::with_capacity(usize::try_from(before.size.min(limit)).unwrap_or(0) + 1);
+            Read::by_ref(&mut file)
+                .take(limit + 1)
+                .read_to_end(&mut bytes)
+                .map_err(|cause| StoreError::io("read", &path, cause))?;
+            let size = before.size.max(bytes.len() as u64);
+            if size > limit {
+                return Err(StoreError::TooLarge { path, size, limit });
+            }
+            // Somebody may write in place: bytes of two versions are worse than none. (The ctime also changes when another
+            // file takes the name, which harms nothing.)
+            let after = FileStat::of(&self.metadata(&file, name)?);
+            if after.mtime == before.mtime && after.size == before.size && before.size == bytes.len() as u64 {
+                return Ok(Some((bytes, before)));
+            }
+        }
+        Err(StoreError::Unsteady { path })
+    }
+
+    /// Replaces a file, or makes it, keeping its mode bits.
+    pub fn replace(&self, name: &str, bytes: &[u8], durability: Durability) -> Result<(), StoreError> {
+        self.stage(name, bytes, durability)?.replace(name)?;
+        match durability {
+            Durability::Durable => self.sync(),
+            Durability::Volatile => Ok(()),
+        }
+    }
+
+    /// Makes a file that must not exist yet, durably.
+    pub fn create_new(&self, name: impl AsRef<OsStr>, bytes: &[u8]) -> Result<(), StoreError> {
+        let name = name.as_ref();
+        if self.kind(name)?.is_some() {
+            return Err(StoreError::Exists { path: self.path.join(name) });
+        }
+        self.stage(name, bytes, Durability::Durable)?.create(name)?;
+        self.sync()
+    }
+
+    /// Writes the bytes of a file under a temporary name, with the mode bits of the one that it is to replace.
+    pub(super) fn stage(
+        &self,
+        name: impl AsRef<OsStr>,
+        bytes: &[u8],
+        durability: Durability,
+    ) -> Result<Staged<'_>, StoreError> {
+        let mode = self.mode(name.as_ref())?;
+        let temporary = format!("{TEMPORARY}{}", random_local(16)?);
+        let path = self.path.join(&temporary);
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let mut file: File = rustix::fs::openat(&self.handle, &*temporary, flags, Mode::from_raw_mode(0o666))
+            .map_err(|cause| StoreError::io("write in", &self.path, cause))?
+            .into();
+        let staged = Staged { folder: self, temporary, pending: true };
+        if let Some(mode) = mode {
+            rustix::fs::fchmod(&file, mode).map_err(|cause| StoreError::io("set the mode of", &path, cause))?;
+        }
+        let target = self.path.join(name.as_ref());
+        file.write_all(bytes).map_err(|cause| StoreError::io("write", &target, cause))?;
+        if durability == Durability::Durable {
+            file.sync_all().map_err(|cause| StoreError::io("flush to disk", &target, cause))?;
+        }
+        Ok(staged)
+    }
+
+    /// Renames a file, here or into another folder. A name that is taken there stays as it is.
+    pub fn move_new(&self, from: &OsStr, to: &Folder, name: &OsStr) -> Result<(), StoreError> {
+        let outcome = rustix::fs::renameat_with(&self.handle, from, &to.handle, name, RenameFlags::NOREPLACE);
+        let outcome = match outcome {
+            // Some file systems know no such rename: a second link is as good, for files.
+            Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
+                rustix::fs::linkat(&self.handle, from, &to.handle, name, AtFlags::empty())
+                    .and_then(|()| rustix::fs::unlinkat(&self.handle, from, AtFlags::empty()))
+            }
+            other => other,
+        };
+        match outcome {
+            Ok(()) => Ok(()),
+            Err(Errno::EXIST) => Err(StoreError::Exists { path: to.path.join(name) }),
+            Err(Errno::NOENT) => Err(StoreError::Gone { path: self.path.join(from) }),
+            Err(cause) => Err(StoreError::io("move", &self.path.join(from), cause)),
+        }
+    }
+
+    /// Removes a file; one that is gone already is as good.
+    pub fn remove(&self, name: impl AsRef<OsStr>) -> Result<(), StoreError> {
+        let name = name.as_ref();
+        match rustix::fs::unlinkat(&self.handle, name, AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => Ok(()),
+            Err(cause) => Err(StoreError::io("remove", &self.path.join(name), cause)),
+        }
+    }
+
+    /// Has the names in this folder survive a power cut.
+    pub fn sync(&self) -> Result<(), StoreError> {
+        match self.handle.sync_all() {
+            Ok(()) => Ok(()),
+            // Not every file system can do that for a folder; those that cannot need not.
+            Err(cause) if cause.raw_os_error() == Some(Errno::INVAL.raw_os_error()) => Ok(()),
+            Err(cause) => Err(StoreError::NotDurable { path: self.path.clone(), cause }),
+        }
+    }
+
+    /// Opens a file for reading; what is no ordinary file is refused without opening it, for an open can block or wake a program.
+    fn open_file(&self, name: &OsStr) -> Result<Option<File>, StoreError> {
+        let path = self.path.join(name);
+        match self.kind(name)? {
+            None => return Ok(None),
+            Some(Kind::File) => {}
+            Some(found) => return Err(StoreError::WrongKind { path, found, wanted: Kind::File }),
+        }
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let file: File = match rustix::fs::openat(&self.handle, name, flags, Mode::empty()) {
+            Ok(handle) => handle.into(),
+            Err(Errno::NOENT) => return Ok(None),
+            Err(Errno::LOOP) => {
+                return Err(StoreError::WrongKind { path, found: Kind::Symlink, wanted: Kind::File });
+            }
+            Err(cause) => return Err(StoreError::io("open", &path, cause)),
+        };
+        // It may have been swapped since the look.
+        match Kind::from(self.metadata(&file, name)?.file_type()) {
+            Kind::File => Ok(Some(file)),
+            found => Err(StoreError::WrongKind { path, found, wanted: Kind::File }),
+        }
+    }
+
+    /// Opens the file that a lock is put on, making it if need be.
+    pub(super) fn open_lock(&self, name: &str) -> Result<File, StoreError> {
+        let path = self.path.join(name);
+        match self.kind(name)? {
+            None | Some(Kind::File) => {}
+            Some(found) => return Err(StoreError::WrongKind { path, found, wanted: Kind::File }),
+        }
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        rustix::fs::openat(&self.handle, name, flags, Mode::from_raw_mode(0o666))
+            .map(File::from)
+            .map_err(|cause| StoreError::io("open", &path, cause))
+    }
+
+    fn metadata(&self, file: &File, name: &OsStr) -> Result<Metadata, StoreError> {
+        file.metadata().map_err(|cause| StoreError::io("look at", &self.path.join(name), cause))
+    }
+
+    fn mode(&self, name: &OsStr) -> Result<Option<Mode>, StoreError> {
+        match rustix::fs::statat(&self.handle, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => match FileType::from_raw_mode(stat.st_mode).into() {
+                Kind::File => Ok(Some(Mode::from_raw_mode(stat.st_mode) & Mode::from_raw_mode(0o7777))),
+                found => Err(StoreError::WrongKind { path: self.path.join(name), found, wanted: Kind::File }),
+            },
+            Err(Errno::NOENT) => Ok(None),
+            Err(cause) => Err(StoreError::io("look at", &self.path.join(name), cause)),
+        }
+    }
+}
+
+impl Staged<'_> {
+    /// Gives the file its name, in place of whatever file has it.
+    pub(super) fn replace(mut self, name: &str) -> Result<(), StoreError> {
+        let folder = self.folder;
+        rustix::fs::renameat(&folder.handle, &*self.temporary, &folder.handle, name)
+            .map_err(|cause| StoreError::io("replace", &folder.path.join(name), cause))?;
+        self.pending = false;
+        Ok(())
+    }
+
+    /// Gives the file its name if nothing has that name.
+    pub(super) fn create(mut self, name: &OsStr) -> Result<(), StoreError> {
+        self.folder.move_new(OsStr::new(&self.temporary), self.folder, name)?;
+        self.pending = false;
+        Ok(())
+    }
+}
+
+impl Drop for Staged<'_> {
+    fn drop(&mut self) {
+        if self.pending {
+            // What cannot be removed now is swept up later.
+            let _ = self.folder.remove(&*self.temporary);
+        }
+    }
+}
+
+fn parts(inside: &str) -> impl Iterator<Item = &str> {
+    inside.split('/').filter(|part| !part.is_empty())
+}

@@ -1,0 +1,146 @@
+//! Looking at the inbox: what is there, and what of it may be read. Opens nothing.
+
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::fs::{self, DirEntry, Metadata};
+use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt;
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::names::{is_debris, is_readable};
+use super::{Inbox, Item, Shelf};
+use crate::store::{FileStat, Kind, StoreError};
+
+/// The largest completion file that is read.
+pub const FILE_LIMIT: u64 = 1024 * 1024;
+
+/// How long a file must have been left alone before it counts as written, when nobody saw it being closed.
+pub const QUIET: Duration = Duration::from_secs(2);
+
+/// Something in the inbox.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Candidate {
+    /// Which file.
+    pub item: Item,
+    /// What the system tells of it.
+    pub stat: FileStat,
+    /// What may be done with it.
+    pub class: Class,
+}
+
+/// What may be done with a file in the inbox.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Class {
+    /// Take it.
+    Ready,
+    /// Look again later: somebody may still be writing it.
+    Growing,
+    /// Leave it alone: an editor's or a download's own file.
+    Ignored,
+    /// Refuse it: it can be no completion file.
+    Odd(Oddity),
+}
+
+/// Why something can be no completion file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Oddity {
+    /// No ordinary file.
+    WrongKind(Kind),
+    /// It has further names: whoever has one could change what was read.
+    Linked,
+    /// Too large.
+    TooLarge(u64),
+    /// Its name is not UTF-8.
+    NotText,
+    /// Its name does not say how it is written.
+    Suffix,
+}
+
+impl fmt::Display for Oddity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::WrongKind(kind) => write!(f, "it is {kind}: put a file there, not a way to one"),
+            Self::Linked => f.write_str("it has a second name (a hard link): copy it instead"),
+            Self::TooLarge(size) => write!(
+                f,
+                "it has {size} bytes, and the limit is {FILE_LIMIT}: put long texts into a file of the project and name that"
+            ),
+            Self::NotText => f.write_str("its name is not UTF-8: use letters and digits, as in `AOF-abc.yaml`"),
+            Self::Suffix => {
+                f.write_str("its name must end in `.yaml`, `.yml`, `.json` or `.md`, which says how to read it")
+            }
+        }
+    }
+}
+
+impl Inbox<'_> {
+    /// Returns what is in the inbox, the oldest first. `closed` tells which names somebody saw renamed in, or closed after
+    /// writing; without such a witness a file is taken when it has been quiet for [`QUIET`].
+    pub fn scan(&self, now: Timestamp, closed: &dyn Fn(&OsStr) -> bool) -> Result<Vec<Candidate>, StoreError> {
+        let folder = self.paths.inbox();
+        let fault = |cause| StoreError::io("list the folder", &folder, cause);
+        let listing = match fs::read_dir(&folder) {
+            Ok(listing) => listing,
+            Err(cause) if cause.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(cause) => return Err(fault(cause)),
+        };
+        let mut candidates = Vec::new();
+        for entry in listing {
+            let entry = entry.map_err(fault)?;
+            let name = entry.file_name();
+            // Ours: taken files, looked at by `taken`.
+            if name == ".taken" {
+                continue;
+            }
+            if let Some(metadata) = look(&entry)? {
+                candidates.push(candidate(name, &metadata, now, closed));
+            }
+        }
+        candidates.sort_by(|a, b| (a.stat.mtime, &a.item.name).cmp(&(b.stat.mtime, &b.item.name)));
+        Ok(candidates)
+    }
+}
+
+/// Returns what the system tells of the entry; nothing if somebody took it since the folder was listed.
+fn look(entry: &DirEntry) -> Result<Option<Metadata>, StoreError> {
+    match entry.metadata() {
+        Ok(metadata) => Ok(Some(metadata)),
+        Err(cause) if cause.kind() == ErrorKind::NotFound => Ok(None),
+        Err(cause) => Err(StoreError::io("look at", &entry.path(), cause)),
+    }
+}
+
+fn candidate(name: OsString, metadata: &Metadata, now: Timestamp, closed: &dyn Fn(&OsStr) -> bool) -> Candidate {
+    let stat = FileStat::of(metadata);
+    let class = if name.to_str().is_some_and(is_debris) {
+        Class::Ignored
+    } else if !metadata.is_file() {
+        Class::Odd(Oddity::WrongKind(metadata.file_type().into()))
+    } else if !closed(&name) && !is_quiet(&stat, now) {
+        Class::Growing
+    } else if let Some(oddity) = oddity(&name, metadata) {
+        Class::Odd(oddity)
+    } else {
+        Class::Ready
+    };
+    Candidate { item: Item { shelf: Shelf::Inbox, name }, stat, class }
+}
+
+fn oddity(name: &OsStr, metadata: &Metadata) -> Option<Oddity> {
+    match name.to_str() {
+        None => Some(Oddity::NotText),
+        Some(name) if !is_readable(name) => Some(Oddity::Suffix),
+        Some(_) if metadata.nlink() > 1 => Some(Oddity::Linked),
+        Some(_) if metadata.size() > FILE_LIMIT => Some(Oddity::TooLarge(metadata.size())),
+        Some(_) => None,
+    }
+}
+
+/// Returns whether the last write is far from now. One that seems to lie ahead is far as well: writing sets the time to now,
+/// so it was set by hand (`touch`), or the clock was set back.
+fn is_quiet(stat: &FileStat, now: Timestamp) -> bool {
+    let quiet = i128::try_from(QUIET.as_nanos()).unwrap_or(i128::MAX);
+    (now.as_nanosecond() - i128::from(stat.mtime)).abs() >= quiet
+}

@@ -1,0 +1,144 @@
+//! The record of a write under way, `.aof/intent`: what the next command needs to finish or undo what a kill interrupted.
+//!
+//! Written before the first task file changes, again when the commit is known and git's index is locked, removed when all
+//! is done. A kill leaves:
+//! - before the record: nothing to heal, at most temporary files;
+//! - after it, before the files: files as they were; the record is dropped;
+//! - after the files, before the branch moved: files ahead of HEAD; `commit` names what HEAD was to become;
+//! - after the branch moved: HEAD is `commit`; old files of moved tasks and git's index lock (by its inode) may be left over.
+//!
+//! It is no proof of anything: whoever heals compares files and HEAD, and lets the record say only where to look and which
+//! locks are ours. Hence no fsync; one that is damaged reads as [`Pending::Unreadable`].
+
+use serde::{Deserialize, Serialize};
+
+use super::folder::Durability;
+use super::layout::LOCAL;
+use super::{Folder, Paths, ProjectPath, StoreError, WriterLock};
+use crate::model::TaskId;
+
+const NAME: &str = "intent";
+const LIMIT: u64 = 16 * 1024 * 1024;
+
+/// What a process was about to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Intent {
+    /// The process.
+    pub pid: u32,
+    /// The files that it changes.
+    pub writes: Vec<Write>,
+    /// The branch that it moves: `refs/heads/main`.
+    pub reference: Option<String>,
+    /// The commit that the branch moves to.
+    pub commit: Option<String>,
+    /// The inode of git's index lock, once taken.
+    pub index_lock: Option<u64>,
+}
+
+/// One task's change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Write {
+    /// The task.
+    pub task: TaskId,
+    /// Where its file stood; absent for a new one.
+    pub old: Option<ProjectPath>,
+    /// Where it goes.
+    pub new: ProjectPath,
+}
+
+/// What the record says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Pending {
+    /// Nothing: the last write was finished.
+    Nothing,
+    /// That was under way.
+    Intent(Intent),
+    /// Something was under way, but the record is damaged: only the files can tell.
+    Unreadable {
+        /// What is wrong with it.
+        reason: String,
+    },
+}
+
+#[derive(Serialize, Deserialize)]
+struct Record {
+    pid: u32,
+    writes: Vec<WriteRecord>,
+    reference: Option<String>,
+    commit: Option<String>,
+    index_lock: Option<u64>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct WriteRecord {
+    task: String,
+    old: Option<String>,
+    new: String,
+}
+
+/// Writes the record, or replaces it by what is known now.
+pub fn write(lock: &WriterLock, intent: &Intent) -> Result<(), StoreError> {
+    let bytes = serde_json::to_vec(&Record::of(intent)).expect("a record of plain fields is JSON");
+    Folder::create(lock.paths().root(), LOCAL)?.replace(NAME, &bytes, Durability::Volatile)
+}
+
+/// Reads the record.
+pub fn read(paths: &Paths) -> Result<Pending, StoreError> {
+    let Some(folder) = Folder::open_existing(paths.root(), LOCAL)? else {
+        return Ok(Pending::Nothing);
+    };
+    let unreadable = |reason: String| Ok(Pending::Unreadable { reason });
+    match folder.read(NAME, LIMIT) {
+        Ok(None) => Ok(Pending::Nothing),
+        Ok(Some((bytes, _))) => match serde_json::from_slice::<Record>(&bytes) {
+            Ok(record) => record.intent().map_or_else(unreadable, |intent| Ok(Pending::Intent(intent))),
+            Err(fault) => unreadable(fault.to_string()),
+        },
+        Err(fault @ (StoreError::TooLarge { .. } | StoreError::WrongKind { .. })) => unreadable(fault.to_string()),
+        Err(fault) => Err(fault),
+    }
+}
+
+/// Removes the record: all is done, or undone.
+pub fn clear(lock: &WriterLock) -> Result<(), StoreError> {
+    Folder::create(lock.paths().root(), LOCAL)?.remove(NAME)
+}
+
+impl Record {
+    fn of(intent: &Intent) -> Self {
+        let written = |write: &Write| WriteRecord {
+            task: write.task.to_string(),
+            old: write.old.as_ref().map(ToString::to_string),
+            new: write.new.to_string(),
+        };
+        Self {
+            pid: intent.pid,
+            writes: intent.writes.iter().map(written).collect(),
+            reference: intent.reference.clone(),
+            commit: intent.commit.clone(),
+            index_lock: intent.index_lock,
+        }
+    }
+
+    fn intent(self) -> Result<Intent, String> {
+        let writes: Result<_, String> = self.writes.into_iter().map(WriteRecord::write).collect();
+        Ok(Intent {
+            pid: self.pid,
+            writes: writes?,
+            reference: self.reference,
+            commit: self.commit,
+            index_lock: self.index_lock,
+        })
+    }
+}
+
+impl WriteRecord {
+    fn write(self) -> Result<Write, String> {
+        let path = |text: String| text.parse().map_err(|fault: StoreError| fault.to_string());
+        Ok(Write {
+            task: self.task.parse().map_err(|fault: crate::model::IdFault| fault.to_string())?,
+            old: self.old.map(path).transpose()?,
+            new: path(self.new)?,
+        })
+    }
+}

@@ -1,0 +1,271 @@
+//! Where everything of a project stands on disk. Computes paths; of the disk it only asks whether something is there.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
+use super::inbox::is_debris;
+use super::{Folder, ProjectPath, StoreError};
+use crate::model::{IdFault, Layout, TaskId};
+
+/// The folder of the task files.
+pub const TASKS: &str = "tasks";
+/// The folder of the finished ones.
+pub const ARCHIVE: &str = "tasks/archive";
+/// The folder of what is local to this clone.
+pub const LOCAL: &str = ".aof";
+/// The folder where completion files are dropped.
+pub const INBOX: &str = ".aof/inbox";
+/// The folder of the completion files that are being worked on.
+pub const TAKEN: &str = ".aof/inbox/.taken";
+/// The folder of the completion files that were refused.
+pub const REFUSED: &str = ".aof/refused";
+
+/// The places of one project on this machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Paths {
+    root: PathBuf,
+}
+
+impl Paths {
+    /// Returns the places of the project in that folder.
+    pub fn at(root: impl Into<PathBuf>) -> Self {
+        Self { root: root.into() }
+    }
+
+    /// Returns the project that a folder belongs to: the nearest one, from there upwards, with `project.yaml` or `.aof/`. The search ends at the git worktree.
+    pub fn find(start: &Path) -> Result<Self, StoreError> {
+        let real = fs::canonicalize(start).map_err(|cause| StoreError::io("find the folder", start, cause))?;
+        for folder in real.ancestors() {
+            if folder.join("project.yaml").is_file() || folder.join(LOCAL).is_dir() {
+                return Ok(Self::at(folder));
+            }
+            if folder.join(".git").exists() {
+                break;
+            }
+        }
+        Err(StoreError::NoProject { start: real })
+    }
+
+    /// Returns the project's folder.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Returns the folder of the task files.
+    pub fn tasks(&self) -> PathBuf {
+        self.root.join(TASKS)
+    }
+
+    /// Returns the folder of the finished tasks.
+    pub fn archive(&self) -> PathBuf {
+        self.root.join(ARCHIVE)
+    }
+
+    /// Returns `.aof/`: local, never committed.
+    pub fn local(&self) -> PathBuf {
+        self.root.join(LOCAL)
+    }
+
+    /// Returns the folder where completion files are dropped.
+    pub fn inbox(&self) -> PathBuf {
+        self.root.join(INBOX)
+    }
+
+    /// Returns the folder of the completion files that are being worked on.
+    pub fn taken(&self) -> PathBuf {
+        self.root.join(TAKEN)
+    }
+
+    /// Returns the folder of the completion files that were refused.
+    pub fn refused(&self) -> PathBuf {
+        self.root.join(REFUSED)
+    }
+
+    /// Returns the file that the writer lock is on.
+    pub fn lock(&self) -> PathBuf {
+        self.local().join("lock")
+    }
+
+    /// Returns the record of the write under way.
+    pub fn intent(&self) -> PathBuf {
+        self.local().join("intent")
+    }
+
+    /// Returns the cache of task headers.
+    pub fn cache(&self) -> PathBuf {
+        self.local().join("cache")
+    }
+
+    /// Returns the event stream.
+    pub fn events(&self) -> PathBuf {
+        self.local().join("events.jsonl")
+    }
+
+    /// Returns the project's spelling of a path on this machine, if it lies inside and is UTF-8.
+    pub fn relative(&self, path: &Path) -> Option<ProjectPath> {
+        path.strip_prefix(&self.root).ok()?.to_str()?.parse().ok()
+    }
+
+    /// Makes `.aof/` with its `.gitignore`, the inbox and the folder of refusals, as far as they are missing.
+    pub fn prepare_local(&self) -> Result<(), StoreError> {
+        let local = Folder::create(&self.root, LOCAL)?;
+        match local.create_new(".gitignore", b"*\n") {
+            Ok(()) | Err(StoreError::Exists { .. }) => {}
+            Err(fault) => return Err(fault),
+        }
+        for folder in [TAKEN, REFUSED] {
+            Folder::create(&self.root, folder)?;
+        }
+        Ok(())
+    }
+}
+
+/// Returns where the file of a new task goes.
+pub fn task_path(id: &TaskId, layout: Layout) -> ProjectPath {
+    ProjectPath::trusted(match layout {
+        Layout::Flat => format!("{TASKS}/{id}.md"),
+        Layout::Sharded => format!("{TASKS}/{}/{id}.md", &id.local()[..2]),
+    })
+}
+
+/// Returns where the file of a task goes that was finished at that time: by day, UTC.
+pub fn archive_path(id: &TaskId, finished: Timestamp) -> ProjectPath {
+    let day = finished.to_zoned(TimeZone::UTC).date();
+    let (year, month, day) = (day.year(), day.month(), day.day());
+    ProjectPath::trusted(format!("{ARCHIVE}/{year:04}/{month:02}/{day:02}/{id}.md"))
+}
+
+/// Returns whether the path is one of a finished task.
+pub fn is_archived(path: &ProjectPath) -> bool {
+    path.as_str().strip_prefix(ARCHIVE).is_some_and(|rest| rest.starts_with('/'))
+}
+
+/// Returns the id that a file's name gives its task: `AOF-abc.md` is `AOF-abc`. Nothing for a name that does not end in `.md`.
+pub fn task_id(name: &str) -> Option<Result<TaskId, IdFault>> {
+    Some(name.strip_suffix(".md")?.parse())
+}
+
+/// Returns the files that go where a task's file goes: `AOF-abc.tests.yaml` beside `AOF-abc.md`. Reads the whole folder.
+pub fn companions(paths: &Paths, task: &ProjectPath) -> Result<Vec<ProjectPath>, StoreError> {
+    let stem = task.name().strip_suffix("md").unwrap_or(task.name());
+    let folder = paths.root.join(task.folder());
+    let listing = match fs::read_dir(&folder) {
+        Ok(listing) => listing,
+        Err(cause) if cause.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(cause) => return Err(StoreError::io("list the folder", &folder, cause)),
+    };
+    let mut found = Vec::new();
+    for entry in listing {
+        let entry = entry.map_err(|cause| StoreError::io("list the folder", &folder, cause))?;
+        let name = entry.file_name();
+        let Some(name) = name.to_str() else { continue };
+        let companion = name.starts_with(stem)
+            // `AOF-abc.md` itself, and what programs leave of it: `.md~`, `.md.orig`.
+            && !name.starts_with(task.name())
+            && !is_debris(name)
+            && entry.file_type().is_ok_and(|kind| kind.is_file());
+        if companion {
+            found.push(task.sibling(name)?);
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tempfile::TempDir;
+
+    fn id(text: &str) -> TaskId {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn tasks_stand_flat_or_sharded_and_are_archived_by_day() {
+        let task = id("AOF-7qkxy");
+        assert_eq!(task_path(&task, Layout::Flat).as_str(), "tasks/AOF-7qkxy.md");
+        assert_eq!(task_path(&task, Layout::Sharded).as_str(), "tasks/7q/AOF-7qkxy.md");
+        let finished = "2026-02-16T23:30:00-02:00".parse().unwrap();
+        let path = archive_path(&task, finished);
+        assert_eq!(path.as_str(), "tasks/archive/2026/02/17/AOF-7qkxy.md");
+        assert!(is_archived(&path) && !is_archived(&task_path(&task, Layout::Flat)));
+        assert!(!is_archived(&"tasks/archived/AOF-abc.md".parse().unwrap()));
+    }
+
+    #[test]
+    fn the_name_of_a_file_gives_the_id() {
+        assert_eq!(task_id("AOF-abc.md"), Some(Ok(id("AOF-abc"))));
+        assert_eq!(task_id("AOF-abc.tests.yaml"), None);
+        for name in ["README.md", ".md", "aof-abc.md", "AOF-abc (copy).md"] {
+            assert!(task_id(name).unwrap().is_err(), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_project_is_found_from_below_but_not_beyond_its_repository() {
+        let home = TempDir::new().unwrap();
+        let outer = home.path().join("outer");
+        let inner = outer.join("inner/src");
+        fs::create_dir_all(&inner).unwrap();
+        fs::write(outer.join("project.yaml"), "").unwrap();
+        let found = Paths::find(&inner).unwrap();
+        assert_eq!(found.root(), fs::canonicalize(&outer).unwrap());
+        fs::create_dir(outer.join("inner/.git")).unwrap();
+        let fault = Paths::find(&inner).unwrap_err();
+        assert!(fault.hint().unwrap().contains("`aof init`"), "{fault}");
+        fs::create_dir(outer.join("inner/.aof")).unwrap();
+        assert!(Paths::find(&inner).unwrap().root().ends_with("outer/inner"));
+        assert!(matches!(Paths::find(&outer.join("missing")), Err(StoreError::Io { .. })));
+    }
+
+    #[test]
+    fn the_local_folder_is_prepared_once_and_keeps_what_a_person_wrote() {
+        let home = TempDir::new().unwrap();
+        let paths = Paths::at(home.path());
+        paths.prepare_local().unwrap();
+        assert_eq!(fs::read(paths.local().join(".gitignore")).unwrap(), b"*\n");
+        assert!(paths.inbox().is_dir() && paths.taken().is_dir() && paths.refused().is_dir());
+        fs::write(paths.local().join(".gitignore"), "*\n# mine\n").unwrap();
+        paths.prepare_local().unwrap();
+        assert_eq!(fs::read(paths.local().join(".gitignore")).unwrap(), b"*\n# mine\n");
+        assert_eq!(fs::read_dir(paths.local()).unwrap().count(), 3);
+    }
+
+    #[test]
+    fn a_linked_local_folder_is_refused() {
+        let (home, elsewhere) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+        std::os::unix::fs::symlink(elsewhere.path(), home.path().join(".aof")).unwrap();
+        let fault = Paths::at(home.path()).prepare_local().unwrap_err();
+        assert!(matches!(fault, StoreError::WrongKind { found: crate::store::Kind::Symlink, .. }));
+        assert_eq!(fs::read_dir(elsewhere.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn companions_are_the_files_of_that_task_alone() {
+        let home = TempDir::new().unwrap();
+        let paths = Paths::at(home.path());
+        fs::create_dir(paths.tasks()).unwrap();
+        for name in [
+            "AOF-abc.md",
+            "AOF-abc.tests.yaml",
+            "AOF-abc.log",
+            "AOF-abcd.tests.yaml",
+            "AOF-abc.md~",
+            "AOF-abc.md.orig",
+            "AOF-abc.yaml.swp",
+            "AOF-abc-notes.txt",
+        ] {
+            fs::write(paths.tasks().join(name), "").unwrap();
+        }
+        fs::create_dir(paths.tasks().join("AOF-abc.files")).unwrap();
+        let path = task_path(&id("AOF-abc"), Layout::Flat);
+        let names: Vec<String> = companions(&paths, &path).unwrap().iter().map(ToString::to_string).collect();
+        assert_eq!(names, ["tasks/AOF-abc.log", "tasks/AOF-abc.tests.yaml"]);
+        assert_eq!(companions(&paths, &"tasks/none/AOF-abc.md".parse().unwrap()).unwrap(), []);
+    }
+}

@@ -1,0 +1,166 @@
+//! Task files as bytes: finding the one of an id, reading it, going through all. Writes nothing.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::Path;
+
+use super::layout::{ARCHIVE, task_path};
+use super::{FileStat, Folder, Paths, ProjectPath, StoreError, walk};
+use crate::model::{Digest, Layout, TaskId};
+
+pub use super::walk::{Entry, Stray, StrayReason, TaskEntry};
+
+/// The largest task file that is read.
+pub const FILE_LIMIT: u64 = 16 * 1024 * 1024;
+
+/// Where a task's file stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    /// Its path.
+    pub path: ProjectPath,
+    /// Among which tasks.
+    pub place: Place,
+}
+
+/// Among which tasks a file stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// The active ones.
+    Active,
+    /// The finished ones.
+    Archived,
+}
+
+/// A file as it was read. Its bytes are its version: no time stamp tells two versions apart for certain.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Snapshot {
+    /// Where.
+    pub path: ProjectPath,
+    /// What it said.
+    pub bytes: Vec<u8>,
+    /// What the system told of it, for the cache of headers.
+    pub stat: FileStat,
+}
+
+impl Snapshot {
+    /// Returns the digest of the bytes.
+    pub fn digest(&self) -> Digest {
+        Digest::of(&self.bytes)
+    }
+
+    /// Returns whether the file still says the same.
+    pub fn is_current(&self, paths: &Paths) -> Result<bool, StoreError> {
+        match read(paths, &self.path) {
+            Ok(now) => Ok(now.bytes == self.bytes),
+            Err(StoreError::Gone { .. } | StoreError::TooLarge { .. }) => Ok(false),
+            Err(fault) => Err(fault),
+        }
+    }
+}
+
+/// Finds the file of a task: at its usual places, else anywhere below `tasks/`, else in the archive, newest days first.
+///
+/// A second file of the id is noticed where the search comes by; [`walk_active`] shows them all.
+pub fn find(paths: &Paths, id: &TaskId) -> Result<Found, StoreError> {
+    let usual = [Layout::Flat, Layout::Sharded].map(|layout| task_path(id, layout));
+    let mut standing = Vec::new();
+    for path in usual {
+        if exists(&path.below(paths.root()))? {
+            standing.push(path);
+        }
+    }
+    if standing.is_empty() {
+        standing = walk::named(paths, &format!("{id}.md")).collect();
+        standing.sort();
+    }
+    let place = match standing.pop() {
+        None => return find_archived(paths, id),
+        Some(path) if standing.is_empty() => Found { path, place: Place::Active },
+        Some(path) => {
+            standing.push(path);
+            return Err(StoreError::TaskDoubled { id: id.clone(), paths: standing });
+        }
+    };
+    Ok(place)
+}
+
+/// Reads a task file.
+pub fn read(paths: &Paths, path: &ProjectPath) -> Result<Snapshot, StoreError> {
+    read_limited(paths, path, FILE_LIMIT)
+}
+
+/// Reads any file of the project of at most that many bytes.
+pub fn read_limited(paths: &Paths, path: &ProjectPath, limit: u64) -> Result<Snapshot, StoreError> {
+    let folder = Folder::open(paths.root(), path.folder())?;
+    match folder.read(path.name(), limit)? {
+        Some((bytes, stat)) => Ok(Snapshot { path: path.clone(), bytes, stat }),
+        None => Err(StoreError::Gone { path: path.below(paths.root()) }),
+    }
+}
+
+/// Goes through the files of active tasks, in no order.
+pub fn walk_active(paths: &Paths) -> impl Iterator<Item = Entry> + '_ {
+    walk::active(paths)
+}
+
+/// Goes through the files of finished tasks, in no order.
+pub fn walk_archived(paths: &Paths) -> impl Iterator<Item = Entry> + '_ {
+    walk::archived(paths)
+}
+
+/// Returns every id that has a file, active or archived: for suggesting what may have been meant.
+pub fn known_ids(paths: &Paths) -> Vec<TaskId> {
+    let mut ids: Vec<TaskId> = walk_active(paths)
+        .chain(walk_archived(paths))
+        .filter_map(|entry| match entry {
+            Entry::Task(task) => Some(task.id),
+            Entry::Stray(_) => None,
+        })
+        .collect();
+    ids.sort();
+    ids.dedup();
+    ids
+}
+
+fn find_archived(paths: &Paths, id: &TaskId) -> Result<Found, StoreError> {
+    for year in numbered(paths, ARCHIVE)? {
+        for month in numbered(paths, &year)? {
+            for day in numbered(paths, &month)? {
+                let path: ProjectPath = format!("{day}/{id}.md").parse()?;
+                if exists(&path.below(paths.root()))? {
+                    return Ok(Found { path, place: Place::Archived });
+                }
+            }
+        }
+    }
+    Err(StoreError::TaskNotFound { id: id.clone() })
+}
+
+/// Returns the folders there whose names are numbers, the highest first.
+fn numbered(paths: &Paths, inside: &str) -> Result<Vec<String>, StoreError> {
+    let folder = paths.root().join(inside);
+    let fault = |cause| StoreError::io("list the folder", &folder, cause);
+    let listing = match fs::read_dir(&folder) {
+        Ok(listing) => listing,
+        Err(cause) if matches!(cause.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(Vec::new()),
+        Err(cause) => return Err(fault(cause)),
+    };
+    let mut names = Vec::new();
+    for entry in listing {
+        if let Ok(name) = entry.map_err(fault)?.file_name().into_string()
+            && name.bytes().all(|byte| byte.is_ascii_digit())
+        {
+            names.push(name);
+        }
+    }
+    names.sort_by(|a, b| b.cmp(a));
+    Ok(names.into_iter().map(|name| format!("{inside}/{name}")).collect())
+}
+
+fn exists(path: &Path) -> Result<bool, StoreError> {
+    match fs::symlink_metadata(path) {
+        Ok(_) => Ok(true),
+        Err(cause) if matches!(cause.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(false),
+        Err(cause) => Err(StoreError::io("look at", path, cause)),
+    }
+}

@@ -1,0 +1,151 @@
+//! Going through `tasks/`: every task file, and every oddity, so that one bad file never hides the others.
+//!
+//! Symlinks are reported, never followed; hidden files and folders are nobody's tasks.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use walkdir::{DirEntry, WalkDir};
+
+use super::layout::{ARCHIVE, TASKS, task_id};
+use super::{FileStat, Kind, Paths, ProjectPath};
+use crate::model::{IdFault, TaskId};
+
+/// Something that stands among the tasks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Entry {
+    /// A task file, not yet read.
+    Task(TaskEntry),
+    /// Something that looks like one and is none.
+    Stray(Stray),
+}
+
+/// A task file, not yet read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaskEntry {
+    /// The task.
+    pub id: TaskId,
+    /// Where its file stands.
+    pub path: ProjectPath,
+    /// What the system tells of it.
+    pub stat: FileStat,
+}
+
+/// What cannot be a task file, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stray {
+    /// Where it stands, below the project's root.
+    pub path: PathBuf,
+    /// Why it is none.
+    pub reason: StrayReason,
+}
+
+/// Why something cannot be a task file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StrayReason {
+    /// It ends in `.md`, but its name is no task id.
+    NotAnId(IdFault),
+    /// It is no ordinary file.
+    WrongKind(Kind),
+    /// Its path is not UTF-8.
+    NotText,
+    /// The system does not let it be looked at.
+    Unreadable(String),
+}
+
+impl fmt::Display for StrayReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotAnId(fault) => fault.fmt(f),
+            Self::WrongKind(kind) => write!(f, "it is {kind}, not a file"),
+            Self::NotText => f.write_str("its name is not UTF-8"),
+            Self::Unreadable(reason) => f.write_str(reason),
+        }
+    }
+}
+
+/// Goes through the files of active tasks.
+pub(super) fn active(paths: &Paths) -> impl Iterator<Item = Entry> + use<'_> {
+    found(paths, raw_active(paths))
+}
+
+/// Goes through the files of finished tasks.
+pub(super) fn archived(paths: &Paths) -> impl Iterator<Item = Entry> + use<'_> {
+    found(paths, raw(paths, ARCHIVE, false))
+}
+
+/// Goes through the active files of that name, whatever they are.
+pub(super) fn named<'p>(paths: &'p Paths, name: &'p str) -> impl Iterator<Item = ProjectPath> + 'p {
+    raw_active(paths)
+        .flatten()
+        .filter(move |entry| entry.file_name() == name)
+        .filter_map(|entry| paths.relative(entry.path()))
+}
+
+/// Goes through the folders of the active tasks, `tasks/` first.
+pub(super) fn folders(paths: &Paths) -> impl Iterator<Item = ProjectPath> + '_ {
+    raw_active(paths)
+        .flatten()
+        .filter(|entry| entry.file_type().is_dir())
+        .filter_map(|entry| paths.relative(entry.path()))
+}
+
+type Raw = walkdir::Result<DirEntry>;
+
+fn raw_active(paths: &Paths) -> impl Iterator<Item = Raw> + use<> {
+    raw(paths, TASKS, true)
+}
+
+fn raw(paths: &Paths, inside: &str, without_archive: bool) -> impl Iterator<Item = Raw> + use<> {
+    WalkDir::new(paths.root().join(inside)).follow_root_links(false).into_iter().filter_entry(move |entry| {
+        let hidden = entry.depth() > 0 && entry.file_name().as_encoded_bytes().starts_with(b".");
+        let archive = without_archive && entry.depth() == 1 && entry.file_name() == "archive";
+        !hidden && !archive
+    })
+}
+
+fn found(paths: &Paths, raw: impl Iterator<Item = Raw>) -> impl Iterator<Item = Entry> {
+    raw.filter_map(|item| match item {
+        Ok(entry) => entry_of(paths, &entry),
+        // No folder of tasks: no tasks.
+        Err(fault)
+            if fault.depth() == 0 && fault.io_error().is_some_and(|e| e.kind() == std::io::ErrorKind::NotFound) =>
+        {
+            None
+        }
+        Err(fault) => {
+            Some(stray(paths, fault.path().unwrap_or(paths.root()), StrayReason::Unreadable(fault.to_string())))
+        }
+    })
+}
+
+fn entry_of(paths: &Paths, entry: &DirEntry) -> Option<Entry> {
+    let kind = Kind::from(entry.file_type());
+    let as_stray = |reason| Some(stray(paths, entry.path(), reason));
+    let named_like_one = entry.file_name().as_encoded_bytes().ends_with(b".md");
+    match kind {
+        // A linked folder hides the tasks that somebody expects in it.
+        Kind::Symlink if named_like_one || entry.path().is_dir() => return as_stray(StrayReason::WrongKind(kind)),
+        _ if !named_like_one => return None,
+        Kind::File => {}
+        _ => return as_stray(StrayReason::WrongKind(kind)),
+    }
+    let (Some(name), Some(path)) = (entry.file_name().to_str(), paths.relative(entry.path())) else {
+        return as_stray(StrayReason::NotText);
+    };
+    let id = match task_id(name)? {
+        Ok(id) => id,
+        Err(fault) => return as_stray(StrayReason::NotAnId(fault)),
+    };
+    match entry.metadata() {
+        Ok(metadata) => Some(Entry::Task(TaskEntry { id, path, stat: FileStat::of(&metadata) })),
+        // It went away since the folder was listed.
+        Err(fault) if fault.io_error().is_some_and(|e| e.kind() == std::io::ErrorKind::NotFound) => None,
+        Err(fault) => as_stray(StrayReason::Unreadable(fault.to_string())),
+    }
+}
+
+fn stray(paths: &Paths, path: &std::path::Path, reason: StrayReason) -> Entry {
+    let path = path.strip_prefix(paths.root()).unwrap_or(path).to_owned();
+    Entry::Stray(Stray { path, reason })
+}
