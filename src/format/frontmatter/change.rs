@@ -384,9 +384,10 @@ pub(super) fn collection_after(node: &Node<'_>, inside: &Inside) -> Value {
             Value::Array(old.chain(inside.added.iter().map(|(_, value)| value.clone())).collect())
         }
         Kind::Mapping(entries) => {
-            let old = entries.iter().enumerate().filter_map(|(i, entry)| {
-                kept(i).map(|c| (entry.key.text.to_string(), value_after(&entry.value, c)))
-            });
+            let old = entries
+                .iter()
+                .enumerate()
+                .filter_map(|(i, entry)| kept(i).map(|c| (entry.key.text.to_string(), value_after(&entry.value, c))));
             let new = inside.added.iter().map(|(key, value)| (key.clone().unwrap_or_default(), value.clone()));
             Value::Object(old.chain(new).collect())
         }

@@ -79,7 +79,9 @@ impl Renderer<'_> {
             && let Some(line_end) = self.lines.rest_of_line(comma.map_or(end, |comma| comma + 1))
         {
             self.patches.delete(self.lines.line_start(start)..self.lines.after_break(line_end));
-            if last && comma.is_none() && run.start > 0
+            if last
+                && comma.is_none()
+                && run.start > 0
                 && let Some(comma) = self.comma(flow_end(node, run.start - 1))
             {
                 self.patches.delete(comma..comma + 1);
@@ -107,7 +109,9 @@ impl Renderer<'_> {
         let end = flow_end(node, count - 1);
         let comma = self.comma(end);
         let line_end = self.lines.rest_of_line(comma.map_or(end, |comma| comma + 1));
-        if self.lines.begins_line(start) && let Some(line_end) = line_end {
+        if self.lines.begins_line(start)
+            && let Some(line_end) = line_end
+        {
             let indent = " ".repeat(self.lines.column(start));
             let text: Vec<String> = new.iter().map(|text| format!("\n{indent}{text}")).collect();
             if comma.is_none() {

@@ -12,11 +12,7 @@ pub(super) struct Lines<'a> {
 
 impl<'a> Lines<'a> {
     pub(super) fn new(text: &'a str, yaml: &Range<usize>) -> Self {
-        Self {
-            bytes: text.as_bytes(),
-            start: yaml.start,
-            end: yaml.end,
-        }
+        Self { bytes: text.as_bytes(), start: yaml.start, end: yaml.end }
     }
 
     pub(super) fn byte(&self, at: usize) -> Option<u8> {

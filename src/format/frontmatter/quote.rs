@@ -57,15 +57,11 @@ pub(super) fn key(text: &str) -> String {
 /// Returns the header of a literal block (`|-`) for a text of several lines, if a block can hold it without loss.
 pub(super) fn literal_header(text: &str) -> Option<String> {
     let body = text.strip_suffix('\n').unwrap_or(text);
-    let safe_line = |line: &str| {
-        !line.ends_with([' ', '\t']) && line.chars().all(|c| c == '\t' || is_printable(c))
-    };
+    let safe_line = |line: &str| !line.ends_with([' ', '\t']) && line.chars().all(|c| c == '\t' || is_printable(c));
     let first = body.split('\n').find(|line| !line.is_empty())?;
     // A trailing blank is lost in editors, an extra final break depends on what follows.
-    let safe = text.contains('\n')
-        && !body.ends_with('\n')
-        && !first.starts_with('\t')
-        && body.split('\n').all(safe_line);
+    let safe =
+        text.contains('\n') && !body.ends_with('\n') && !first.starts_with('\t') && body.split('\n').all(safe_line);
     if !safe {
         return None;
     }

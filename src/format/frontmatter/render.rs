@@ -25,11 +25,7 @@ pub(super) struct Renderer<'a> {
 
 impl<'a> Renderer<'a> {
     pub(super) fn new(file: &'a Frontmatter<'a>) -> Self {
-        Self {
-            file,
-            lines: Lines::new(file.text, &file.split.yaml),
-            patches: Patches::default(),
-        }
+        Self { file, lines: Lines::new(file.text, &file.split.yaml), patches: Patches::default() }
     }
 
     /// Returns the patches for all changes of the root.
@@ -253,7 +249,10 @@ fn written(old: &Node<'_>, value: &Value, column: usize, lead: Lead) -> Written 
     }
     let several_lines = value.as_str().is_some_and(|text| literal_header(text).is_some());
     let keeps_quotes = matches!(old.layout, Layout::SingleQuoted | Layout::DoubleQuoted | Layout::Plain);
-    if keeps_quotes && !several_lines && let Some(text) = scalar_like(value, old, Context::Block) {
+    if keeps_quotes
+        && !several_lines
+        && let Some(text) = scalar_like(value, old, Context::Block)
+    {
         return inline(text);
     }
     write(value, column, lead)

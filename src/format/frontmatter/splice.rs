@@ -20,9 +20,8 @@ pub fn splice(file: &[u8], edits: &[Edit]) -> Result<Vec<u8>, SpliceRefusal> {
         let paths: Vec<String> = edits.iter().map(|edit| format!("`{}`", edit.path())).collect();
         SpliceRefusal::Unverified { paths: paths.join(", "), reason }
     };
-    let changed = patches
-        .apply(original.text, newline)
-        .ok_or_else(|| unverified("two of its changes overlap".to_owned()))?;
+    let changed =
+        patches.apply(original.text, newline).ok_or_else(|| unverified("two of its changes overlap".to_owned()))?;
     let mut expected: Value = original.root.to_value();
     for edit in edits {
         apply(&mut expected, edit);

@@ -116,7 +116,10 @@ fn is_fence(line: &[u8]) -> bool {
 
 fn is_conflict_marker(line: &[u8]) -> bool {
     let bare = line.trim_ascii_end();
-    line.starts_with(b"<<<<<<< ") || line.starts_with(b">>>>>>> ") || line.starts_with(b"||||||| ") || bare == b"======="
+    line.starts_with(b"<<<<<<< ")
+        || line.starts_with(b">>>>>>> ")
+        || line.starts_with(b"||||||| ")
+        || bare == b"======="
 }
 
 fn line_number(bytes: &[u8], offset: usize) -> usize {

@@ -144,10 +144,7 @@ impl<'s, 'l> Builder<'s, 'l> {
             ScalarStyle::Folded => (Layout::Folded, self.block_scalar(&range)),
         };
         self.cursor = span.end;
-        let weight = Weight {
-            nodes: 1,
-            text: text.len(),
-        };
+        let weight = Weight { nodes: 1, text: text.len() };
         let kind = match tag {
             Some(tag) => self.tagged(text, layout, tag, &span),
             None if layout == Layout::Absent => Kind::Null,
@@ -241,10 +238,7 @@ impl<'s, 'l> Builder<'s, 'l> {
             indicator: opening.indicator,
         };
         // Paid for before it is copied.
-        let spent = Weight {
-            nodes: self.used.nodes + weight.nodes,
-            text: self.used.text + weight.text,
-        };
+        let spent = Weight { nodes: self.used.nodes + weight.nodes, text: self.used.text + weight.text };
         self.used = spent;
         check(self.limits, spent, &range)?;
         node.kind = target.kind.clone();
@@ -316,10 +310,7 @@ impl<'s, 'l> Builder<'s, 'l> {
         if let Kind::Mapping(entries) = &node.kind {
             report_duplicates(self.source, entries, &mut self.faults);
         }
-        let weight = Weight {
-            nodes: self.used.nodes - before.nodes,
-            text: self.used.text - before.text,
-        };
+        let weight = Weight { nodes: self.used.nodes - before.nodes, text: self.used.text - before.text };
         self.complete(node, anchor, weight, false);
     }
 
@@ -456,19 +447,19 @@ fn into_key<'s>(source: &str, node: Node<'s>, decorated: bool) -> (Key<'s>, Opti
             Some(Fault::new("key_not_string", node.span.clone(), format!("{} cannot be a key", node.noun())))
         }
         _ => Some(
-            Fault::new("key_not_string", node.span.clone(), format!("the key `{written}` is {}, not a string", node.noun()))
-                .help(format!("quote it: `\"{written}\"`")),
+            Fault::new(
+                "key_not_string",
+                node.span.clone(),
+                format!("the key `{written}` is {}, not a string", node.noun()),
+            )
+            .help(format!("quote it: `\"{written}\"`")),
         ),
     };
     let text = match node.kind {
         Kind::String(text) => text,
         _ => Cow::Borrowed(""),
     };
-    let key = Key {
-        text,
-        span: node.outer.min(node.span.start)..node.span.end,
-        decorated,
-    };
+    let key = Key { text, span: node.outer.min(node.span.start)..node.span.end, decorated };
     (key, fault)
 }
 

@@ -32,13 +32,7 @@ pub struct Label {
 impl Fault {
     /// Returns a fault without a second place and without help.
     pub fn new(code: &'static str, span: Range<usize>, message: impl Into<String>) -> Self {
-        Self {
-            code,
-            message: message.into(),
-            span,
-            label: None,
-            help: None,
-        }
+        Self { code, message: message.into(), span, label: None, help: None }
     }
 
     /// Adds the fix.
@@ -51,10 +45,7 @@ impl Fault {
     /// Adds a second place.
     #[must_use]
     pub fn label(mut self, span: Range<usize>, text: impl Into<String>) -> Self {
-        self.label = Some(Label {
-            span,
-            text: text.into(),
-        });
+        self.label = Some(Label { span, text: text.into() });
         self
     }
 

@@ -204,9 +204,9 @@ impl<'s> Node<'s> {
             }
             (Kind::Mapping(own), Value::Object(other)) => {
                 own.len() == other.len()
-                    && own.iter().all(|entry| {
-                        other.get(entry.key.text.as_ref()).is_some_and(|value| entry.value.says(value))
-                    })
+                    && own
+                        .iter()
+                        .all(|entry| other.get(entry.key.text.as_ref()).is_some_and(|value| entry.value.says(value)))
             }
             _ => false,
         }

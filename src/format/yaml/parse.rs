@@ -23,12 +23,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self {
-            depth: 64,
-            nodes: 250_000,
-            alias_nodes: 20_000,
-            text: 8 << 20,
-        }
+        Self { depth: 64, nodes: 250_000, alias_nodes: 20_000, text: 8 << 20 }
     }
 }
 
@@ -39,11 +34,7 @@ pub fn parse<'s>(source: &'s str, limits: &Limits) -> Result<Node<'s>, Vec<Fault
 }
 
 /// Reads the YAML document in a part of a text. All spans are those of the whole text.
-pub fn parse_within<'s>(
-    source: &'s str,
-    range: Range<usize>,
-    limits: &Limits,
-) -> Result<Node<'s>, Vec<Fault>> {
+pub fn parse_within<'s>(source: &'s str, range: Range<usize>, limits: &Limits) -> Result<Node<'s>, Vec<Fault>> {
     let text = &source[range.clone()];
     if let Some(at) = text.find('\0') {
         let at = range.start + at;
@@ -84,14 +75,11 @@ fn syntax(text: &str, base: usize, limits: &Limits, error: &ScanError) -> Fault 
     let end = at + text[at..].chars().next().map_or(0, char::len_utf8);
     let span = base + at..base + end;
     match error.kind() {
-        ErrorKind::UnknownAnchor => {
-            Fault::new("unknown_alias", span, "this alias names an anchor that does not exist")
-                .help("define it before, as `&name`; a text that begins with `*` needs quotes")
-        }
+        ErrorKind::UnknownAnchor => Fault::new("unknown_alias", span, "this alias names an anchor that does not exist")
+            .help("define it before, as `&name`; a text that begins with `*` needs quotes"),
         ErrorKind::RecursionLimitExceeded => too_deep(span, limits.depth),
-        ErrorKind::DirectiveDisallowed => {
-            Fault::new("directive", span, "YAML directives are not supported").help("remove the line that begins with `%`")
-        }
+        ErrorKind::DirectiveDisallowed => Fault::new("directive", span, "YAML directives are not supported")
+            .help("remove the line that begins with `%`"),
         ErrorKind::TabInIndentation | ErrorKind::TabInBlockIndentation | ErrorKind::TabNotAllowed => {
             Fault::new("yaml_syntax", span, "a tab cannot indent YAML").help("indent with spaces")
         }

@@ -27,16 +27,102 @@ impl Random {
 }
 
 const PLAIN: &[&str] = &[
-    "x", "agent-7", "two words", "no", "yes", "010", "1_000", "1:30", "2026-11-20", "2026-02-16T10:00:00Z",
-    "~", "null", "true", "42", "-7", "1.5", "1e3", "it's", "a#b", "a:b", "http://x/y", "größe", "日本語", "🙂", "a, b",
-    "C:\\x", "a 'q' b", "=",
+    "x",
+    "agent-7",
+    "two words",
+    "no",
+    "yes",
+    "010",
+    "1_000",
+    "1:30",
+    "2026-11-20",
+    "2026-02-16T10:00:00Z",
+    "~",
+    "null",
+    "true",
+    "42",
+    "-7",
+    "1.5",
+    "1e3",
+    "it's",
+    "a#b",
+    "a:b",
+    "http://x/y",
+    "größe",
+    "日本語",
+    "🙂",
+    "a, b",
+    "C:\\x",
+    "a 'q' b",
+    "=",
 ];
 const NASTY: &[&str] = &[
-    "", " ", "a", "no", "Y", "0o17", "1_0", ".nan", "2026-01-01", "2026-02-16T10:00:00Z", "- a", "a: b", "a #b", "#",
-    "a\nb", "a\nb\n", "a\n\nb\n\n", "\n", "\n\na", "  indented\nthen not", "a\n  b\n c", "\ttab", "a\n\ttab", "a \nb",
-    "a\r\nb", "\0", "\u{feff}a", "a\u{85}b", "\u{2028}", "🙂 \u{200d}", "---", "---\nx", "...", "a\n---\nb", "'", "\"",
-    "\\", "a\\nb", "it's \"q\"", "{a: 1}", "[a]", "*a", "&a", "!t", "%x", "@a", "`a", "a:", ":a", "? a", "|", ">", "<<",
-    "=", "1.2.3", "1e5", "+1", "-", "0", "null", "~", "\u{202e}rtl", "\u{1b}[31m", "a,b", "a]b", "<<<<<<< x\n=======",
+    "",
+    " ",
+    "a",
+    "no",
+    "Y",
+    "0o17",
+    "1_0",
+    ".nan",
+    "2026-01-01",
+    "2026-02-16T10:00:00Z",
+    "- a",
+    "a: b",
+    "a #b",
+    "#",
+    "a\nb",
+    "a\nb\n",
+    "a\n\nb\n\n",
+    "\n",
+    "\n\na",
+    "  indented\nthen not",
+    "a\n  b\n c",
+    "\ttab",
+    "a\n\ttab",
+    "a \nb",
+    "a\r\nb",
+    "\0",
+    "\u{feff}a",
+    "a\u{85}b",
+    "\u{2028}",
+    "🙂 \u{200d}",
+    "---",
+    "---\nx",
+    "...",
+    "a\n---\nb",
+    "'",
+    "\"",
+    "\\",
+    "a\\nb",
+    "it's \"q\"",
+    "{a: 1}",
+    "[a]",
+    "*a",
+    "&a",
+    "!t",
+    "%x",
+    "@a",
+    "`a",
+    "a:",
+    ":a",
+    "? a",
+    "|",
+    ">",
+    "<<",
+    "=",
+    "1.2.3",
+    "1e5",
+    "+1",
+    "-",
+    "0",
+    "null",
+    "~",
+    "\u{202e}rtl",
+    "\u{1b}[31m",
+    "a,b",
+    "a]b",
+    "<<<<<<< x\n=======",
     "Fixed the token check.\n\nDetails:\n- first\n- second: done\n\n```rust\nfn main() {}\n```\n",
 ];
 
@@ -72,8 +158,23 @@ pub(super) fn value(r: &mut Random, depth: usize) -> Value {
 /// A whole random file.
 pub(super) fn file(r: &mut Random) -> String {
     let mut w = Writer { out: String::new(), marks: 0, anchors: 0, lone: r.one_in(3) };
-    let keys = ["id", "title", "status", "tags", "blockers", "gate", "routing", "reviewContext", "metadata",
-        "gateHistory", "x-note", "größe", "\"quoted key\"", "'q2'", "context"];
+    let keys = [
+        "id",
+        "title",
+        "status",
+        "tags",
+        "blockers",
+        "gate",
+        "routing",
+        "reviewContext",
+        "metadata",
+        "gateHistory",
+        "x-note",
+        "größe",
+        "\"quoted key\"",
+        "'q2'",
+        "context",
+    ];
     let chosen: Vec<&str> = keys.iter().copied().filter(|_| !r.one_in(3)).collect();
     if r.one_in(30) {
         w.out.push_str("{id: AOF-abc, tags: [a, b], gate: {current: x}}\n");
@@ -201,7 +302,14 @@ impl Writer {
     }
 
     fn quoted(&mut self, r: &mut Random) {
-        self.out.push_str(*r.pick(&["'it''s # not'", "\"a \\\"b\\\" \\n c\"", "''", "\"\"", "\"no\"", "'two\n\n          lines'"]));
+        self.out.push_str(*r.pick(&[
+            "'it''s # not'",
+            "\"a \\\"b\\\" \\n c\"",
+            "''",
+            "\"\"",
+            "\"no\"",
+            "'two\n\n          lines'",
+        ]));
     }
 
     fn block_scalar(&mut self, r: &mut Random, column: usize) {
@@ -282,7 +390,9 @@ fn engine_edit(r: &mut Random) -> Edit {
         0 => Edit::set(["gate", "current"], text(r)),
         1 => Edit::set("status", *r.pick(&["ready", "in_progress", "blocked"])),
         2 | 3 => Edit::append("gateHistory", entry(r)),
-        4 => Edit::set("reviewContext", json!({"fromGate": "review", "blockers": [text(r), text(r)], "notes": text(r)})),
+        4 => {
+            Edit::set("reviewContext", json!({"fromGate": "review", "blockers": [text(r), text(r)], "notes": text(r)}))
+        }
         5 => Edit::remove("reviewContext"),
         6 => Edit::set("blockers", (0..r.below(4)).map(|_| text(r)).collect::<Vec<_>>()),
         7 => Edit::set(["metadata", "priority"], value(r, 1)),

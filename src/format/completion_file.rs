@@ -1,0 +1,146 @@
+//! Completion files: what agents drop, as YAML, JSON, or Markdown with frontmatter.
+
+use serde_json::Value;
+
+use super::decode::Fields;
+use super::frontmatter;
+use super::json;
+use super::yaml::{self, Fault, Limits, Node};
+use crate::model::{Completion, CompletionId, Map};
+
+/// How a completion file is written; its suffix says so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Syntax {
+    /// `.yaml`, `.yml`
+    Yaml,
+    /// `.json`
+    Json,
+    /// `.md`: the body is a text for the task.
+    Markdown,
+}
+
+impl Syntax {
+    /// Returns the syntax that a file name's suffix stands for.
+    pub fn of(name: &str) -> Option<Self> {
+        match name.rsplit_once('.')?.1 {
+            "yaml" | "yml" => Some(Self::Yaml),
+            "json" => Some(Self::Json),
+            "md" => Some(Self::Markdown),
+            _ => None,
+        }
+    }
+}
+
+/// Returns the completion that the bytes say, or everything that is wrong with them. `id` counts where the file has none of
+/// its own.
+pub fn parse(bytes: &[u8], syntax: Syntax, id: &CompletionId) -> Result<Completion, Vec<Fault>> {
+    if syntax == Syntax::Markdown {
+        let front = frontmatter::parse(bytes)?;
+        let body = Some(front.body().to_owned()).filter(|body| !body.trim().is_empty());
+        return read(&front.root, body, id);
+    }
+    let text = std::str::from_utf8(bytes).map_err(|error| {
+        let at = error.valid_up_to();
+        vec![Fault::new("not_utf8", at..at, "this is not UTF-8 text").help("save the file as UTF-8")]
+    })?;
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    match syntax {
+        Syntax::Json => read(&json::parse(text).map_err(|fault| vec![fault])?, None, id),
+        _ => read(&yaml::parse(text, &Limits::default())?, None, id),
+    }
+}
+
+fn read(node: &Node<'_>, body: Option<String>, id: &CompletionId) -> Result<Completion, Vec<Fault>> {
+    let mut faults = Vec::new();
+    let completion = fields(node, body, id, &mut faults);
+    completion.filter(|_| faults.is_empty()).ok_or(faults)
+}
+
+fn fields(node: &Node<'_>, body: Option<String>, id: &CompletionId, faults: &mut Vec<Fault>) -> Option<Completion> {
+    let mut fields = Fields::of(node, "a completion", faults)?;
+    let ticket = fields.parsed("task", faults);
+    let agent = fields.parsed("agent", faults);
+    let own: Option<CompletionId> = fields.parsed("id", faults);
+    let outcome = fields.text("outcome", faults);
+    let summary = fields.text("summary", faults);
+    let blockers = fields.list("blockers", faults);
+    let rejection_notes = fields.text("rejectionNotes", faults);
+    let outputs = fields.object("outputs", faults).unwrap_or_default();
+    let metadata = fields.object("metadata", faults).unwrap_or_default();
+    let ticket = fields.require("task", ticket, faults);
+    let agent = fields.require("agent", agent, faults);
+    fields.refuse_unknown(faults);
+    Some(Completion {
+        ticket: ticket?,
+        agent: agent?,
+        outcome,
+        summary,
+        blockers,
+        rejection_notes,
+        outputs,
+        metadata,
+        body,
+        id: own.unwrap_or_else(|| id.clone()),
+    })
+}
+
+/// Returns the completion as a value, for files and JSON.
+pub fn write(completion: &Completion) -> Value {
+    let mut map = Map::new();
+    map.insert("task".to_owned(), completion.ticket.to_string().into());
+    map.insert("agent".to_owned(), completion.agent.as_str().into());
+    let texts = [
+        ("outcome", &completion.outcome),
+        ("summary", &completion.summary),
+        ("rejectionNotes", &completion.rejection_notes),
+    ];
+    for (key, text) in texts {
+        if let Some(text) = text {
+            map.insert(key.to_owned(), text.as_str().into());
+        }
+    }
+    if let Some(blockers) = &completion.blockers {
+        map.insert("blockers".to_owned(), blockers.clone().into());
+    }
+    for (key, object) in [("outputs", &completion.outputs), ("metadata", &completion.metadata)] {
+        if !object.is_empty() {
+            map.insert(key.to_owned(), object.clone().into());
+        }
+    }
+    map.insert("id".to_owned(), completion.id.as_str().into());
+    Value::Object(map)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read_as(text: &str, syntax: Syntax) -> Result<Completion, Vec<Fault>> {
+        parse(text.as_bytes(), syntax, &"given".parse().unwrap())
+    }
+
+    #[test]
+    fn one_completion_in_three_syntaxes() {
+        let yaml = "task: AOF-abc@2\nagent: agent-7\noutcome: complete\nsummary: |-\n  did it\nblockers: []\n";
+        let json =
+            r#"{"task": "AOF-abc@2", "agent": "agent-7", "outcome": "complete", "summary": "did it", "blockers": []}"#;
+        let markdown = format!("---\r\n{}---\r\n\r\nLong text.\r\n", yaml.replace('\n', "\r\n"));
+        let plain = read_as(yaml, Syntax::Yaml).unwrap();
+        assert_eq!(plain.blockers, Some(vec![]));
+        assert_eq!(plain.id.as_str(), "given");
+        assert_eq!(plain, read_as(json, Syntax::Json).unwrap());
+        let long = read_as(&markdown, Syntax::Markdown).unwrap();
+        assert_eq!(long.body.as_deref(), Some("\r\nLong text.\r\n"));
+        assert_eq!(Completion { body: None, ..long }, plain);
+    }
+
+    #[test]
+    fn everything_wrong_is_said_at_once() {
+        let faults = read_as("agent: a b\noutcom: complete\nsummary: [x]\n", Syntax::Yaml).unwrap_err();
+        let said: Vec<(&str, Option<&str>)> = faults.iter().map(|f| (f.code, f.help.as_deref())).collect();
+        assert_eq!(said.len(), 4, "{said:?}");
+        assert!(said.contains(&("unknown_field", Some("did you mean `outcome`?"))), "{said:?}");
+        assert!(read_as("{", Syntax::Json).is_err());
+        assert_eq!(parse(b"\xff", Syntax::Yaml, &"x".parse().unwrap()).unwrap_err()[0].code, "not_utf8");
+    }
+}

@@ -1,0 +1,173 @@
+//! From a tree to nouns: reads the fields of a mapping, says everything that is wrong with them, and everything nobody reads.
+
+use std::fmt::Display;
+use std::ops::Range;
+use std::str::FromStr;
+
+use super::yaml::{Fault, Kind, Node};
+use crate::model::{Map, listed, nearest};
+
+/// The fields of one mapping. What has been asked for is known; what remains at the end is refused.
+pub(super) struct Fields<'n, 's> {
+    node: &'n Node<'s>,
+    what: &'static str,
+    known: Vec<&'static str>,
+}
+
+impl<'n, 's> Fields<'n, 's> {
+    /// Returns the fields of the node. `what` names the mapping with its article: `a gate`.
+    pub(super) fn of(node: &'n Node<'s>, what: &'static str, faults: &mut Vec<Fault>) -> Option<Self> {
+        if matches!(node.kind, Kind::Mapping(_)) {
+            return Some(Self { node, what, known: Vec::new() });
+        }
+        faults.push(wrong_kind(node, &format!("{what} is a mapping of fields")));
+        None
+    }
+
+    /// Returns the value of a field; an absent value (`key:`) counts as no field.
+    pub(super) fn take(&mut self, key: &'static str) -> Option<&'n Node<'s>> {
+        self.known.push(key);
+        self.node.get(key).filter(|node| !node.is_null())
+    }
+
+    /// Returns where the key stands, for faults about the field as a whole; the mapping's beginning where it is absent.
+    pub(super) fn key_span(&self, key: &str) -> Range<usize> {
+        self.node.entry(key).map_or_else(|| start_of(self.node), |entry| entry.key.span.clone())
+    }
+
+    /// Returns a text. Numbers and yes or no count as what they look like.
+    pub(super) fn text(&mut self, key: &'static str, faults: &mut Vec<Fault>) -> Option<String> {
+        let node = self.take(key)?;
+        let text = scalar_text(node);
+        if text.is_none() {
+            faults.push(wrong_kind(node, &format!("`{key}` is a text")));
+        }
+        text
+    }
+
+    /// Returns a text that reads as a `T`.
+    pub(super) fn parsed<T>(&mut self, key: &'static str, faults: &mut Vec<Fault>) -> Option<T>
+    where
+        T: FromStr,
+        T::Err: Display,
+    {
+        let node = self.take(key)?;
+        parse_node(node, &format!("`{key}` is a text"), faults)
+    }
+
+    /// Returns a yes or no.
+    pub(super) fn flag(&mut self, key: &'static str, faults: &mut Vec<Fault>) -> Option<bool> {
+        let node = self.take(key)?;
+        if let Kind::Bool(value) = node.kind {
+            return Some(value);
+        }
+        let fault = wrong_kind(node, &format!("`{key}` is `true` or `false`"));
+        faults.push(match node.as_str() {
+            Some("yes" | "Yes" | "on" | "On") => fault.help(format!("write `{key}: true`")),
+            Some("no" | "No" | "off" | "Off") => fault.help(format!("write `{key}: false`")),
+            _ => fault,
+        });
+        None
+    }
+
+    /// Returns a list whose items read as a `T`; one item alone counts as a list of one.
+    pub(super) fn list<T>(&mut self, key: &'static str, faults: &mut Vec<Fault>) -> Option<Vec<T>>
+    where
+        T: FromStr,
+        T::Err: Display,
+    {
+        let node = self.take(key)?;
+        match &node.kind {
+            Kind::Sequence(items) => {
+                let wanted = format!("each of `{key}` is a text");
+                Some(items.iter().filter_map(|item| parse_node(item, &wanted, faults)).collect())
+            }
+            Kind::String(_) => parse_node(node, key, faults).map(|one| vec![one]),
+            _ => {
+                faults.push(wrong_kind(node, &format!("`{key}` is a list")));
+                None
+            }
+        }
+    }
+
+    /// Returns a mapping as it stands.
+    pub(super) fn object(&mut self, key: &'static str, faults: &mut Vec<Fault>) -> Option<Map> {
+        let node = self.take(key)?;
+        match node.to_value() {
+            serde_json::Value::Object(map) => Some(map),
+            _ => {
+                faults.push(wrong_kind(node, &format!("`{key}` is a mapping of keys and values")));
+                None
+            }
+        }
+    }
+
+    /// Returns the value, or says that the field is missing (unless a fault about it has been said).
+    pub(super) fn require<T>(&self, key: &'static str, value: Option<T>, faults: &mut Vec<Fault>) -> Option<T> {
+        if value.is_none() && self.node.get(key).is_none_or(Node::is_null) {
+            let span = if self.node.entry(key).is_some() { self.key_span(key) } else { start_of(self.node) };
+            faults.push(Fault::new("missing_field", span, format!("{} needs `{key}`", self.what)));
+        }
+        value
+    }
+
+    /// Refuses every field that nobody asked for: it would be ignored.
+    pub(super) fn refuse_unknown(self, faults: &mut Vec<Fault>) {
+        for entry in self.node.entries() {
+            let key = entry.key.text.as_ref();
+            if self.known.contains(&key) {
+                continue;
+            }
+            let message = format!("{} has no field `{key}`", self.what);
+            let help = match nearest(key, self.known.iter().copied()) {
+                Some(name) => format!("did you mean `{name}`?"),
+                None => format!("its fields are {}", listed(&self.known)),
+            };
+            faults.push(Fault::new("unknown_field", entry.key.span.clone(), message).help(help));
+        }
+    }
+}
+
+/// Returns the node as a `T`.
+pub(super) fn parse_node<T>(node: &Node<'_>, wanted: &str, faults: &mut Vec<Fault>) -> Option<T>
+where
+    T: FromStr,
+    T::Err: Display,
+{
+    let Some(text) = scalar_text(node) else {
+        faults.push(wrong_kind(node, wanted));
+        return None;
+    };
+    match text.parse() {
+        Ok(value) => Some(value),
+        Err(error) => {
+            let error = error.to_string();
+            // An id's fault carries its rule behind a colon, a word's its list behind a semicolon: that is the help.
+            let (message, help) = match error.split_once(": ").or_else(|| error.split_once("; ")) {
+                Some((message, help)) => (message.to_owned(), Some(help.to_owned())),
+                None => (error, None),
+            };
+            faults.push(Fault { help, ..Fault::new("invalid_value", node.span.clone(), message) });
+            None
+        }
+    }
+}
+
+/// Says what was wanted and what is there.
+pub(super) fn wrong_kind(node: &Node<'_>, wanted: &str) -> Fault {
+    Fault::new("wrong_kind", node.span.clone(), format!("{wanted}, and this is {}", node.noun()))
+}
+
+fn scalar_text(node: &Node<'_>) -> Option<String> {
+    match &node.kind {
+        Kind::String(text) => Some(text.clone().into_owned()),
+        Kind::Number(number) => Some(number.to_string()),
+        Kind::Bool(value) => Some(value.to_string()),
+        Kind::Null | Kind::Sequence(_) | Kind::Mapping(_) => None,
+    }
+}
+
+/// Returns the first key of a mapping: a place to point at when a field is not there.
+fn start_of(node: &Node<'_>) -> Range<usize> {
+    node.entries().first().map_or_else(|| node.span.clone(), |entry| entry.key.span.clone())
+}

@@ -1,0 +1,203 @@
+use super::*;
+use crate::model::{Destination, Ending, Outcome, Visit};
+
+fn id() -> TaskId {
+    "AOF-abc".parse().unwrap()
+}
+
+fn defaults() -> Defaults {
+    Defaults { workflow: "default".parse().unwrap(), created: "2026-02-16T09:00:00Z".parse().unwrap() }
+}
+
+fn read_file(text: &str) -> TaskFile {
+    parse(text.as_bytes(), &id(), &defaults()).unwrap()
+}
+
+fn codes(text: &str) -> Vec<(&'static str, usize)> {
+    let faults = parse(text.as_bytes(), &id(), &defaults()).unwrap_err();
+    faults.iter().map(|fault| (fault.code, fault.line_column(text).0)).collect()
+}
+
+const OPEN: &str = "---
+# what a person wrote
+title: 'Add login'   # keep the quotes
+tags: [auth, \"b\"]
+estimate: 3d
+status: ready
+created: 2026-02-16T10:00:00Z
+updated: 2026-02-16T10:00:00Z
+routing: { workflow: default, role: backend }
+gate:
+  current: implement
+  entered: 2026-02-16T10:00:00Z
+  visit: 0
+---
+
+# Body
+
+---
+";
+
+fn ended(file: &TaskFile) -> Task {
+    let mut task = file.task.clone();
+    let entered = task.gate.as_ref().unwrap().entered;
+    let exited: Timestamp = "2026-02-16T14:30:00Z".parse().unwrap();
+    task.history.push(Visit {
+        gate: "implement".parse().unwrap(),
+        role: "backend".parse().unwrap(),
+        agent: Some("agent-7".parse().unwrap()),
+        entered,
+        exited,
+        outcome: Ending::Said(Outcome::Complete),
+        summary: "Added tokens: \"all\" of them\nand more # really".into(),
+        blockers: Vec::new(),
+        rejection_notes: None,
+        to: Some(Destination::Gate("review".parse().unwrap())),
+        skipped: vec!["docs".parse().unwrap()],
+        retry: None,
+        outputs: Map::new(),
+        metadata: Map::new(),
+        workflow: Some("0123456789abcdef".into()),
+        completion: None,
+    });
+    task.updated = exited;
+    task.routing.role = Some("architect".parse().unwrap());
+    task.gate = Some(OpenVisit { current: "review".parse().unwrap(), entered: exited, visit: 1 });
+    task
+}
+
+#[test]
+fn a_transition_changes_its_own_lines_only() {
+    let file = read_file(OPEN);
+    let after = ended(&file);
+    let text = String::from_utf8(update(OPEN.as_bytes(), &file, &after, None).unwrap()).unwrap();
+    insta::assert_snapshot!(text, @r#"
+    ---
+    # what a person wrote
+    title: 'Add login'   # keep the quotes
+    tags: [auth, "b"]
+    estimate: 3d
+    status: ready
+    created: 2026-02-16T10:00:00Z
+    updated: 2026-02-16T14:30:00Z
+    routing: { workflow: default, role: architect }
+    gate:
+      current: review
+      entered: 2026-02-16T14:30:00Z
+      visit: 1
+    gateHistory:
+      - gate: implement
+        role: backend
+        agent: agent-7
+        entered: 2026-02-16T10:00:00Z
+        exited: 2026-02-16T14:30:00Z
+        duration: 16200
+        outcome: complete
+        summary: |-
+          Added tokens: "all" of them
+          and more # really
+        to: review
+        skipped:
+          - docs
+        workflow: "0123456789abcdef"
+    ---
+
+    # Body
+
+    ---
+    "#);
+    assert_eq!(read_file(&text).task, after);
+}
+
+#[test]
+fn the_work_of_a_completion_joins_the_body() {
+    let file = read_file(OPEN);
+    let after = ended(&file);
+    let work = Work {
+        ticket: "AOF-abc@0".parse().unwrap(),
+        gate: "implement".parse().unwrap(),
+        agent: Some("agent-7".parse().unwrap()),
+        at: after.updated,
+        text: "What I found out.".into(),
+    };
+    let text = String::from_utf8(update(OPEN.as_bytes(), &file, &after, Some(&work)).unwrap()).unwrap();
+    assert!(
+        text.ends_with("---\n\n<!-- aof:work AOF-abc@0 -->\n## implement by agent-7\n\nWhat I found out.\n"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_hand_made_file_needs_a_title_and_nothing_else() {
+    let text = "---\ntitle: Buy milk\nstatus: To Do\n---\n- whole\n";
+    let file = read_file(text);
+    assert_eq!((file.origin, file.task.status), (Origin::HandMade, Status::Ready));
+    let mut after = file.task.clone();
+    after.routing.role = Some("backend".parse().unwrap());
+    after.gate = Some(OpenVisit { current: "implement".parse().unwrap(), entered: defaults().created, visit: 0 });
+    let changed = String::from_utf8(update(text.as_bytes(), &file, &after, None).unwrap()).unwrap();
+    insta::assert_snapshot!(changed, @"
+    ---
+    title: Buy milk
+    status: ready
+    gate:
+      current: implement
+      entered: 2026-02-16T09:00:00Z
+      visit: 0
+    id: AOF-abc
+    routing:
+      workflow: default
+      role: backend
+    created: 2026-02-16T09:00:00Z
+    updated: 2026-02-16T09:00:00Z
+    ---
+    - whole
+    ");
+    assert_eq!(read_file(&changed).task, after);
+}
+
+#[test]
+fn a_new_file_reads_back() {
+    let file = read_file(OPEN);
+    let text = create(&file.task, "Do it.");
+    insta::assert_snapshot!(text, @"
+    ---
+    id: AOF-abc
+    title: Add login
+    status: ready
+    created: 2026-02-16T10:00:00Z
+    updated: 2026-02-16T10:00:00Z
+    routing:
+      workflow: default
+      role: backend
+    gate:
+      current: implement
+      entered: 2026-02-16T10:00:00Z
+      visit: 0
+    tags:
+      - auth
+      - b
+    ---
+
+    Do it.
+    ");
+    assert_eq!(read_file(&text).task, file.task);
+    assert_eq!(read_file(&create(&ended(&file), "")).task, ended(&file));
+}
+
+#[test]
+fn everything_wrong_is_said_with_its_line() {
+    assert_eq!(codes("title: x\n"), [("no_frontmatter", 1)]);
+    assert_eq!(codes("---\nstatus: ready\n---\n"), [("missing_field", 2)]);
+    assert_eq!(codes("---\ntitle: a\ntitle: b\n---\n"), [("duplicate_key", 3)]);
+    assert_eq!(codes("---\nid: AOF-xyz\ntitle: x\n---\n"), [("id_mismatch", 2)]);
+    let broken = OPEN
+        .replace("status: ready", "status: redy")
+        .replace("visit: 0", "visit: 3")
+        .replace("10:00:00Z\nrouting", "noon\nrouting");
+    assert_eq!(codes(&broken), [("inconsistent_visit", 13), ("invalid_value", 6), ("invalid_time", 8)]);
+    assert_eq!(codes(&OPEN.replace("status: ready", "status: complete")), [("inconsistent_state", 6)]);
+    let open_entry = "---\ntitle: x\nstatus: ready\ngateHistory:\n  - gate: a\n    role: b\n    surprise: 1\n---\n";
+    let found: Vec<&str> = codes(open_entry).into_iter().map(|(code, _)| code).collect();
+    assert_eq!(found.iter().filter(|code| **code == "missing_field").count(), 1, "{found:?}");
+}
