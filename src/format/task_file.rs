@@ -77,6 +77,9 @@ pub fn create(task: &Task, body: &str) -> String {
     let order = ["id", "title", "description", "status", "created", "updated", "routing", "gate"];
     let mut sorted: Map = order.iter().filter_map(|key| map.remove_entry(*key)).collect();
     sorted.extend(map);
+    if !task.history.is_empty() {
+        sorted.insert("gateHistory".to_owned(), task.history.iter().map(visit_entry::write).collect());
+    }
     let separator = if body.is_empty() { "" } else { "\n" };
     let end = if body.is_empty() || body.ends_with('\n') { "" } else { "\n" };
     format!("---\n{}---\n{separator}{body}{end}", frontmatter::emit_document(&sorted))
