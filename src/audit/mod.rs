@@ -1,1 +1,29 @@
 //! The git repository: what is committed, and how a change is committed. May use `format` and `model`, never `engine` or `store`.
+
+mod commit;
+mod error;
+mod head;
+mod id;
+mod identity;
+mod index;
+mod locks;
+mod objects;
+mod pack;
+mod publish;
+mod reference;
+mod repository;
+mod sign;
+mod spawn;
+mod tree;
+
+pub use commit::{Change, Draft, Prepared};
+pub use error::AuditError;
+pub use head::Head;
+pub use id::{CommitId, NotAnId, ObjectId};
+pub use identity::Person;
+pub use locks::{BranchLock, Cleared, LockFile, Locks};
+pub use publish::{Intent, Published};
+pub use repository::{Repository, TreeFile};
+
+#[cfg(test)]
+mod tests;

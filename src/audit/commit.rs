@@ -1,0 +1,285 @@
+//! Step 4 of a transition: everything that can fail before anything moves. Blobs, trees spliced from the parent's,
+//! commits (signed if git's configuration says so), all durable on disk, but on no branch yet.
+//!
+//! Nothing here reads the worktree, runs a hook, or writes outside `objects/`. A crash leaves unreachable objects.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use jiff::Timestamp;
+
+use super::error::AuditError;
+use super::head::Head;
+use super::id::{CommitId, ObjectId};
+use super::identity::Person;
+use super::index::{FolderChange, Index, PathChange};
+use super::objects::{Kind, Object};
+use super::repository::Repository;
+use super::sign::Signer;
+use super::tree::{Edit, Trees};
+
+/// From this many commits on, their objects go into one pack: fewer syncs, but a pack more for `git gc`.
+const PACK_FROM: usize = 4;
+
+/// One file of a commit. Its mode stays what the branch has; new files are plain ones.
+#[derive(Debug, Clone)]
+pub struct Change {
+    /// Relative to the project.
+    pub path: String,
+    /// `None` deletes the file.
+    pub content: Option<Vec<u8>>,
+}
+
+/// A commit to be.
+#[derive(Debug, Clone)]
+pub struct Draft {
+    pub changes: Vec<Change>,
+    pub message: String,
+    pub author: Person,
+    pub authored: Timestamp,
+    pub committer: Person,
+    pub committed: Timestamp,
+}
+
+/// Commits that are durable but on no branch yet.
+pub struct Prepared {
+    pub(super) base: Head,
+    pub(super) steps: Vec<Step>,
+    pub(super) changes: Vec<PathChange>,
+    pub(super) folders: Vec<FolderChange>,
+    pub(super) index: Index,
+}
+
+/// One of them, as the reflog tells it.
+pub(super) struct Step {
+    pub commit: CommitId,
+    pub subject: String,
+    pub committer: Person,
+    pub committed: Timestamp,
+}
+
+impl Prepared {
+    /// The commits, oldest first.
+    pub fn commits(&self) -> impl Iterator<Item = CommitId> + '_ {
+        self.steps.iter().map(|step| step.commit)
+    }
+
+    /// The commit that the branch is going to be at.
+    pub fn last(&self) -> CommitId {
+        self.steps.last().expect("a batch has at least one commit").commit
+    }
+
+    /// The branch, and where it was when this was prepared.
+    pub fn base(&self) -> &Head {
+        &self.base
+    }
+}
+
+impl Repository {
+    /// Prepares one commit on top of the branch.
+    pub fn prepare(&self, head: &Head, draft: &Draft) -> Result<Prepared, AuditError> {
+        self.prepare_batch(head, std::slice::from_ref(draft))
+    }
+
+    /// Prepares a chain of commits on top of the branch, the first of them first.
+    pub fn prepare_batch(&self, head: &Head, drafts: &[Draft]) -> Result<Prepared, AuditError> {
+        let base_root = head.commit.map(|commit| self.root_tree(commit)).transpose()?;
+        let mut trees = self.trees();
+        let mut objects = Vec::new();
+        let mut passed: BTreeMap<String, Vec<ObjectId>> = BTreeMap::new();
+        let mut steps = Vec::with_capacity(drafts.len());
+        let mut signers = Signers::default();
+        let (mut root, mut parent) = (base_root, head.commit);
+        for draft in drafts {
+            let new_root = self.splice(&mut trees, root, draft, &mut objects, &mut passed)?;
+            if Some(new_root) == root {
+                return Err(AuditError::Unchanged);
+            }
+            let unsigned = encode(new_root, parent, draft)?;
+            let signed = match signers.of(self, &draft.committer)? {
+                Some(signer) => with_signature(&unsigned, &signer.sign(&unsigned)?),
+                None => unsigned,
+            };
+            let commit = Object::new(Kind::Commit, signed);
+            let id = CommitId::new(commit.id);
+            objects.push(commit);
+            steps.push(Step {
+                commit: id,
+                subject: subject(&draft.message),
+                committer: draft.committer.clone(),
+                committed: draft.committed,
+            });
+            (root, parent) = (Some(new_root), Some(id));
+        }
+        if steps.is_empty() {
+            return Err(AuditError::Unchanged);
+        }
+
+        let changes = path_changes(&trees, base_root, root, passed)?;
+        let folders = folder_changes(&trees, base_root, root, &changes)?;
+        let index = Index::read(self, &paths(&changes))?;
+        index.check(self, &changes)?;
+
+        let mut seen = HashSet::new();
+        objects.retain(|object: &Object| seen.insert(object.id));
+        if drafts.len() < PACK_FROM {
+            self.objects().write_loose(&objects)?;
+        } else {
+            self.objects().write_pack(&objects)?;
+        }
+        Ok(Prepared { base: head.clone(), steps, changes, folders, index })
+    }
+
+    fn splice(
+        &self,
+        trees: &mut Trees<'_>,
+        root: Option<ObjectId>,
+        draft: &Draft,
+        objects: &mut Vec<Object>,
+        passed: &mut BTreeMap<String, Vec<ObjectId>>,
+    ) -> Result<ObjectId, AuditError> {
+        let mut edits = BTreeMap::new();
+        for change in &draft.changes {
+            check_path(&change.path)?;
+            let path = self.full_path(&change.path);
+            let blob = change.content.as_ref().map(|content| Object::new(Kind::Blob, content.clone()));
+            passed.entry(path.clone()).or_default().extend(blob.as_ref().map(|blob| blob.id));
+            if edits.insert(path, blob.as_ref().map(|blob| blob.id)).is_some() {
+                return Err(AuditError::BadPath {
+                    path: change.path.clone(),
+                    reason: "the same change names it twice",
+                });
+            }
+            objects.extend(blob);
+        }
+        let edits: Vec<_> = edits.iter().map(|(path, blob)| Edit { path, blob: *blob }).collect();
+        trees.splice(root, &edits, objects)
+    }
+}
+
+/// The paths in the order of the index.
+pub(super) fn paths(changes: &[PathChange]) -> Vec<&str> {
+    changes.iter().map(|change| change.path.as_str()).collect()
+}
+
+/// Compares two trees at these paths; sorted by path.
+pub(super) fn path_changes(
+    trees: &Trees<'_>,
+    before: Option<ObjectId>,
+    after: Option<ObjectId>,
+    passed: BTreeMap<String, Vec<ObjectId>>,
+) -> Result<Vec<PathChange>, AuditError> {
+    passed
+        .into_iter()
+        .map(|(path, passed)| {
+            Ok(PathChange { before: trees.file(before, &path)?, after: trees.file(after, &path)?, path, passed })
+        })
+        .collect()
+}
+
+/// Compares two trees at every folder on the way to these changes.
+fn folder_changes(
+    trees: &Trees<'_>,
+    before: Option<ObjectId>,
+    after: Option<ObjectId>,
+    changes: &[PathChange],
+) -> Result<Vec<FolderChange>, AuditError> {
+    let folders: BTreeSet<&str> = changes.iter().flat_map(|change| folders_above(&change.path)).collect();
+    folders
+        .into_iter()
+        .map(|path| {
+            Ok(FolderChange {
+                path: path.to_owned(),
+                before: trees.folder(before, path)?,
+                after: trees.folder(after, path)?,
+            })
+        })
+        .collect()
+}
+
+/// Every folder that a path lies in, and `""` for the root.
+pub(super) fn folders_above(path: &str) -> impl Iterator<Item = &str> {
+    path.match_indices('/').map(|(at, _)| &path[..at]).chain([""])
+}
+
+/// Refuses paths that git would not check out again, or that mean another place.
+fn check_path(path: &str) -> Result<(), AuditError> {
+    let refuse = |reason| Err(AuditError::BadPath { path: path.to_owned(), reason });
+    for name in path.split('/') {
+        let lower = name.to_ascii_lowercase();
+        match lower.as_str() {
+            "" => return refuse("a part of the path is empty"),
+            "." | ".." => return refuse("`.` and `..` are no names"),
+            ".git" | "git~1" => return refuse("that name is git's own"),
+            _ if name.chars().any(char::is_control) => {
+                return refuse("it has a control character in it");
+            }
+            // Some file systems drop these, so that `.g<U+200C>it` is `.git` to them.
+            _ if name.chars().any(is_ignorable) => {
+                return refuse("it has an invisible character in it");
+            }
+            _ if name.contains('\\') => return refuse("it has a backslash in it"),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn is_ignorable(c: char) -> bool {
+    matches!(c, '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+}
+
+/// Returns the bytes of a commit object.
+fn encode(tree: ObjectId, parent: Option<CommitId>, draft: &Draft) -> Result<Vec<u8>, AuditError> {
+    let stamp = |role: &str, who: &Person, time: Timestamp| {
+        if time.as_second() < 0 {
+            return Err(AuditError::BadTime { time });
+        }
+        Ok(format!("{role} {} <{}> {} +0000\n", who.name(), who.email(), time.as_second()))
+    };
+    let mut text = format!("tree {tree}\n");
+    if let Some(parent) = parent {
+        text.push_str("parent ");
+        text.push_str(&parent.to_string());
+        text.push('\n');
+    }
+    text.push_str(&stamp("author", &draft.author, draft.authored)?);
+    text.push_str(&stamp("committer", &draft.committer, draft.committed)?);
+    text.push('\n');
+    text.push_str(draft.message.trim_end().replace('\0', " ").as_str());
+    text.push('\n');
+    Ok(text.into_bytes())
+}
+
+/// Puts a signature into a commit's header.
+fn with_signature(commit: &[u8], signature: &str) -> Vec<u8> {
+    let body = commit.windows(2).position(|pair| pair == b"\n\n").expect("a header ends in an empty line") + 1;
+    let mut signed = commit[..body].to_vec();
+    signed.extend(b"gpgsig");
+    for line in signature.trim_end().lines() {
+        signed.push(b' ');
+        signed.extend(line.as_bytes());
+        signed.push(b'\n');
+    }
+    signed.extend(&commit[body..]);
+    signed
+}
+
+/// The first line of a message, as one line of the reflog.
+fn subject(message: &str) -> String {
+    message.trim_start().lines().next().unwrap_or_default().chars().filter(|c| !c.is_control()).collect()
+}
+
+/// The signer that git's configuration names, looked up once a committer.
+#[derive(Default)]
+struct Signers {
+    found: Option<(Person, Option<Signer>)>,
+}
+
+impl Signers {
+    fn of(&mut self, repository: &Repository, committer: &Person) -> Result<Option<&Signer>, AuditError> {
+        if self.found.as_ref().is_none_or(|(known, _)| known != committer) {
+            self.found = Some((committer.clone(), Signer::configured(repository, committer)?));
+        }
+        Ok(self.found.as_ref().and_then(|(_, signer)| signer.as_ref()))
+    }
+}

@@ -1,0 +1,112 @@
+//! What can go wrong with the repository, each with the way out. Says nothing of tasks or gates.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::id::CommitId;
+
+/// Everything that reading from or committing to the repository can fail with.
+#[derive(Debug, thiserror::Error)]
+pub enum AuditError {
+    #[error("`{path}` is not in a git repository; run `aof init` or `git init` there")]
+    NoRepository { path: PathBuf },
+    #[error("the git repository at `{path}` is bare, so it has no task files; work in a clone of it")]
+    Bare { path: PathBuf },
+    #[error("`{path}` lies inside a repository's own folder, not in its worktree")]
+    OutsideWorktree { path: PathBuf },
+    #[error(
+        "the repository at `{path}` names objects by SHA-256, which is not supported; use a SHA-1 repository (`git init --object-format=sha1`)"
+    )]
+    Sha256 { path: PathBuf },
+    #[error(
+        "the repository at `{path}` keeps its branches in a reftable, which is not supported; convert it with `git refs migrate --ref-format=files`"
+    )]
+    Reftable { path: PathBuf },
+    #[error(
+        "the repository at `{path}` belongs to another user, so git does not trust it; if you do, run `git config --global --add safe.directory {path}`"
+    )]
+    NotOwned { path: PathBuf },
+
+    #[error("{reason}")]
+    Waiting { reason: String },
+    #[error("`{path}` is held by another git process{}; nothing was committed; if no git is running, delete that file", age_text(*.age))]
+    Locked { path: PathBuf, age: Option<Duration> },
+    #[error("`{reference}` has moved to {} in the meantime; nothing was committed", commit_text(*.found))]
+    Moved { reference: String, found: Option<CommitId> },
+    #[error(
+        "another version of `{path}` is staged in git's index; commit it, or take it back with `git restore --staged {path}`"
+    )]
+    StagedElsewise { path: String },
+    #[error("`{path}` has an unresolved merge conflict in git's index; resolve it, then `git add {path}` and commit")]
+    Unmerged { path: String },
+    #[error(
+        "`{path}` is marked as intended to be added; add it with `git add {path}`, or take the mark back with `git restore --staged {path}`"
+    )]
+    IntentToAdd { path: String },
+    #[error("the change leaves every file as the branch has it, so there is nothing to commit")]
+    Unchanged,
+
+    #[error(
+        "git does not know who you are: {missing} is not set; run\n  git config --global user.name \"Your Name\"\n  git config --global user.email \"you@example.org\""
+    )]
+    NoIdentity { missing: &'static str },
+    #[error("`{text}` cannot be the {part} of an author: nothing printable is left of it")]
+    BadPerson { part: &'static str, text: String },
+    #[error("`{path}` cannot be committed: {reason}")]
+    BadPath { path: String, reason: &'static str },
+    #[error("`{time}` cannot be the time of a commit: git counts from 1970 on")]
+    BadTime { time: jiff::Timestamp },
+    #[error(
+        "the commit could not be signed with `{program}`: {detail}; fix the signing, or switch it off with `git config commit.gpgSign false`"
+    )]
+    Signing { program: String, detail: String },
+    #[error("git's index `{path}` cannot be read: {detail}; rebuild it with `git reset`")]
+    Index { path: PathBuf, detail: String },
+    #[error("`{command}` failed: {detail}")]
+    Command { command: String, detail: String },
+
+    #[error("cannot {action} `{path}`")]
+    Io {
+        action: &'static str,
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    #[error("cannot {action}")]
+    Git {
+        action: String,
+        #[source]
+        source: git2::Error,
+    },
+}
+
+/// Puts what was being done, and where, to an i/o error.
+pub(super) trait At<T> {
+    fn at(self, action: &'static str, path: &Path) -> Result<T, AuditError>;
+}
+
+impl<T> At<T> for io::Result<T> {
+    fn at(self, action: &'static str, path: &Path) -> Result<T, AuditError> {
+        self.map_err(|source| AuditError::Io { action, path: path.to_owned(), source })
+    }
+}
+
+/// Puts what was being done to an error of libgit2.
+pub(super) trait During<T> {
+    fn during(self, action: impl FnOnce() -> String) -> Result<T, AuditError>;
+}
+
+impl<T> During<T> for Result<T, git2::Error> {
+    fn during(self, action: impl FnOnce() -> String) -> Result<T, AuditError> {
+        self.map_err(|source| AuditError::Git { action: action(), source })
+    }
+}
+
+fn age_text(age: Option<Duration>) -> String {
+    age.map_or_else(String::new, |age| format!(" (it is {} s old)", age.as_secs()))
+}
+
+fn commit_text(commit: Option<CommitId>) -> String {
+    commit.map_or_else(|| "no commit".to_owned(), |commit| format!("`{commit}`"))
+}

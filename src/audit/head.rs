@@ -1,0 +1,87 @@
+//! What is checked out: the branch, its commit, and whether git is in the middle of something.
+
+use git2::RepositoryState;
+
+use super::error::{AuditError, During};
+use super::id::{CommitId, ObjectId};
+use super::repository::Repository;
+
+/// The checked-out branch and where it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Head {
+    /// Full name, as `refs/heads/main`.
+    pub reference: String,
+    /// `None` before the first commit.
+    pub commit: Option<CommitId>,
+}
+
+impl Head {
+    /// Returns the branch's name as people write it.
+    pub fn branch(&self) -> &str {
+        self.reference.strip_prefix("refs/heads/").unwrap_or(&self.reference)
+    }
+}
+
+impl Repository {
+    /// Returns the checked-out branch; `Waiting` while git is in the middle of something or no branch is checked out.
+    pub fn head(&self) -> Result<Head, AuditError> {
+        if let Some(reason) = unfinished(self.git().state()) {
+            return Err(AuditError::Waiting { reason });
+        }
+        let reference = self.branch()?;
+        let commit = self.resolve(&reference)?;
+        Ok(Head { reference, commit })
+    }
+
+    /// Follows HEAD to the name of a branch.
+    fn branch(&self) -> Result<String, AuditError> {
+        let mut name = "HEAD".to_owned();
+        loop {
+            let reference = match self.git().find_reference(&name) {
+                Ok(reference) => reference,
+                Err(error) if error.code() == git2::ErrorCode::NotFound && name != "HEAD" => {
+                    return Ok(name);
+                }
+                Err(error) => return Err(error).during(|| format!("read `{name}`")),
+            };
+            match reference.symbolic_target().ok().flatten() {
+                Some(target) => target.clone_into(&mut name),
+                None if name == "HEAD" => {
+                    let reason = "no branch is checked out (detached HEAD), so commits would be lost; check one out, as `git switch main`";
+                    return Err(AuditError::Waiting { reason: reason.to_owned() });
+                }
+                None => return Ok(name),
+            }
+        }
+    }
+
+    pub(super) fn resolve(&self, reference: &str) -> Result<Option<CommitId>, AuditError> {
+        match self.git().refname_to_id(reference) {
+            Ok(id) => Ok(Some(CommitId::new(ObjectId::from_git(id)))),
+            Err(error) if error.code() == git2::ErrorCode::NotFound => Ok(None),
+            Err(error) => Err(error).during(|| format!("read `{reference}`")),
+        }
+    }
+}
+
+/// Says what git is in the middle of, and how to end it.
+fn unfinished(state: RepositoryState) -> Option<String> {
+    let (what, end) = match state {
+        RepositoryState::Clean => return None,
+        RepositoryState::Merge => ("merge", "`git merge --continue` or `git merge --abort`"),
+        RepositoryState::Revert | RepositoryState::RevertSequence => {
+            ("revert", "`git revert --continue` or `git revert --abort`")
+        }
+        RepositoryState::CherryPick | RepositoryState::CherryPickSequence => {
+            ("cherry-pick", "`git cherry-pick --continue` or `git cherry-pick --abort`")
+        }
+        RepositoryState::Bisect => ("bisect", "`git bisect reset`"),
+        RepositoryState::Rebase | RepositoryState::RebaseInteractive | RepositoryState::RebaseMerge => {
+            ("rebase", "`git rebase --continue` or `git rebase --abort`")
+        }
+        RepositoryState::ApplyMailbox | RepositoryState::ApplyMailboxOrRebase => {
+            ("`git am` or rebase", "`git am --continue` or `git am --abort` (`git rebase ..` if it is one)")
+        }
+    };
+    Some(format!("a {what} is in progress; end it with {end}"))
+}

@@ -1,0 +1,192 @@
+//! The user's index: read once, checked for what is staged, and patched for exactly the engine's paths.
+//!
+//! Versions 2 and 3 are patched byte for byte (`parse`, `patch`, `cache_tree`); every other layout goes through
+//! `git update-index` on a copy (`foreign`). Trees are never built from the index.
+//!
+//! The patched file keeps the modification time of the one it replaces. Git takes an entry's stat data on trust only
+//! if the file is older than the index, so a younger index would make it trust entries that it should look at again.
+
+mod cache_tree;
+mod foreign;
+mod parse;
+mod patch;
+mod stat;
+
+use std::fs::{self, File};
+use std::io::Read;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::PathBuf;
+use std::time::SystemTime;
+
+use super::error::{At, AuditError};
+use super::id::ObjectId;
+use super::repository::Repository;
+use super::tree::Leaf;
+use parse::{Layout, Scan};
+
+/// What happens to one path between the commit the branch is at and the last one prepared.
+#[derive(Debug, Clone)]
+pub(super) struct PathChange {
+    /// Relative to the worktree.
+    pub path: String,
+    pub before: Option<Leaf>,
+    pub after: Option<Leaf>,
+    /// What the commits between had, and what the last one has.
+    pub passed: Vec<ObjectId>,
+}
+
+/// What happens to one folder on the way to a changed path.
+#[derive(Debug, Clone)]
+pub(super) struct FolderChange {
+    /// Relative to the worktree; `""` is its root.
+    pub path: String,
+    pub before: Option<ObjectId>,
+    pub after: Option<ObjectId>,
+}
+
+/// The index as it was at one moment.
+pub(super) struct Index {
+    path: PathBuf,
+    bytes: Vec<u8>,
+    /// Kept open, so that no other file can have its inode number; `None` if there is no index yet.
+    file: Option<File>,
+    layout: Layout,
+}
+
+/// The bytes of a new index, and how its file must look.
+pub(super) struct Patched {
+    pub bytes: Vec<u8>,
+    pub modified: Option<SystemTime>,
+}
+
+/// An entry of the index, as far as it matters here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Staged {
+    leaf: Leaf,
+    stage: u8,
+    intent_to_add: bool,
+}
+
+impl Index {
+    /// Reads the index and finds these paths in it.
+    pub(super) fn read(repository: &Repository, paths: &[&str]) -> Result<Self, AuditError> {
+        let path = repository.git_dir().join("index");
+        let mut bytes = Vec::new();
+        let file = match File::open(&path) {
+            Ok(mut file) => {
+                file.read_to_end(&mut bytes).at("read", &path)?;
+                Some(file)
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+            Err(error) => return Err(error).at("read", &path),
+        };
+        let layout = if file.is_some() {
+            parse::scan(&bytes, paths).map_err(|detail| AuditError::Index { path: path.clone(), detail })?
+        } else {
+            bytes = patch::EMPTY.to_vec();
+            Layout::Known(Scan::empty(paths.len()))
+        };
+        Ok(Self { path, bytes, file, layout })
+    }
+
+    /// Says whether the file at the index's path still is the one that was read.
+    pub(super) fn is_current(&self) -> Result<bool, AuditError> {
+        let now = match fs::metadata(&self.path) {
+            Ok(now) => Some(now),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+            Err(error) => return Err(error).at("read", &self.path),
+        };
+        let Some(file) = &self.file else {
+            return Ok(now.is_none());
+        };
+        let then = file.metadata().at("read", &self.path)?;
+        let identity = |data: &fs::Metadata| (data.dev(), data.ino());
+        // Git replaces the index by a rename and never writes into it, but another tool might.
+        Ok(now.is_some_and(|now| identity(&now) == identity(&then) && now.len() == self.bytes.len() as u64))
+    }
+
+    /// Mode bits for the file that replaces this one.
+    pub(super) fn mode(&self) -> Option<u32> {
+        self.file.as_ref().and_then(|file| Some(file.metadata().ok()?.permissions().mode() & 0o7777))
+    }
+
+    /// Refuses if one of these paths holds something that a person staged.
+    pub(super) fn check(&self, repository: &Repository, changes: &[PathChange]) -> Result<(), AuditError> {
+        let staged = self.staged(repository, changes)?;
+        for (change, staged) in changes.iter().zip(staged) {
+            if staged.iter().any(|entry| entry.stage > 0) {
+                return Err(AuditError::Unmerged { path: change.path.clone() });
+            }
+            let entry = staged.first();
+            if entry.is_some_and(|entry| entry.intent_to_add) {
+                return Err(AuditError::IntentToAdd { path: change.path.clone() });
+            }
+            let entry = entry.map(|entry| entry.leaf);
+            let ours = entry == change.before
+                || entry == change.after
+                || entry.is_some_and(|leaf| change.passed.contains(&leaf.id));
+            if !ours {
+                return Err(AuditError::StagedElsewise { path: change.path.clone() });
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns of these changes those whose entry still is what it was before them.
+    pub(super) fn behind(
+        &self,
+        repository: &Repository,
+        changes: Vec<PathChange>,
+    ) -> Result<Vec<PathChange>, AuditError> {
+        let staged = self.staged(repository, &changes)?;
+        let is_behind = |change: &PathChange, staged: &[Staged]| {
+            let entry = match staged {
+                [] => None,
+                [one] if one.stage == 0 && !one.intent_to_add => Some(one.leaf),
+                _ => return false,
+            };
+            entry == change.before && entry != change.after
+        };
+        Ok(changes
+            .into_iter()
+            .zip(staged)
+            .filter(|(change, staged)| is_behind(change, staged))
+            .map(|(change, _)| change)
+            .collect())
+    }
+
+    /// Returns the index with these changes made; they must be the paths it was read for, in that order.
+    pub(super) fn patched(
+        &self,
+        repository: &Repository,
+        changes: &[PathChange],
+        folders: &[FolderChange],
+    ) -> Result<Patched, AuditError> {
+        let stats: Vec<_> = changes
+            .iter()
+            .map(|change| {
+                change
+                    .after
+                    .and_then(|leaf| stat::of_clean_file(&repository.worktree_root().join(&change.path), leaf.id))
+            })
+            .collect();
+        let bytes = match &self.layout {
+            Layout::Known(scan) => patch::patch(&self.bytes, scan, changes, &stats, folders),
+            Layout::Foreign => foreign::patch(repository, &self.bytes, changes)?,
+        };
+        let modified = match &self.file {
+            Some(file) => file.metadata().and_then(|data| data.modified()).ok(),
+            None => stats.iter().flatten().map(stat::Stat::modified).min(),
+        };
+        Ok(Patched { bytes, modified })
+    }
+
+    fn staged(&self, repository: &Repository, changes: &[PathChange]) -> Result<Vec<Vec<Staged>>, AuditError> {
+        match &self.layout {
+            Layout::Known(scan) => {
+                Ok(scan.hits.iter().map(|hit| hit.entries.iter().map(|entry| entry.staged).collect()).collect())
+            }
+            Layout::Foreign => foreign::staged(repository, changes),
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! Git's own lock files, taken so that after a kill it is certain which ones are ours.
+//!
+//! A temp file is made first, so its inode number is known; the caller writes that down (`Locks`); only then is the
+//! file linked to its lock name, which fails if the name is taken. Whoever recovers later removes a lock file only if
+//! it is that very file, and for a branch only if it also holds the recorded commit.
+
+use std::fs::{self, File, Metadata};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
+
+use serde::{Deserialize, Serialize};
+
+use super::error::{At, AuditError};
+use super::id::CommitId;
+use super::objects::Temp;
+use super::repository::Repository;
+use crate::stop;
+
+const LONGEST_NAP: Duration = Duration::from_millis(10);
+
+/// What has to be written down before git's locks are taken, to tell afterwards whose they are.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Locks {
+    pub index: LockFile,
+    /// `None` when only the index is being healed.
+    pub branch: Option<BranchLock>,
+}
+
+/// The lock on a branch, and the move it is taken for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BranchLock {
+    pub reference: String,
+    pub from: Option<CommitId>,
+    pub to: CommitId,
+    pub file: LockFile,
+}
+
+/// One file that is, was or will be a lock.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LockFile {
+    /// Its name before it became a lock, in the folder of the index or of the branches.
+    pub temp: String,
+    pub device: u64,
+    pub inode: u64,
+    /// Nanoseconds since 1970, where the file system knows; inode numbers are used again, birthdays are not.
+    pub born: Option<u64>,
+}
+
+/// What `clear_stale` found and removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cleared {
+    pub index_lock: bool,
+    pub branch_lock: bool,
+    /// Where the branch is now: at the commit that the locks were taken for, or not.
+    pub landed: bool,
+}
+
+impl Repository {
+    /// Removes the locks that a killed process left, if they are provably the recorded ones. The caller holds the
+    /// project's writer lock, so that process is gone.
+    pub fn clear_stale(&self, locks: &Locks) -> Result<Cleared, AuditError> {
+        let index_lock = self.git_dir().join("index.lock");
+        let mut cleared =
+            Cleared { index_lock: locks.index.remove_if_same(&index_lock)?, branch_lock: false, landed: false };
+        remove_temp(self.git_dir(), &locks.index.temp)?;
+        if let Some(branch) = &locks.branch {
+            let lock = self.common_dir().join(format!("{}.lock", branch.reference));
+            if fs::read(&lock).is_ok_and(|content| content == format!("{}\n", branch.to).as_bytes()) {
+                cleared.branch_lock = branch.file.remove_if_same(&lock)?;
+            }
+            remove_temp(self.common_dir(), &branch.file.temp)?;
+            cleared.landed = self.resolve(&branch.reference)? == Some(branch.to);
+        }
+        Ok(cleared)
+    }
+}
+
+impl LockFile {
+    fn describe(temp: &Temp) -> Result<Self, AuditError> {
+        let data = temp.file.metadata().at("read", &temp.path)?;
+        let name = temp.path.file_name().expect("a temp file has a name").to_string_lossy().into_owned();
+        Ok(Self { temp: name, device: data.dev(), inode: data.ino(), born: born(&data) })
+    }
+
+    fn is(&self, data: &Metadata) -> bool {
+        data.dev() == self.device && data.ino() == self.inode && born(data) == self.born
+    }
+
+    fn remove_if_same(&self, lock: &Path) -> Result<bool, AuditError> {
+        match fs::symlink_metadata(lock) {
+            // Nobody can have put another file here in between: a lock's name is never replaced while it exists.
+            Ok(data) if self.is(&data) => fs::remove_file(lock).at("remove", lock).map(|()| true),
+            Ok(_) => Ok(false),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error).at("read", lock),
+        }
+    }
+}
+
+fn remove_temp(folder: &Path, name: &str) -> Result<(), AuditError> {
+    let path = folder.join(name);
+    let is_ours = name.starts_with("aof-") && !name.contains('/');
+    match fs::remove_file(&path) {
+        Err(error) if is_ours && error.kind() != ErrorKind::NotFound => Err(error).at("remove", &path),
+        _ => Ok(()),
+    }
+}
+
+fn born(data: &Metadata) -> Option<u64> {
+    let since = data.created().ok()?.duration_since(SystemTime::UNIX_EPOCH).ok()?;
+    u64::try_from(since.as_nanos()).ok()
+}
+
+/// A file that is ready to become a lock.
+pub(super) struct Unlocked {
+    pub temp: Temp,
+    pub file: LockFile,
+}
+
+impl Unlocked {
+    pub(super) fn create(folder: &Path, what: &str, mode: u32) -> Result<Self, AuditError> {
+        let temp = Temp::create(folder, what, mode)?;
+        let file = LockFile::describe(&temp)?;
+        Ok(Self { temp, file })
+    }
+
+    /// Makes the file a lock; waits until the deadline while somebody else has it.
+    pub(super) fn lock(self, place: PathBuf, deadline: Instant) -> Result<Held, AuditError> {
+        let mut nap = Duration::from_micros(500);
+        loop {
+            match fs::hard_link(&self.temp.path, &place) {
+                Ok(()) => break,
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+                    let left = deadline.saturating_duration_since(Instant::now());
+                    if left.is_zero() {
+                        let age = fs::metadata(&place).ok().and_then(|data| data.modified().ok()?.elapsed().ok());
+                        return Err(AuditError::Locked { path: place, age });
+                    }
+                    thread::sleep(nap.min(left));
+                    nap = (nap * 2).min(LONGEST_NAP);
+                }
+                // `git pack-refs` removes folders of branches that it has emptied.
+                Err(error)
+                    if error.kind() == ErrorKind::NotFound && Instant::now() < deadline && self.temp.path.exists() =>
+                {
+                    create_parent(&place)?;
+                }
+                Err(error) => return Err(error).at("lock", &place),
+            }
+        }
+        let file = self.temp.file.try_clone().at("open", &place)?;
+        Ok(Held { place, file, mark: self.file, released: false })
+    }
+}
+
+pub(super) fn create_parent(place: &Path) -> Result<(), AuditError> {
+    let folder = place.parent().expect("a lock lies in a folder");
+    fs::create_dir_all(folder).at("create", folder)
+}
+
+/// A lock that is ours; given back when dropped.
+pub(super) struct Held {
+    place: PathBuf,
+    pub file: File,
+    mark: LockFile,
+    released: bool,
+}
+
+impl Held {
+    pub(super) fn path(&self) -> &Path {
+        &self.place
+    }
+
+    /// Puts the file in the place of the one that it locks.
+    pub(super) fn rename_to(mut self, target: &Path) -> io::Result<()> {
+        fs::rename(&self.place, target)?;
+        self.released = true;
+        Ok(())
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        if !self.released {
+            // If this fails, the next `clear_stale` removes it.
+            let _ = self.mark.remove_if_same(&self.place);
+        }
+    }
+}
+
+/// Tells the caller which lock files are to come, and returns only when that is written down.
+pub(super) fn tell(
+    intent: &mut dyn FnMut(&Locks) -> io::Result<()>,
+    locks: &Locks,
+    near: &Path,
+) -> Result<(), AuditError> {
+    stop::point("audit.temps-made");
+    intent(locks).at("record the intended locks on", near)?;
+    stop::point("audit.intent-told");
+    Ok(())
+}

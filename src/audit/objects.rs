@@ -1,0 +1,203 @@
+//! Objects in memory, and their durable way into `objects/` as loose files. Never overwrites, never removes one.
+//!
+//! libgit2 syncs nothing unless a process-wide switch says so, hence this writer. Order, so that a power cut leaves
+//! either no name or a whole file behind it: write every temp file, sync every temp file, rename all, sync every
+//! folder that got a name. Temp files are called `tmp_obj_*`, which `git gc` sweeps.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use flate2::Compression;
+use flate2::write::ZlibEncoder;
+use sha1::{Digest, Sha1};
+
+use super::error::{At, AuditError};
+use super::id::ObjectId;
+use crate::stop;
+
+/// The kinds of object that a commit is made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Blob,
+    Tree,
+    Commit,
+}
+
+/// An object with its name, not necessarily on disk.
+#[derive(Debug, Clone)]
+pub(super) struct Object {
+    pub kind: Kind,
+    pub id: ObjectId,
+    pub bytes: Vec<u8>,
+}
+
+impl Kind {
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Blob => "blob",
+            Self::Tree => "tree",
+            Self::Commit => "commit",
+        }
+    }
+}
+
+impl Object {
+    pub(super) fn new(kind: Kind, bytes: Vec<u8>) -> Self {
+        Self { kind, id: name(kind, &bytes), bytes }
+    }
+
+    fn header(&self) -> String {
+        format!("{} {}\0", self.kind.word(), self.bytes.len())
+    }
+}
+
+/// Returns the name that git gives to these bytes.
+pub(super) fn name(kind: Kind, bytes: &[u8]) -> ObjectId {
+    let mut hash = Sha1::new();
+    hash.update(format!("{} {}\0", kind.word(), bytes.len()));
+    hash.update(bytes);
+    ObjectId::new(hash.finalize().into())
+}
+
+/// The `objects/` folder of a repository.
+#[derive(Debug)]
+pub(super) struct ObjectFolder {
+    path: PathBuf,
+    /// Mode for new folders: that of `objects/` itself, so that `core.sharedRepository` carries on.
+    mode: u32,
+}
+
+impl ObjectFolder {
+    pub(super) fn open(path: PathBuf) -> Result<Self, AuditError> {
+        let mode = fs::metadata(&path).at("read", &path)?.permissions().mode() & 0o7777;
+        Ok(Self { path, mode })
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Mode for new object files: read-only, for whomever the folder lets in.
+    pub(super) const fn file_mode(&self) -> u32 {
+        self.mode & 0o444
+    }
+
+    /// Writes these objects as loose files, durably.
+    pub(super) fn write_loose(&self, objects: &[Object]) -> Result<(), AuditError> {
+        let mut temps = Vec::with_capacity(objects.len());
+        let mut folders = BTreeSet::new();
+        for object in objects {
+            let place = self.place(object.id);
+            if freshen(&place) {
+                continue;
+            }
+            temps.push((self.write_temp(object)?, place));
+        }
+        for (temp, _) in &temps {
+            temp.file.sync_data().at("sync", &temp.path)?;
+        }
+        stop::point("audit.objects-written");
+        for (temp, place) in &mut temps {
+            let folder = place.parent().expect("a loose object lies in a folder of its own");
+            if self.create_folder(folder)? {
+                folders.insert(self.path.clone());
+            }
+            fs::rename(&temp.path, &*place).at("create", place)?;
+            temp.named = true;
+            folders.insert(folder.to_owned());
+        }
+        for folder in &folders {
+            sync_folder(folder)?;
+        }
+        stop::point("audit.objects-named");
+        Ok(())
+    }
+
+    fn place(&self, id: ObjectId) -> PathBuf {
+        let hex = id.to_string();
+        self.path.join(&hex[..2]).join(&hex[2..])
+    }
+
+    /// Creates a folder unless it is there, and says whether it had to.
+    fn create_folder(&self, folder: &Path) -> Result<bool, AuditError> {
+        match fs::create_dir(folder) {
+            Ok(()) => {
+                fs::set_permissions(folder, fs::Permissions::from_mode(self.mode)).at("open up", folder)?;
+                Ok(true)
+            }
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+            Err(error) => Err(error).at("create", folder),
+        }
+    }
+
+    fn write_temp(&self, object: &Object) -> Result<Temp, AuditError> {
+        let mut temp = Temp::create(&self.path, "tmp_obj_aof", self.file_mode())?;
+        let mut zlib = ZlibEncoder::new(Vec::with_capacity(object.bytes.len() / 2 + 64), Compression::new(1));
+        zlib.write_all(object.header().as_bytes())
+            .and_then(|()| zlib.write_all(&object.bytes))
+            .and_then(|()| zlib.finish())
+            .and_then(|deflated| temp.file.write_all(&deflated))
+            .at("write", &temp.path)?;
+        Ok(temp)
+    }
+}
+
+/// A file under a name of its own, removed again unless it was renamed into place.
+pub(super) struct Temp {
+    pub path: PathBuf,
+    pub file: File,
+    pub named: bool,
+}
+
+impl Temp {
+    /// Creates `PREFIX_RANDOM` in a folder, with this mode whatever the umask.
+    pub(super) fn create(folder: &Path, prefix: &str, mode: u32) -> Result<Self, AuditError> {
+        let path = folder.join(format!("{prefix}_{}", nonce()?));
+        let file = OpenOptions::new().write(true).create_new(true).mode(mode).open(&path).at("create", &path)?;
+        let temp = Self { path, file, named: false };
+        temp.file.set_permissions(fs::Permissions::from_mode(mode)).at("open up", &temp.path)?;
+        Ok(temp)
+    }
+}
+
+impl Drop for Temp {
+    fn drop(&mut self) {
+        if !self.named {
+            // Nothing more can be done about a leftover here; `git gc` sweeps it.
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// Returns 16 random hexadecimal digits.
+pub(super) fn nonce() -> Result<String, AuditError> {
+    getrandom::u64()
+        .map(|number| format!("{number:016x}"))
+        .map_err(|error| io::Error::other(error.to_string()))
+        .at("read random numbers for", Path::new("a temp file"))
+}
+
+/// Makes the names in a folder durable.
+pub(super) fn sync_folder(folder: &Path) -> Result<(), AuditError> {
+    File::open(folder).and_then(|folder| folder.sync_all()).at("sync", folder)
+}
+
+/// Says whether the loose file is there, and keeps a concurrent `git prune` from taking it for old.
+///
+/// An empty file is what a power cut leaves of an object that was never synced: it is written again.
+fn freshen(place: &Path) -> bool {
+    fs::metadata(place).is_ok_and(|found| found.len() > 0)
+        && rustix::fs::utimensat(
+            rustix::fs::CWD,
+            place,
+            &rustix::fs::Timestamps {
+                last_access: rustix::fs::Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_NOW },
+                last_modification: rustix::fs::Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_NOW },
+            },
+            rustix::fs::AtFlags::empty(),
+        )
+        .is_ok()
+}

@@ -1,0 +1,160 @@
+//! Step 6 of a transition: the branch moves, and the index with it. The commit point is the rename of the branch.
+//!
+//! ```text
+//!   objects          durable since `prepare`
+//!   temp files       made, their inodes told to the caller            kill: a leftover `aof-*` file
+//!   index.lock       linked; waited for, never broken                 kill: our `index.lock`
+//!   check            HEAD, the branch and the staged entries are still what was prepared for
+//!   new index        written into `index.lock`, synced
+//!   REF.lock         linked, holds the new commit; the branch compared again   kill: both locks
+//!   reflogs          a line a commit
+//!   REF.lock -> REF  renamed, folder synced                           the commit point
+//!   index.lock -> index                                               kill before: the index is one step behind
+//! ```
+//! `clear_stale` removes what a kill leaves, `settle_index` brings an index up that was left behind. A power cut after
+//! the sync of the branch's folder loses nothing; before it, the branch is old or new, and the objects are there.
+//! Anything that goes wrong after the commit point is a warning, because the commit stands.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, FileTimes};
+use std::io::{self, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::time::Instant;
+
+use super::commit::{Prepared, folders_above, path_changes, paths};
+use super::error::{At, AuditError};
+use super::id::CommitId;
+use super::index::{FolderChange, Index, Patched};
+use super::locks::{BranchLock, Held, Locks, Unlocked, create_parent, tell};
+use super::objects::sync_folder;
+use super::repository::Repository;
+use crate::stop;
+
+/// Called with the lock files that are about to appear; returns once they are written down durably.
+pub type Intent<'a> = &'a mut dyn FnMut(&Locks) -> io::Result<()>;
+
+/// A commit that is on its branch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Published {
+    pub commit: CommitId,
+    /// Something that did not work afterwards; the commit stands all the same.
+    pub warning: Option<String>,
+}
+
+impl Repository {
+    /// Moves the branch to what was prepared, with the index. `Moved` means: prepare again.
+    pub fn publish(&self, prepared: &Prepared, deadline: Instant, intent: Intent<'_>) -> Result<Published, AuditError> {
+        let reference = &prepared.base.reference;
+        let place = self.reference_path(reference);
+        let branch_temp = self.branch_temp(prepared.last())?;
+        let index_temp = self.index_temp(&prepared.index)?;
+        let branch = BranchLock {
+            reference: reference.clone(),
+            from: prepared.base.commit,
+            to: prepared.last(),
+            file: branch_temp.file.clone(),
+        };
+        tell(intent, &Locks { index: index_temp.file.clone(), branch: Some(branch) }, &place)?;
+
+        let index_lock = index_temp.lock(self.git_dir().join("index.lock"), deadline)?;
+        stop::point("audit.index-locked");
+        let now = self.head()?;
+        if now != prepared.base {
+            return Err(AuditError::Moved { reference: now.reference, found: now.commit });
+        }
+        let reread;
+        let index = if prepared.index.is_current()? {
+            &prepared.index
+        } else {
+            reread = Index::read(self, &paths(&prepared.changes))?;
+            reread.check(self, &prepared.changes)?;
+            &reread
+        };
+        write_index(&index_lock, &index.patched(self, &prepared.changes, &prepared.folders)?)?;
+        stop::point("audit.index-written");
+
+        create_parent(&place)?;
+        let branch_lock = branch_temp.lock(self.common_dir().join(format!("{reference}.lock")), deadline)?;
+        stop::point("audit.ref-locked");
+        let found = self.read_reference(reference)?;
+        if found != prepared.base.commit {
+            return Err(AuditError::Moved { reference: reference.clone(), found });
+        }
+        self.write_reflogs(reference, prepared.base.commit, &prepared.steps)?;
+        stop::point("audit.reflog-written");
+        branch_lock.rename_to(&place).at("move the branch", &place)?;
+        // The commit point is passed: from here on nothing may read as a failure.
+        let synced = sync_folder(place.parent().expect("a branch lies in a folder"));
+        stop::point("audit.ref-moved");
+        let moved = index_lock.rename_to(&self.git_dir().join("index"));
+        stop::point("audit.index-moved");
+        let warning = match (synced, moved) {
+            (Err(error), _) => Some(format!("the commit is made, but may not survive a power cut: {error}")),
+            (_, Err(error)) => Some(format!("the commit is made, but git's index was left behind: {error}")),
+            _ => None,
+        };
+        Ok(Published { commit: prepared.last(), warning })
+    }
+
+    /// Brings an index up that a crash left behind the branch: entries of these files of the project which still are
+    /// what `before` had (`None`: before the first commit). What a person staged stays. Returns the healed paths.
+    pub fn settle_index(
+        &self,
+        before: Option<CommitId>,
+        files: &[&str],
+        deadline: Instant,
+        intent: Intent<'_>,
+    ) -> Result<Vec<String>, AuditError> {
+        let head = self.head()?;
+        let root = |commit: Option<CommitId>| commit.map(|commit| self.root_tree(commit)).transpose();
+        let wanted: BTreeMap<_, _> = files.iter().map(|file| (self.full_path(file), Vec::new())).collect();
+        let changes = path_changes(&self.trees(), root(before)?, root(head.commit)?, wanted)?;
+        let index = Index::read(self, &paths(&changes))?;
+        if index.behind(self, changes.clone())?.is_empty() {
+            return Ok(Vec::new());
+        }
+
+        let index_temp = self.index_temp(&index)?;
+        tell(intent, &Locks { index: index_temp.file.clone(), branch: None }, self.git_dir())?;
+        let lock = index_temp.lock(self.git_dir().join("index.lock"), deadline)?;
+        let behind = Index::read(self, &paths(&changes))?.behind(self, changes)?;
+        let index = Index::read(self, &paths(&behind))?;
+        // Which other paths the commits between changed is not known here, so no tree is vouched for.
+        let folders: BTreeSet<_> = behind.iter().flat_map(|change| folders_above(&change.path)).collect();
+        let unknown = |path: &str| FolderChange { path: path.to_owned(), before: None, after: None };
+        let folders: Vec<_> = folders.into_iter().map(unknown).collect();
+        write_index(&lock, &index.patched(self, &behind, &folders)?)?;
+        let target = self.git_dir().join("index");
+        lock.rename_to(&target).at("replace", &target)?;
+        let own = |path: String| match self.prefix() {
+            "" => path,
+            prefix => path[prefix.len() + 1..].to_owned(),
+        };
+        Ok(behind.into_iter().map(|change| own(change.path)).collect())
+    }
+
+    fn index_temp(&self, index: &Index) -> Result<Unlocked, AuditError> {
+        Unlocked::create(self.git_dir(), "aof-index", index.mode().unwrap_or(self.shared_file_mode()))
+    }
+
+    fn branch_temp(&self, commit: CommitId) -> Result<Unlocked, AuditError> {
+        let mut unlocked = Unlocked::create(self.common_dir(), "aof-branch", self.shared_file_mode())?;
+        let temp = &mut unlocked.temp;
+        writeln!(temp.file, "{commit}").and_then(|()| temp.file.sync_data()).at("write", &temp.path)?;
+        Ok(unlocked)
+    }
+
+    /// Mode for new files of git's: what its own HEAD has, so that a shared repository stays shared.
+    fn shared_file_mode(&self) -> u32 {
+        fs::metadata(self.git_dir().join("HEAD")).map_or(0o644, |data| data.permissions().mode() & 0o666)
+    }
+}
+
+fn write_index(lock: &Held, patched: &Patched) -> Result<(), AuditError> {
+    let mut file = &lock.file;
+    file.write_all(&patched.bytes).at("write", lock.path())?;
+    if let Some(modified) = patched.modified {
+        file.set_times(FileTimes::new().set_modified(modified)).at("set the time of", lock.path())?;
+    }
+    file.sync_data().at("sync", lock.path())
+}

@@ -1,0 +1,93 @@
+//! Branches on disk: reading one afresh, its reflog, and the move itself. Only ever under the branch's lock.
+
+use std::fmt::Write as _;
+use std::fs::{self, OpenOptions};
+use std::io::{ErrorKind, Write as _};
+use std::path::PathBuf;
+
+use super::commit::Step;
+use super::error::{At, AuditError};
+use super::id::CommitId;
+use super::repository::Repository;
+
+impl Repository {
+    pub(super) fn reference_path(&self, reference: &str) -> PathBuf {
+        self.common_dir().join(reference)
+    }
+
+    /// Reads a branch past every cache: its own file, else its line in `packed-refs`.
+    pub(super) fn read_reference(&self, reference: &str) -> Result<Option<CommitId>, AuditError> {
+        let path = self.reference_path(reference);
+        let unreadable = |path: &PathBuf| AuditError::Io {
+            action: "read the branch",
+            path: path.clone(),
+            source: std::io::Error::new(ErrorKind::InvalidData, "it does not hold the name of a commit"),
+        };
+        match fs::read_to_string(&path) {
+            Ok(text) => {
+                return text.trim_end().parse().map(Some).map_err(|_| unreadable(&path));
+            }
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::IsADirectory) => {}
+            Err(error) => return Err(error).at("read", &path),
+        }
+        let packed = self.common_dir().join("packed-refs");
+        let text = match fs::read(&packed) {
+            Ok(text) => text,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error).at("read", &packed),
+        };
+        let line = text
+            .split(|byte| *byte == b'\n')
+            .find(|line| line.get(41..) == Some(reference.as_bytes()) && line[40] == b' ');
+        let Some(line) = line else { return Ok(None) };
+        str::from_utf8(&line[..40]).ok().and_then(|id| id.parse().ok()).map(Some).ok_or_else(|| unreadable(&packed))
+    }
+
+    /// Appends what git would: one line a commit, to the branch's log and to HEAD's. Not synced, as git's are not.
+    pub(super) fn write_reflogs(
+        &self,
+        reference: &str,
+        from: Option<CommitId>,
+        steps: &[Step],
+    ) -> Result<(), AuditError> {
+        let mut lines = String::new();
+        let mut old = from;
+        for step in steps {
+            let zero = "0".repeat(40);
+            let old_text = old.map_or(zero, |commit| commit.to_string());
+            let kind = if old.is_some() { "commit" } else { "commit (initial)" };
+            let (who, when) = (&step.committer, step.committed.as_second());
+            writeln!(
+                lines,
+                "{old_text} {} {} <{}> {when} +0000\t{kind}: {}",
+                step.commit,
+                who.name(),
+                who.email(),
+                step.subject
+            )
+            .expect("a string takes every text");
+            old = Some(step.commit);
+        }
+        let create = self.creates_reflogs()?;
+        for path in [self.common_dir().join("logs").join(reference), self.git_dir().join("logs/HEAD")] {
+            if create && let Some(folder) = path.parent() {
+                fs::create_dir_all(folder).at("create", folder)?;
+            }
+            match OpenOptions::new().append(true).create(create).open(&path) {
+                Ok(mut log) => log.write_all(lines.as_bytes()).at("write", &path)?,
+                Err(error) if !create && error.kind() == ErrorKind::NotFound => {}
+                Err(error) => return Err(error).at("write", &path),
+            }
+        }
+        Ok(())
+    }
+
+    /// `core.logAllRefUpdates`: where it is off, only logs that exist are carried on.
+    fn creates_reflogs(&self) -> Result<bool, AuditError> {
+        let config = self.config()?;
+        Ok(match config.get_string("core.logAllRefUpdates") {
+            Ok(text) => text.eq_ignore_ascii_case("always") || git2::Config::parse_bool(text.as_str()).unwrap_or(true),
+            Err(_) => true,
+        })
+    }
+}

@@ -1,0 +1,214 @@
+//! The repository that a project lies in: found, checked, read. Paths are the project's, with `/`, everywhere.
+//!
+//! The environment's `GIT_DIR` and `GIT_INDEX_FILE` are not followed: inside a hook they point at half-made things.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use git2::{ErrorCode, RepositoryOpenFlags};
+
+use super::error::{At, AuditError, During};
+use super::id::{CommitId, ObjectId};
+use super::objects::{Kind, ObjectFolder, name};
+use super::tree::{TreeCache, Trees};
+
+/// A file of a commit.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct TreeFile {
+    /// Relative to the project.
+    pub path: String,
+    pub id: ObjectId,
+}
+
+/// A git repository, seen from a project in its worktree.
+pub struct Repository {
+    git: git2::Repository,
+    worktree_root: PathBuf,
+    prefix: String,
+    objects: ObjectFolder,
+    cache: TreeCache,
+}
+
+impl Repository {
+    /// Finds the repository that a project folder lies in; refuses those that cannot be committed to safely.
+    pub fn discover(project: &Path) -> Result<Self, AuditError> {
+        let folder = fs::canonicalize(project).at("find", project)?;
+        let git = open(&folder)?;
+        let Some(worktree_root) = git.workdir() else {
+            return Err(AuditError::Bare { path: git.path().to_owned() });
+        };
+        let worktree_root = fs::canonicalize(worktree_root).at("find", worktree_root)?;
+        let outside = || AuditError::OutsideWorktree { path: folder.clone() };
+        if folder.starts_with(git.path()) {
+            return Err(outside());
+        }
+        let prefix = folder.strip_prefix(&worktree_root).map_err(|_| outside())?;
+        let prefix = prefix.to_str().ok_or_else(|| AuditError::BadPath {
+            path: prefix.to_string_lossy().into_owned(),
+            reason: "the name of the project's folder is not UTF-8",
+        })?;
+        let objects = ObjectFolder::open(git.commondir().join("objects"))?;
+        Ok(Self { prefix: prefix.to_owned(), worktree_root, objects, git, cache: TreeCache::default() })
+    }
+
+    /// Creates a repository in a folder, on the branch that `init.defaultBranch` names, else on `main`.
+    pub fn init(folder: &Path) -> Result<Self, AuditError> {
+        let branch = git2::Config::open_default().and_then(|config| config.get_string("init.defaultBranch"));
+        let mut options = git2::RepositoryInitOptions::new();
+        options.external_template(false).initial_head(branch.as_deref().unwrap_or("main"));
+        git2::Repository::init_opts(folder, &options)
+            .during(|| format!("create a git repository in `{}`", folder.display()))?;
+        Self::discover(folder)
+    }
+
+    /// The folder that git's paths start from.
+    pub fn worktree_root(&self) -> &Path {
+        &self.worktree_root
+    }
+
+    /// The project's folder, relative to the worktree's; empty if it is the same.
+    pub fn prefix(&self) -> &str {
+        &self.prefix
+    }
+
+    /// The folder with this worktree's HEAD and index.
+    pub fn git_dir(&self) -> &Path {
+        self.git.path()
+    }
+
+    /// The folder with objects and branches, shared between linked worktrees.
+    pub fn common_dir(&self) -> &Path {
+        self.git.commondir()
+    }
+
+    /// Reads a file as a commit has it.
+    pub fn read(&self, commit: CommitId, path: &str) -> Result<Option<Vec<u8>>, AuditError> {
+        self.blob_id(commit, path)?.map(|id| self.read_blob(id)).transpose()
+    }
+
+    /// Reads a blob by its name.
+    pub fn read_blob(&self, id: ObjectId) -> Result<Vec<u8>, AuditError> {
+        let blob = self.git.find_blob(id.to_git()).during(|| format!("read the blob `{id}`"))?;
+        Ok(blob.content().to_vec())
+    }
+
+    /// Returns the name of a file's content in a commit.
+    pub fn blob_id(&self, commit: CommitId, path: &str) -> Result<Option<ObjectId>, AuditError> {
+        let root = self.root_tree(commit)?;
+        Ok(self.trees().file(Some(root), &self.full_path(path))?.map(|leaf| leaf.id))
+    }
+
+    /// Lists the files below a folder of the project in a commit; `""` is the whole project.
+    pub fn list(&self, commit: CommitId, folder: &str) -> Result<Vec<TreeFile>, AuditError> {
+        let root = self.root_tree(commit)?;
+        let trees = self.trees();
+        let mut files = Vec::new();
+        if let Some(tree) = trees.folder(Some(root), &self.full_path(folder))? {
+            trees.walk(tree, folder, &mut |path, id| {
+                files.push(TreeFile { path, id });
+            })?;
+        }
+        Ok(files)
+    }
+
+    /// Returns the name that git would give to these bytes as a file.
+    pub fn hash_blob(&self, bytes: &[u8]) -> ObjectId {
+        name(Kind::Blob, bytes)
+    }
+
+    /// Returns those of these files whose worktree version is not the commit's. Line endings alone are no difference.
+    pub fn worktree_differs<'p>(&self, commit: CommitId, paths: &[&'p str]) -> Result<Vec<&'p str>, AuditError> {
+        let mut different = Vec::new();
+        for &path in paths {
+            let file = self.worktree_path(path);
+            let ours = match fs::read(&file) {
+                Ok(bytes) => Some(bytes),
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+                Err(error) => return Err(error).at("read", &file),
+            };
+            let same = match (ours, self.blob_id(commit, path)?) {
+                (None, None) => true,
+                (Some(ours), Some(id)) => {
+                    name(Kind::Blob, &ours) == id || without_cr(ours) == without_cr(self.read_blob(id)?)
+                }
+                _ => false,
+            };
+            if !same {
+                different.push(path);
+            }
+        }
+        Ok(different)
+    }
+
+    /// Returns the absolute path of a file of the project.
+    pub fn worktree_path(&self, path: &str) -> PathBuf {
+        self.worktree_root.join(self.full_path(path))
+    }
+
+    pub(super) fn git(&self) -> &git2::Repository {
+        &self.git
+    }
+
+    pub(super) fn config(&self) -> Result<git2::Config, AuditError> {
+        self.git.config().and_then(|mut config| config.snapshot()).during(|| "read git's configuration".to_owned())
+    }
+
+    pub(super) fn objects(&self) -> &ObjectFolder {
+        &self.objects
+    }
+
+    pub(super) fn trees(&self) -> Trees<'_> {
+        Trees::new(&self.git, &self.cache)
+    }
+
+    pub(super) fn root_tree(&self, commit: CommitId) -> Result<ObjectId, AuditError> {
+        let commit = self.git.find_commit(commit.to_git()).during(|| format!("read the commit `{commit}`"))?;
+        Ok(ObjectId::from_git(commit.tree_id()))
+    }
+
+    /// Turns a path of the project into one of the worktree.
+    pub(super) fn full_path(&self, path: &str) -> String {
+        match (self.prefix.as_str(), path) {
+            ("", path) => path.to_owned(),
+            (prefix, "") => prefix.to_owned(),
+            (prefix, path) => format!("{prefix}/{path}"),
+        }
+    }
+}
+
+/// The variables that would make libgit2 read from other places than this module writes to.
+const FOREIGN: [&str; 5] =
+    ["GIT_WORK_TREE", "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_COMMON_DIR", "GIT_NAMESPACE"];
+
+fn open(folder: &Path) -> Result<git2::Repository, AuditError> {
+    // With `FROM_ENV`, libgit2 honours `GIT_CONFIG_GLOBAL` and its like, and still searches from the folder given.
+    let flags = if FOREIGN.iter().any(|name| std::env::var_os(name).is_some()) {
+        RepositoryOpenFlags::CROSS_FS
+    } else {
+        RepositoryOpenFlags::CROSS_FS | RepositoryOpenFlags::FROM_ENV
+    };
+    git2::Repository::open_ext(folder, flags, &[] as &[&Path]).map_err(|error| {
+        let path = folder.to_owned();
+        let says = |word: &str| error.message().to_lowercase().contains(word);
+        match error.code() {
+            ErrorCode::NotFound => AuditError::NoRepository { path },
+            ErrorCode::Owner => AuditError::NotOwned { path: owned_root(folder) },
+            _ if says("refstorage") => AuditError::Reftable { path },
+            _ if says("object format") || says("objectformat") || says("sha256") => AuditError::Sha256 { path },
+            _ => {
+                AuditError::Git { action: format!("open the git repository of `{}`", folder.display()), source: error }
+            }
+        }
+    })
+}
+
+/// The folder that git compares with `safe.directory`.
+fn owned_root(folder: &Path) -> PathBuf {
+    folder.ancestors().find(|folder| folder.join(".git").exists()).unwrap_or(folder).to_owned()
+}
+
+fn without_cr(mut bytes: Vec<u8>) -> Vec<u8> {
+    let mut before_newline = bytes.windows(2).map(|pair| pair == b"\r\n").collect::<Vec<_>>().into_iter();
+    bytes.retain(|_| !before_newline.next().unwrap_or(false));
+    bytes
+}

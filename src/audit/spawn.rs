@@ -1,0 +1,111 @@
+//! Runs another program with a deadline, and git without anything that a repository could make it run.
+
+use std::io::{self, Read, Write};
+use std::os::unix::process::CommandExt;
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::error::AuditError;
+use super::repository::Repository;
+
+/// Long enough for the largest index, short enough not to hold the writer lock for ever.
+const GIT_TIMEOUT: Duration = Duration::from_mins(1);
+
+/// What a program left behind.
+pub(super) struct Finished {
+    pub status: ExitStatus,
+    pub stdout: Vec<u8>,
+    pub stderr: Vec<u8>,
+}
+
+/// Runs a program to its end with this input; kills it and all it started when the time is over.
+pub(super) fn run(mut command: Command, input: &[u8], timeout: Duration) -> io::Result<Finished> {
+    let deadline = Instant::now() + timeout;
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+    let mut child = command.spawn()?;
+    let stdin = child.stdin.take().expect("piped above");
+    let (ended, outputs) = mpsc::channel();
+    let streams: [Box<dyn Read + Send>; 2] =
+        [Box::new(child.stdout.take().expect("piped above")), Box::new(child.stderr.take().expect("piped above"))];
+    for (number, mut stream) in streams.into_iter().enumerate() {
+        let ended = ended.clone();
+        thread::spawn(move || {
+            let mut bytes = Vec::new();
+            let read = stream.read_to_end(&mut bytes);
+            // Nobody listens any more once the deadline has passed.
+            let _ = ended.send((number, read.map(|_| bytes)));
+        });
+    }
+    let input = input.to_vec();
+    thread::spawn(move || {
+        let mut stdin = stdin;
+        // A program that does not read its input says so by its exit status.
+        let _ = stdin.write_all(&input);
+    });
+
+    let mut collected = [Vec::new(), Vec::new()];
+    for _ in 0..2 {
+        let left = deadline.saturating_duration_since(Instant::now());
+        match outputs.recv_timeout(left) {
+            Ok((number, bytes)) => collected[number] = bytes?,
+            Err(_) => return Err(kill(&mut child, timeout)),
+        }
+    }
+    let status = loop {
+        if let Some(status) = child.try_wait()? {
+            break status;
+        }
+        if Instant::now() >= deadline {
+            return Err(kill(&mut child, timeout));
+        }
+        thread::sleep(Duration::from_millis(1));
+    };
+    let [stdout, stderr] = collected;
+    Ok(Finished { status, stdout, stderr })
+}
+
+fn kill(child: &mut std::process::Child, timeout: Duration) -> io::Error {
+    let group = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw);
+    if let Some(group) = group {
+        // It may just have ended by itself.
+        let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+    }
+    let _ = child.wait();
+    io::Error::new(io::ErrorKind::TimedOut, format!("no answer within {} s", timeout.as_secs()))
+}
+
+/// Returns a git command for this repository that runs no hook, no monitor, asks nothing and inherits no redirection.
+pub(super) fn git(repository: &Repository) -> Command {
+    let mut command = Command::new("git");
+    for (name, _) in std::env::vars_os() {
+        let keep = name
+            .to_str()
+            .is_none_or(|name| !name.starts_with("GIT_") || name.starts_with("GIT_CONFIG_") || name == "GIT_EXEC_PATH");
+        if !keep {
+            command.env_remove(name);
+        }
+    }
+    command
+        .current_dir(repository.worktree_root())
+        .env("GIT_DIR", repository.git_dir())
+        .env("GIT_WORK_TREE", repository.worktree_root())
+        .env("GIT_OPTIONAL_LOCKS", "0")
+        .env("GIT_TERMINAL_PROMPT", "0")
+        .env("LC_ALL", "C")
+        .args(["-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "core.untrackedCache=keep"]);
+    command
+}
+
+/// Runs such a command and returns what it printed.
+pub(super) fn run_git(command: Command, input: &[u8]) -> Result<Vec<u8>, AuditError> {
+    let words: Vec<_> = command.get_args().map(|word| word.to_string_lossy().into_owned()).skip(6).take(3).collect();
+    let failed = |detail| AuditError::Command { command: format!("git {}", words.join(" ")), detail };
+    let finished = run(command, input, GIT_TIMEOUT).map_err(|error| failed(error.to_string()))?;
+    if finished.status.success() {
+        Ok(finished.stdout)
+    } else {
+        Err(failed(String::from_utf8_lossy(&finished.stderr).trim().to_owned()))
+    }
+}

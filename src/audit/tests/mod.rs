@@ -1,0 +1,10 @@
+//! The git floor against real repositories, read back by the git command line.
+
+mod environment;
+
+mod commits;
+mod hostile;
+mod indexes;
+mod locking;
+mod signing;
+mod staged;

@@ -1,0 +1,249 @@
+//! Trees as raw bytes: looking a path up, listing, and splicing changes into copies. Never looks at the index or the
+//! worktree: a tree that the engine writes is the parent's tree but for the paths of the change.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use super::error::{AuditError, During};
+use super::id::ObjectId;
+use super::objects::{Kind, Object};
+
+pub(super) const MODE_FILE: u32 = 0o100_644;
+pub(super) const MODE_EXECUTABLE: u32 = 0o100_755;
+const MODE_TREE: u32 = 0o040_000;
+
+/// Inflated trees kept for the next lookup; one flat folder of 100,000 tasks is 3.5 MB.
+const CACHE_BYTES: usize = 16 << 20;
+
+/// A name in a tree, with what it stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Leaf {
+    pub mode: u32,
+    pub id: ObjectId,
+}
+
+/// A path to put into a tree, or with `None` to take out of it.
+#[derive(Debug, Clone)]
+pub(super) struct Edit<'a> {
+    pub path: &'a str,
+    pub blob: Option<ObjectId>,
+}
+
+/// The trees of a repository, and those that are about to be written.
+pub(super) struct Trees<'r> {
+    git: &'r git2::Repository,
+    cache: &'r TreeCache,
+    fresh: HashMap<ObjectId, Rc<[u8]>>,
+}
+
+/// Raw trees that were read lately.
+#[derive(Default)]
+pub(super) struct TreeCache {
+    trees: RefCell<HashMap<ObjectId, Rc<[u8]>>>,
+}
+
+/// One entry of a raw tree, with the bytes it takes up.
+struct Entry<'a> {
+    start: usize,
+    end: usize,
+    mode: u32,
+    name: &'a [u8],
+    id: ObjectId,
+}
+
+impl Entry<'_> {
+    const fn is_tree(&self) -> bool {
+        self.mode == MODE_TREE
+    }
+
+    const fn leaf(&self) -> Leaf {
+        Leaf { mode: self.mode, id: self.id }
+    }
+}
+
+impl<'r> Trees<'r> {
+    pub(super) fn new(git: &'r git2::Repository, cache: &'r TreeCache) -> Self {
+        Self { git, cache, fresh: HashMap::new() }
+    }
+
+    fn load(&self, id: ObjectId) -> Result<Rc<[u8]>, AuditError> {
+        if let Some(tree) = self.fresh.get(&id) {
+            return Ok(Rc::clone(tree));
+        }
+        if let Some(tree) = self.cache.trees.borrow().get(&id) {
+            return Ok(Rc::clone(tree));
+        }
+        let tree = self
+            .git
+            .odb()
+            .and_then(|odb| Ok(Rc::from(odb.read(id.to_git())?.data())))
+            .during(|| format!("read the tree `{id}`"))?;
+        let mut cache = self.cache.trees.borrow_mut();
+        if cache.values().map(|tree: &Rc<[u8]>| tree.len()).sum::<usize>() > CACHE_BYTES {
+            cache.clear();
+        }
+        cache.insert(id, Rc::clone(&tree));
+        Ok(tree)
+    }
+
+    /// Finds what a path stands for below a tree.
+    pub(super) fn lookup(&self, root: ObjectId, path: &str) -> Result<Option<Leaf>, AuditError> {
+        let mut at = Leaf { mode: MODE_TREE, id: root };
+        for name in path.split('/').filter(|name| !name.is_empty()) {
+            if at.mode != MODE_TREE {
+                return Ok(None);
+            }
+            let tree = self.load(at.id)?;
+            let found = entries(&tree).find(|entry| entry.name == name.as_bytes()).map(|entry| entry.leaf());
+            match found {
+                Some(leaf) => at = leaf,
+                None => return Ok(None),
+            }
+        }
+        Ok(Some(at))
+    }
+
+    /// Finds the folder at a path; `""` is the tree itself.
+    pub(super) fn folder(&self, root: Option<ObjectId>, path: &str) -> Result<Option<ObjectId>, AuditError> {
+        let Some(root) = root else { return Ok(None) };
+        Ok(self.lookup(root, path)?.filter(|leaf| leaf.mode == MODE_TREE).map(|leaf| leaf.id))
+    }
+
+    /// Finds the file at a path; links, submodules and folders are not files.
+    pub(super) fn file(&self, root: Option<ObjectId>, path: &str) -> Result<Option<Leaf>, AuditError> {
+        let Some(root) = root else { return Ok(None) };
+        Ok(self.lookup(root, path)?.filter(|leaf| matches!(leaf.mode, MODE_FILE | MODE_EXECUTABLE)))
+    }
+
+    /// Lists every file below a tree, depth first, as `found(path, id)`. Names that are not UTF-8 are passed over.
+    pub(super) fn walk(
+        &self,
+        tree: ObjectId,
+        below: &str,
+        found: &mut impl FnMut(String, ObjectId),
+    ) -> Result<(), AuditError> {
+        let raw = self.load(tree)?;
+        for entry in entries(&raw) {
+            let Ok(name) = str::from_utf8(entry.name) else {
+                continue;
+            };
+            let path = if below.is_empty() { name.to_owned() } else { format!("{below}/{name}") };
+            match entry.mode {
+                MODE_TREE => self.walk(entry.id, &path, found)?,
+                MODE_FILE | MODE_EXECUTABLE => found(path, entry.id),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Applies edits below a tree and returns the new root; every new tree is appended to `objects`.
+    pub(super) fn splice(
+        &mut self,
+        root: Option<ObjectId>,
+        edits: &[Edit<'_>],
+        objects: &mut Vec<Object>,
+    ) -> Result<ObjectId, AuditError> {
+        let edits: Vec<_> = edits.iter().map(|edit| (edit.path, edit)).collect();
+        match self.splice_folder(root, &edits, objects)? {
+            Some(root) => Ok(root),
+            None => Ok(self.add(Vec::new(), objects)),
+        }
+    }
+
+    /// Applies edits, each with the part of its path below this folder; `None` if nothing is left in it.
+    fn splice_folder(
+        &mut self,
+        folder: Option<ObjectId>,
+        edits: &[(&str, &Edit<'_>)],
+        objects: &mut Vec<Object>,
+    ) -> Result<Option<ObjectId>, AuditError> {
+        let mut raw = match folder {
+            Some(id) => self.load(id)?.to_vec(),
+            None => Vec::new(),
+        };
+        let mut rest = edits.to_vec();
+        rest.sort_by_key(|(path, _)| path.split_once('/').map_or(*path, |(name, _)| name));
+        for group in rest.chunk_by(|(a, _), (b, _)| first(a) == first(b)) {
+            let (path, edit) = group[0];
+            let name = first(path);
+            let refuse = |reason| Err(AuditError::BadPath { path: edit.path.to_owned(), reason });
+            let old = entries(&raw)
+                .find(|entry| entry.name == name.as_bytes())
+                .map(|entry| (entry.start..entry.end, entry.leaf()));
+            let below: Vec<_> =
+                group.iter().filter_map(|(path, edit)| Some((path.split_once('/')?.1, *edit))).collect();
+            let new = if below.is_empty() {
+                match old {
+                    Some((_, Leaf { mode: MODE_TREE, .. })) => return refuse("the branch has a folder of that name"),
+                    Some((_, Leaf { mode: MODE_FILE | MODE_EXECUTABLE, .. })) | None => {}
+                    Some(_) => return refuse("the branch has a link or a submodule of that name"),
+                }
+                let mode = old.as_ref().map_or(MODE_FILE, |(_, leaf)| leaf.mode);
+                edit.blob.map(|id| Leaf { mode, id })
+            } else if below.len() < group.len() {
+                return refuse("the same change has a file and a folder of that name");
+            } else {
+                let folder = match &old {
+                    Some((_, Leaf { mode: MODE_TREE, id })) => Some(*id),
+                    None => None,
+                    Some(_) => return refuse("a part of the path is not a folder on the branch"),
+                };
+                self.splice_folder(folder, &below, objects)?.map(|id| Leaf { mode: MODE_TREE, id })
+            };
+            replace(&mut raw, old.map(|(range, _)| range), name, new);
+        }
+        Ok((!raw.is_empty()).then(|| self.add(raw, objects)))
+    }
+
+    fn add(&mut self, raw: Vec<u8>, objects: &mut Vec<Object>) -> ObjectId {
+        let object = Object::new(Kind::Tree, raw);
+        let id = object.id;
+        if self.fresh.insert(id, Rc::from(object.bytes.as_slice())).is_none() {
+            objects.push(object);
+        }
+        id
+    }
+}
+
+fn first(path: &str) -> &str {
+    path.split_once('/').map_or(path, |(name, _)| name)
+}
+
+/// Puts an entry in the place of another, or where git's order wants it, or takes it out.
+fn replace(raw: &mut Vec<u8>, old: Option<std::ops::Range<usize>>, name: &str, new: Option<Leaf>) {
+    let bytes = new.map_or_else(Vec::new, |leaf| {
+        let mut bytes = format!("{:o} {name}\0", leaf.mode).into_bytes();
+        bytes.extend(leaf.id.as_bytes());
+        bytes
+    });
+    let range = old.unwrap_or_else(|| {
+        let is_tree = new.is_some_and(|leaf| leaf.mode == MODE_TREE);
+        let place =
+            entries(raw).find(|entry| sort_key(entry.name, entry.is_tree()).gt(sort_key(name.as_bytes(), is_tree)));
+        let at = place.map_or(raw.len(), |entry| entry.start);
+        at..at
+    });
+    raw.splice(range, bytes);
+}
+
+/// Git sorts a folder as if its name ended in a slash.
+fn sort_key(name: &[u8], is_tree: bool) -> impl Iterator<Item = u8> + '_ {
+    name.iter().copied().chain(is_tree.then_some(b'/'))
+}
+
+/// Reads the entries of a raw tree, up to the first malformed one.
+fn entries(raw: &[u8]) -> impl Iterator<Item = Entry<'_>> {
+    let mut start = 0;
+    std::iter::from_fn(move || {
+        let rest = raw.get(start..)?;
+        let space = rest.iter().take(8).position(|byte| *byte == b' ')?;
+        let mode = rest[..space].iter().fold(0, |mode, digit| mode << 3 | u32::from(digit & 7));
+        let nul = space + 1 + rest[space + 1..].iter().position(|byte| *byte == 0)?;
+        let id = ObjectId::from_raw(rest.get(nul + 1..nul + 21)?)?;
+        let entry = Entry { start, end: start + nul + 21, mode, name: &rest[space + 1..nul], id };
+        start = entry.end;
+        Some(entry)
+    })
+}

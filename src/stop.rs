@@ -1,0 +1,45 @@
+//! Named points at which a crash test may stop the process. A leaf: every floor may call it, it calls nothing.
+//!
+//! `AOF_STOP_AT=name` aborts the process the first time it passes that point, `AOF_STOP_AT=name:3` the third time:
+//! no destructor runs, as after `kill -9`. Release builds contain none of this.
+
+/// Every point there is, in the order in which one transition passes them.
+pub const POINTS: &[&str] = &[
+    "audit.objects-written",
+    "audit.objects-named",
+    "audit.temps-made",
+    "audit.intent-told",
+    "audit.index-locked",
+    "audit.index-written",
+    "audit.ref-locked",
+    "audit.reflog-written",
+    "audit.ref-moved",
+    "audit.index-moved",
+];
+
+/// Aborts here if the environment asks for it.
+#[cfg(debug_assertions)]
+pub fn point(name: &str) {
+    use std::sync::OnceLock;
+    use std::sync::atomic::{AtomicU32, Ordering};
+    static ASKED: OnceLock<Option<(String, u32)>> = OnceLock::new();
+    static PASSED: AtomicU32 = AtomicU32::new(0);
+
+    debug_assert!(POINTS.contains(&name), "`{name}` is missing from `stop::POINTS`");
+    let asked = ASKED.get_or_init(|| {
+        let value = std::env::var("AOF_STOP_AT").ok()?;
+        let (name, turn) = value.split_once(':').unwrap_or((&value, "1"));
+        Some((name.to_owned(), turn.parse().ok()?))
+    });
+    if let Some((wanted, turn)) = asked
+        && wanted == name
+        && PASSED.fetch_add(1, Ordering::SeqCst) + 1 == *turn
+    {
+        std::process::abort();
+    }
+}
+
+/// Does nothing in a release build.
+#[cfg(not(debug_assertions))]
+#[inline]
+pub fn point(_name: &str) {}
