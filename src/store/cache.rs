@@ -136,3 +136,102 @@ fn checksum(bytes: &[u8]) -> u64 {
     });
     rest.iter().fold(sum ^ bytes.len() as u64, |sum, byte| (sum ^ u64::from(*byte)).wrapping_mul(PRIME))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use serde_json::{Value, json};
+    use tempfile::TempDir;
+
+    use super::*;
+
+    const LOOKED: Timestamp = Timestamp::constant(1_000_000, 0);
+
+    fn stat(seconds_before: i64) -> FileStat {
+        let time = (1_000_000 - seconds_before) * 1_000_000_000;
+        FileStat { mtime: time, ctime: time, size: 10, inode: 7 }
+    }
+
+    fn path(text: &str) -> ProjectPath {
+        text.parse().unwrap()
+    }
+
+    fn filled(paths: &Paths) -> HeaderCache<Value> {
+        let mut cache = HeaderCache::load(paths, "v1");
+        cache.put(&path("tasks/AOF-abc.md"), stat(10), json!({"title": "a\nb", "tags": [1, null]}), LOOKED);
+        cache.put(&path("tasks/AOF-xyz.md"), stat(20), json!("x"), LOOKED);
+        cache.save(paths).unwrap();
+        cache
+    }
+
+    #[test]
+    fn a_header_is_kept_while_the_file_seems_untouched() {
+        let home = TempDir::new().unwrap();
+        let paths = Paths::at(home.path());
+        filled(&paths);
+        let cache: HeaderCache<Value> = HeaderCache::load(&paths, "v1");
+        let task = path("tasks/AOF-abc.md");
+        assert_eq!(cache.get(&task, &stat(10)), Some(&json!({"title": "a\nb", "tags": [1, null]})));
+        let known = stat(10);
+        for other in [
+            FileStat { mtime: known.mtime + 1, ..known },
+            FileStat { ctime: known.ctime + 1, ..known },
+            FileStat { size: 11, ..known },
+            FileStat { inode: 8, ..known },
+        ] {
+            assert_eq!(cache.get(&task, &other), None, "{other:?}");
+        }
+        assert_eq!(cache.get(&path("tasks/AOF-none.md"), &known), None);
+        assert_eq!(cache.len(), 2);
+    }
+
+    #[test]
+    fn a_file_just_written_is_not_trusted() {
+        let home = TempDir::new().unwrap();
+        let paths = Paths::at(home.path());
+        let mut cache = filled(&paths);
+        let task = path("tasks/AOF-abc.md");
+        for racy in [stat(1), stat(0), stat(-5), FileStat { ctime: stat(1).ctime, ..stat(10) }] {
+            cache.put(&task, racy, json!("new"), LOOKED);
+            assert_eq!(cache.get(&task, &racy), None);
+            assert_eq!(cache.get(&task, &stat(10)), None, "the old header is gone as well");
+        }
+        cache.put(&task, stat(2), json!("new"), LOOKED);
+        assert_eq!(cache.get(&task, &stat(2)), Some(&json!("new")));
+    }
+
+    #[test]
+    fn a_damaged_cache_is_empty_and_written_anew() {
+        let home = TempDir::new().unwrap();
+        let paths = Paths::at(home.path());
+        filled(&paths);
+        let whole = fs::read(paths.cache()).unwrap();
+        for at in 0..whole.len() {
+            let mut damaged = whole.clone();
+            damaged[at] ^= 0x20;
+            assert!(parse::<Value>(&damaged, "v1").is_none(), "byte {at} of {}", whole.len());
+            assert!(parse::<Value>(&whole[..at], "v1").is_none(), "cut at {at}");
+        }
+        fs::write(paths.cache(), &whole[..whole.len() - 1]).unwrap();
+        assert!(HeaderCache::<Value>::load(&paths, "v1").is_empty());
+        filled(&paths);
+        assert_eq!(HeaderCache::<Value>::load(&paths, "v1").len(), 2);
+        assert!(HeaderCache::<Value>::load(&paths, "v2").is_empty());
+        assert!(HeaderCache::<u32>::load(&paths, "v1").is_empty());
+    }
+
+    #[test]
+    fn forgotten_files_are_gone_and_nothing_is_written_without_a_change() {
+        let home = TempDir::new().unwrap();
+        let paths = Paths::at(home.path());
+        let mut cache = filled(&paths);
+        fs::remove_file(paths.cache()).unwrap();
+        cache.retain(|_| true);
+        cache.save(&paths).unwrap();
+        assert!(!paths.cache().exists());
+        cache.retain(|path| path.ends_with("AOF-abc.md"));
+        cache.save(&paths).unwrap();
+        assert_eq!(HeaderCache::<Value>::load(&paths, "v1").len(), 1);
+    }
+}

@@ -161,19 +161,22 @@ impl Folder {
                 return Ok(None);
             };
             let before = FileStat::of(&self.metadata(&file, name)?);
-            let mut bytes = Vec::with_capacity(usize::try_from(before.size.min(limit)).unwrap_or(0) + 1);
-            Read::by_ref(&mut file)
-                .take(limit + 1)
-                .read_to_end(&mut bytes)
-                .map_err(|cause| StoreError::io("read", &path, cause))?;
-            let size = before.size.max(bytes.len() as u64);
+            let too_large = |size| StoreError::TooLarge { path: path.clone(), size, limit };
+            if before.size > limit {
+                return Err(too_large(before.size));
+            }
+            let mut bytes = Vec::with_capacity(usize::try_from(before.size).unwrap_or(0) + 1);
+            // What grows meanwhile, or tells no size, ends there too.
+            let read = Read::by_ref(&mut file).take(limit + 1).read_to_end(&mut bytes);
+            read.map_err(|cause| StoreError::io("read", &path, cause))?;
+            let size = bytes.len() as u64;
             if size > limit {
-                return Err(StoreError::TooLarge { path, size, limit });
+                return Err(too_large(size));
             }
             // Somebody may write in place: bytes of two versions are worse than none. (The ctime also changes when another
             // file takes the name, which harms nothing.)
             let after = FileStat::of(&self.metadata(&file, name)?);
-            if after.mtime == before.mtime && after.size == before.size && before.size == bytes.len() as u64 {
+            if after.mtime == before.mtime && after.size == before.size && before.size == size {
                 return Ok(Some((bytes, before)));
             }
         }

@@ -142,3 +142,55 @@ impl WriteRecord {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::time::Duration;
+
+    use tempfile::TempDir;
+
+    use super::*;
+    use crate::store::Holder;
+
+    #[test]
+    fn the_record_says_what_was_under_way_until_it_is_cleared() {
+        let home = TempDir::new().unwrap();
+        let paths = Paths::at(home.path());
+        assert_eq!(read(&paths).unwrap(), Pending::Nothing);
+        let holder = Holder::this_process("test", jiff::Timestamp::UNIX_EPOCH);
+        let lock = WriterLock::acquire(&paths, &holder, Duration::ZERO, &mut |_| {}).unwrap();
+        let mut intent = Intent {
+            pid: 42,
+            writes: vec![Write {
+                task: "AOF-abc".parse().unwrap(),
+                old: Some("tasks/AOF-abc.md".parse().unwrap()),
+                new: "tasks/archive/2026/02/16/AOF-abc.md".parse().unwrap(),
+            }],
+            reference: Some("refs/heads/main".to_owned()),
+            commit: None,
+            index_lock: None,
+        };
+        write(&lock, &intent).unwrap();
+        assert_eq!(read(&paths).unwrap(), Pending::Intent(intent.clone()));
+        intent.commit = Some("0123456789".to_owned());
+        intent.index_lock = Some(u64::MAX);
+        write(&lock, &intent).unwrap();
+        assert_eq!(read(&paths).unwrap(), Pending::Intent(intent));
+
+        let whole = fs::read_to_string(paths.intent()).unwrap();
+        for damaged in [
+            "",
+            "{}",
+            &whole[..whole.len() / 2],
+            &whole.replace("AOF-abc\"", "../../etc\""),
+            &whole.replace("tasks/AOF", "../tasks/AOF"),
+        ] {
+            fs::write(paths.intent(), damaged).unwrap();
+            assert!(matches!(read(&paths).unwrap(), Pending::Unreadable { .. }), "{damaged}");
+        }
+        clear(&lock).unwrap();
+        clear(&lock).unwrap();
+        assert_eq!(read(&paths).unwrap(), Pending::Nothing);
+    }
+}

@@ -83,17 +83,17 @@ impl WriterLock {
         let mut pause = SHORTEST_PAUSE;
         let mut told = false;
         loop {
-            let file = match attempt(paths)? {
+            let other = match attempt(paths)? {
                 Attempt::Locked(file) => return Self::mark(file, paths, holder),
-                Attempt::Replaced => continue,
-                Attempt::Held(file) => file,
+                Attempt::Held(file) => Holder::read_from(&file),
+                Attempt::Replaced => None,
             };
             let waited = start.elapsed();
             if waited >= wait {
-                return Err(StoreError::LockTimedOut { path: paths.lock(), waited, holder: Holder::read_from(&file) });
+                return Err(StoreError::LockTimedOut { path: paths.lock(), waited, holder: other });
             }
             if !told {
-                on_wait(Holder::read_from(&file).as_ref());
+                on_wait(other.as_ref());
                 told = true;
             }
             thread::sleep(pause.min(wait.saturating_sub(waited)));
@@ -117,8 +117,10 @@ impl WriterLock {
 
 impl Drop for WriterLock {
     fn drop(&mut self) {
-        // The next holder's waiters shall not be shown this one. Closing the file frees the lock whether or not this succeeds.
+        // The next holder's waiters shall not be shown this one.
         let _ = self.file.set_len(0);
+        // Closing the file would do, but for a process that is just being started and still has a copy of it.
+        let _ = fs4::FileExt::unlock(&self.file);
     }
 }
 
@@ -149,3 +151,6 @@ fn attempt(paths: &Paths) -> Result<Attempt, StoreError> {
         _ => Ok(Attempt::Replaced),
     }
 }
+
+#[cfg(test)]
+mod tests;

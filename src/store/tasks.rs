@@ -73,15 +73,14 @@ pub fn find(paths: &Paths, id: &TaskId) -> Result<Found, StoreError> {
         standing = walk::named(paths, &format!("{id}.md")).collect();
         standing.sort();
     }
-    let place = match standing.pop() {
-        None => return find_archived(paths, id),
-        Some(path) if standing.is_empty() => Found { path, place: Place::Active },
-        Some(path) => {
+    match (standing.pop(), standing.is_empty()) {
+        (None, _) => find_archived(paths, id),
+        (Some(path), true) => Ok(Found { path, place: Place::Active }),
+        (Some(path), false) => {
             standing.push(path);
-            return Err(StoreError::TaskDoubled { id: id.clone(), paths: standing });
+            Err(StoreError::TaskDoubled { id: id.clone(), paths: standing })
         }
-    };
-    Ok(place)
+    }
 }
 
 /// Reads a task file.
@@ -164,3 +163,6 @@ fn exists(path: &Path) -> Result<bool, StoreError> {
         Err(cause) => Err(StoreError::io("look at", path, cause)),
     }
 }
+
+#[cfg(test)]
+mod tests;

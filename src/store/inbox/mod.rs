@@ -21,7 +21,7 @@ pub use names::is_debris;
 pub use scan::{Candidate, Class, FILE_LIMIT, Oddity, QUIET};
 
 use super::layout::{INBOX, REFUSED, TAKEN};
-use super::random::{DELIVERY_ID_LENGTH, DeliveryId};
+use super::random::{DELIVERY_ID_LENGTH, DeliveryId, random_local};
 use super::{FileStat, Folder, Paths, StoreError};
 
 const REASON: &str = ".reason.json";
@@ -58,6 +58,15 @@ pub struct Taken {
     /// What it was called in the inbox.
     pub name: String,
     item: Item,
+}
+
+/// What came of taking files.
+#[derive(Debug, Default)]
+pub struct Taking {
+    /// Those that were taken.
+    pub taken: Vec<Taken>,
+    /// Those that could not be, and stay where they are.
+    pub failed: Vec<(Item, StoreError)>,
 }
 
 /// What stands among the taken files.
@@ -97,28 +106,23 @@ impl<'p> Inbox<'p> {
         self.folder(INBOX)?.create_new(plain(name)?, bytes)
     }
 
-    /// Takes files under the ids given, and returns those that were still there. Once it returns, the ids survive a power cut.
-    pub fn take(&self, wanted: impl IntoIterator<Item = (Item, DeliveryId)>) -> Result<Vec<Taken>, StoreError> {
+    /// Takes files under the ids given, those that are still there. Once it returns, the ids survive a power cut.
+    pub fn take(&self, wanted: impl IntoIterator<Item = (Item, DeliveryId)>) -> Result<Taking, StoreError> {
         let (inbox, at_work) = (self.folder(INBOX)?, self.folder(TAKEN)?);
-        let mut taken = Vec::new();
+        let mut taking = Taking::default();
         for (item, id) in wanted {
-            let name = item.name.to_string_lossy().into_owned();
-            let mut new_name = OsString::from(format!("{id}-"));
-            new_name.push(names::fitted(&item.name, DELIVERY_ID_LENGTH + 1));
-            match inbox.move_new(&item.name, &at_work, &new_name) {
-                Ok(()) => {}
+            match take_one(&inbox, &at_work, &item, id) {
+                Ok(taken) => taking.taken.push(taken),
                 // Somebody else was faster, or its owner took it back.
-                Err(StoreError::Gone { .. }) => continue,
-                Err(fault) => return Err(fault),
+                Err(StoreError::Gone { .. }) => {}
+                Err(fault) => taking.failed.push((item, fault)),
             }
-            let item = Item { shelf: Shelf::Taken, name: new_name };
-            taken.push(Taken { id, name, item });
         }
-        if !taken.is_empty() {
+        if !taking.taken.is_empty() {
             at_work.sync()?;
             inbox.sync()?;
         }
-        Ok(taken)
+        Ok(taking)
     }
 
     /// Returns what stands taken: after a crash, the files of whoever was killed; the oldest ids first.
@@ -167,16 +171,21 @@ impl<'p> Inbox<'p> {
         if from.kind(&item.name)?.is_none() {
             return Ok(None);
         }
-        let mut number = 1;
+        let mut attempt = 1;
         loop {
-            let name = if number == 1 { wanted.clone() } else { names::numbered(&wanted, number) };
+            let name = match attempt {
+                1 => wanted.clone(),
+                2..=9 => names::tagged(&wanted, &attempt.to_string()),
+                // A name that everybody uses: counting on would take longer each time.
+                _ => names::tagged(&wanted, &random_local(6)?),
+            };
             match place(&from, item, &refused, &name, text.as_bytes()) {
                 Ok(()) => {
                     refused.sync()?;
                     from.sync()?;
                     return Ok(Some(refused.path().join(name)));
                 }
-                Err(StoreError::Exists { .. }) => number += 1,
+                Err(StoreError::Exists { .. }) => attempt += 1,
                 Err(StoreError::Gone { .. }) => return Ok(None),
                 Err(fault) => return Err(fault),
             }
@@ -206,6 +215,15 @@ impl Item {
             _ => &self.name,
         }
     }
+}
+
+fn take_one(inbox: &Folder, at_work: &Folder, item: &Item, id: DeliveryId) -> Result<Taken, StoreError> {
+    let mut new_name = OsString::from(format!("{id}-"));
+    new_name.push(names::fitted(&item.name, DELIVERY_ID_LENGTH + 1));
+    inbox.move_new(&item.name, at_work, &new_name)?;
+    let name = item.name.to_string_lossy().into_owned();
+    let item = Item { shelf: Shelf::Taken, name: new_name };
+    Ok(Taken { id, name, item })
 }
 
 /// Puts the reason where it belongs, then the file. What has the name of either keeps it.
@@ -242,3 +260,6 @@ fn plain(name: &str) -> Result<&str, StoreError> {
     }
     Ok(name)
 }
+
+#[cfg(test)]
+mod tests;

@@ -44,16 +44,16 @@ pub(super) fn fitted(name: &OsStr, more: usize) -> OsString {
     cut
 }
 
-/// Returns the name with a number before its suffix: `done-2.yaml`.
-pub(super) fn numbered(name: &OsStr, number: usize) -> OsString {
+/// Returns the name with a tag before its suffix: `done-2.yaml`.
+pub(super) fn tagged(name: &OsStr, tag: &str) -> OsString {
     let path = Path::new(name);
-    let mut numbered = path.file_stem().unwrap_or(name).to_owned();
-    numbered.push(format!("-{number}"));
+    let mut tagged = path.file_stem().unwrap_or(name).to_owned();
+    tagged.push(format!("-{tag}"));
     if let Some(suffix) = path.extension() {
-        numbered.push(".");
-        numbered.push(suffix);
+        tagged.push(".");
+        tagged.push(suffix);
     }
-    numbered
+    tagged
 }
 
 #[cfg(test)]
@@ -95,8 +95,8 @@ mod tests {
     }
 
     #[test]
-    fn numbers_go_before_the_suffix() {
-        assert_eq!(numbered(OsStr::new("done.yaml"), 2), "done-2.yaml");
-        assert_eq!(numbered(OsStr::new("done"), 3), "done-3");
+    fn tags_go_before_the_suffix() {
+        assert_eq!(tagged(OsStr::new("done.yaml"), "2"), "done-2.yaml");
+        assert_eq!(tagged(OsStr::new("done"), "3"), "done-3");
     }
 }
