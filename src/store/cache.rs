@@ -119,8 +119,8 @@ fn parse<H: DeserializeOwned>(bytes: &[u8], schema: &str) -> Option<HashMap<Stri
         return None;
     }
     let mut entries = HashMap::with_capacity(body.len() / 256);
-    for line in body.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
-        let (path, mtime, ctime, size, inode, header): Line<'_, H> = serde_json::from_slice(line).ok()?;
+    for line in serde_json::Deserializer::from_slice(body).into_iter::<Line<'_, H>>() {
+        let (path, mtime, ctime, size, inode, header) = line.ok()?;
         let stat = FileStat { mtime, ctime, size, inode };
         entries.insert(path.into_owned(), Entry { stat, header });
     }

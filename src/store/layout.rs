@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::ErrorKind;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
@@ -108,6 +109,14 @@ impl Paths {
     /// Returns the project's spelling of a path on this machine, if it lies inside and is UTF-8.
     pub fn relative(&self, path: &Path) -> Option<ProjectPath> {
         path.strip_prefix(&self.root).ok()?.to_str()?.parse().ok()
+    }
+
+    /// Does the same for a path that was made by joining names to the root: many times faster, for whoever has thousands.
+    pub(super) fn relative_joined(&self, path: &Path) -> Option<ProjectPath> {
+        let root = self.root.as_os_str().as_bytes();
+        let rest = path.as_os_str().as_bytes().strip_prefix(root)?;
+        let rest = rest.strip_prefix(b"/").unwrap_or(rest);
+        std::str::from_utf8(rest).ok().map(|text| ProjectPath::trusted(text.to_owned()))
     }
 
     /// Makes `.aof/` with its `.gitignore`, the inbox and the folder of refusals, as far as they are missing.

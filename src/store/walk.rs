@@ -79,7 +79,7 @@ pub(super) fn named<'p>(paths: &'p Paths, name: &'p str) -> impl Iterator<Item =
     raw_active(paths)
         .flatten()
         .filter(move |entry| entry.file_name() == name)
-        .filter_map(|entry| paths.relative(entry.path()))
+        .filter_map(|entry| paths.relative_joined(entry.path()))
 }
 
 /// Goes through the folders of the active tasks, `tasks/` first.
@@ -87,7 +87,7 @@ pub(super) fn folders(paths: &Paths) -> impl Iterator<Item = ProjectPath> + '_ {
     raw_active(paths)
         .flatten()
         .filter(|entry| entry.file_type().is_dir())
-        .filter_map(|entry| paths.relative(entry.path()))
+        .filter_map(|entry| paths.relative_joined(entry.path()))
 }
 
 type Raw = walkdir::Result<DirEntry>;
@@ -130,7 +130,7 @@ fn entry_of(paths: &Paths, entry: &DirEntry) -> Option<Entry> {
         Kind::File => {}
         _ => return as_stray(StrayReason::WrongKind(kind)),
     }
-    let (Some(name), Some(path)) = (entry.file_name().to_str(), paths.relative(entry.path())) else {
+    let (Some(name), Some(path)) = (entry.file_name().to_str(), paths.relative_joined(entry.path())) else {
         return as_stray(StrayReason::NotText);
     };
     let id = match task_id(name)? {
