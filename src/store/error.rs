@@ -273,3 +273,30 @@ impl From<std::fs::FileType> for Kind {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::io::Errno;
+
+    #[test]
+    fn the_system_s_refusals_come_with_a_place_and_a_way_out() {
+        for (errno, word) in [
+            (Errno::NOSPC, "make room"),
+            (Errno::DQUOT, "quota"),
+            (Errno::ACCESS, "ls -ld 'tasks/AOF-abc.md'"),
+            (Errno::ROFS, "mount"),
+            (Errno::XDEV, "another file system"),
+            (Errno::MFILE, "ulimit"),
+        ] {
+            let fault = StoreError::io("write", Path::new("tasks/AOF-abc.md"), errno);
+            let text = fault.to_string();
+            assert!(text.starts_with("cannot write `tasks/AOF-abc.md`: "), "{text}");
+            let hint = fault.hint().unwrap_or_default();
+            assert!(hint.contains(word), "{text}: {hint}");
+        }
+        let fault = StoreError::io("read", Path::new("x"), Errno::NOSPC);
+        assert_eq!(fault.to_string(), "cannot read `x`: no space left on device (os error 28)");
+        assert_eq!(StoreError::io("read", Path::new("x"), Errno::IO).hint(), None);
+    }
+}

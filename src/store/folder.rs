@@ -349,3 +349,45 @@ impl Drop for Staged<'_> {
 fn parts(inside: &str) -> impl Iterator<Item = &str> {
     inside.split('/').filter(|part| !part.is_empty())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use tempfile::TempDir;
+
+    use super::*;
+
+    #[test]
+    fn a_name_that_is_taken_is_not_moved_over() {
+        let home = TempDir::new().unwrap();
+        let folder = Folder::create(home.path(), "a/b").unwrap();
+        let other = Folder::create(home.path(), "c").unwrap();
+        fs::write(home.path().join("a/b/x"), "mine").unwrap();
+        fs::write(home.path().join("c/y"), "theirs").unwrap();
+        let outcome = folder.move_new("x".as_ref(), &other, "y".as_ref());
+        assert!(matches!(outcome, Err(StoreError::Exists { .. })));
+        assert_eq!(fs::read(home.path().join("a/b/x")).unwrap(), b"mine");
+        assert_eq!(fs::read(home.path().join("c/y")).unwrap(), b"theirs");
+        // The name was free when the file was staged.
+        let staged = folder.stage("new", b"late", Durability::Durable).unwrap();
+        fs::write(home.path().join("a/b/new"), "early").unwrap();
+        assert!(matches!(staged.create("new".as_ref()), Err(StoreError::Exists { .. })));
+        assert_eq!(fs::read(home.path().join("a/b/new")).unwrap(), b"early");
+        folder.move_new("x".as_ref(), &other, "x".as_ref()).unwrap();
+        assert!(matches!(folder.move_new("x".as_ref(), &other, "z".as_ref()), Err(StoreError::Gone { .. })));
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "no temporary file is left");
+    }
+
+    #[test]
+    fn a_folder_stays_itself_when_its_path_is_exchanged() {
+        let (home, elsewhere) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+        let folder = Folder::create(home.path(), "tasks").unwrap();
+        fs::rename(home.path().join("tasks"), home.path().join("moved")).unwrap();
+        std::os::unix::fs::symlink(elsewhere.path(), home.path().join("tasks")).unwrap();
+        folder.replace("x", b"text", Durability::Durable).unwrap();
+        assert_eq!(fs::read(home.path().join("moved/x")).unwrap(), b"text");
+        assert_eq!(fs::read_dir(elsewhere.path()).unwrap().count(), 0);
+        assert!(matches!(Folder::create(home.path(), "tasks/deep"), Err(StoreError::WrongKind { .. })));
+    }
+}

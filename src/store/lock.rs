@@ -83,7 +83,7 @@ impl WriterLock {
         let mut pause = SHORTEST_PAUSE;
         let mut told = false;
         loop {
-            let other = match attempt(paths)? {
+            let other = match attempt(open(paths)?, paths)? {
                 Attempt::Locked(file) => return Self::mark(file, paths, holder),
                 Attempt::Held(file) => Holder::read_from(&file),
                 Attempt::Replaced => None,
@@ -131,9 +131,11 @@ enum Attempt {
     Replaced,
 }
 
-fn attempt(paths: &Paths) -> Result<Attempt, StoreError> {
-    let folder = Folder::create(paths.root(), LOCAL)?;
-    let file = folder.open_lock(NAME)?;
+fn open(paths: &Paths) -> Result<File, StoreError> {
+    Folder::create(paths.root(), LOCAL)?.open_lock(NAME)
+}
+
+fn attempt(file: File, paths: &Paths) -> Result<Attempt, StoreError> {
     let fault = |cause: std::io::Error| StoreError::io("lock", &paths.lock(), cause);
     if let Some(kind) = network_kind(&file).map_err(|cause| fault(cause.into()))? {
         return Err(StoreError::NetworkFileSystem { path: paths.root().to_owned(), kind });

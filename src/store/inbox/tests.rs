@@ -274,3 +274,22 @@ fn a_delivery_is_whole_and_overwrites_nothing() {
     assert_eq!(fs::read(paths.inbox().join("done.yaml")).unwrap(), b"one");
     assert_eq!(names(&paths.inbox()), [".taken", "done.yaml"]);
 }
+
+#[test]
+fn of_two_who_deliver_under_one_name_one_is_told() {
+    let (_home, paths) = project();
+    for round in 0..20 {
+        let name = format!("{round}.yaml");
+        let outcomes = std::thread::scope(|scope| {
+            let deliver = |text: &'static [u8]| {
+                let (inbox, name) = (Inbox::of(&paths), name.clone());
+                scope.spawn(move || inbox.deliver(&name, text))
+            };
+            [deliver(b"one"), deliver(b"two")].map(|thread| thread.join().unwrap())
+        });
+        let written = fs::read(paths.inbox().join(&name)).unwrap();
+        let winners: Vec<&[u8]> =
+            outcomes.iter().zip([&b"one"[..], b"two"]).filter(|(o, _)| o.is_ok()).map(|(_, text)| text).collect();
+        assert_eq!(winners, [written.as_slice()]);
+    }
+}

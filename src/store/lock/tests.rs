@@ -103,11 +103,18 @@ fn a_lock_on_a_file_that_was_removed_binds_nobody() {
     let paths = Paths::at(home.path());
     let old = acquire(&paths, Duration::ZERO).unwrap();
     fs::remove_dir_all(paths.local()).unwrap();
-    // The path is a new file: whoever locks it must have that one, not the old.
     let new = acquire(&paths, Duration::ZERO).unwrap();
     drop(old);
     assert!(acquire(&paths, Duration::ZERO).is_err());
     drop(new);
+    // The same between the opening and the locking.
+    for replace in [|paths: &Paths| drop(open(paths).unwrap()), |_: &Paths| ()] {
+        let file = open(&paths).unwrap();
+        fs::remove_file(paths.lock()).unwrap();
+        replace(&paths);
+        assert!(matches!(attempt(file, &paths).unwrap(), Attempt::Replaced));
+        drop(acquire(&paths, Duration::ZERO).unwrap());
+    }
 }
 
 #[test]
