@@ -5,13 +5,17 @@
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry as Slot;
-use std::ffi::OsStr;
-use std::fs;
+use std::fs::{self, DirEntry};
+use std::time::{Duration, SystemTime};
 
 use super::folder::{Durability, Folder, TEMPORARY};
+use super::layout::{INBOX, LOCAL, REFUSED};
 use super::tasks::FILE_LIMIT;
 use super::walk::folders;
 use super::{ProjectPath, StoreError, WriterLock};
+
+/// No write of one file takes that long.
+const ABANDONED: Duration = Duration::from_mins(1);
 
 /// One file's change.
 #[derive(Debug, Clone, Copy)]
@@ -72,22 +76,10 @@ pub fn remove_if(lock: &WriterLock, path: &ProjectPath, expected: &[u8]) -> Resu
     folder.sync()
 }
 
-/// Removes the temporary files that a crash left in one folder, and returns how many there were.
+/// Removes the temporary files that a crash left in one folder of tasks, and returns how many there were.
 pub fn sweep(lock: &WriterLock, folder: &str) -> Result<usize, StoreError> {
-    let Some(folder) = Folder::open_existing(lock.paths().root(), folder)? else {
-        return Ok(0);
-    };
-    let fault = |cause| StoreError::io("list the folder", folder.path(), cause);
-    let mut swept = 0;
-    for entry in fs::read_dir(folder.path()).map_err(fault)? {
-        let name = entry.map_err(fault)?.file_name();
-        // The lock is held, so nobody can be writing them.
-        if is_temporary(&name) {
-            folder.remove(&name)?;
-            swept += 1;
-        }
-    }
-    Ok(swept)
+    // The lock is held, so nobody can be writing them.
+    sweep_where(lock, folder, &|_| true)
 }
 
 /// Removes the temporary files that a crash left anywhere among the tasks, and returns how many there were.
@@ -95,8 +87,31 @@ pub fn sweep_tasks(lock: &WriterLock) -> Result<usize, StoreError> {
     folders(lock.paths()).try_fold(0, |swept, folder| Ok(swept + sweep(lock, folder.as_str())?))
 }
 
-fn is_temporary(name: &OsStr) -> bool {
-    name.to_str().is_some_and(|name| name.starts_with(TEMPORARY))
+/// Removes the temporary files that a crash left in `.aof/`, and returns how many there were. Deliveries and the cache are
+/// written without the lock, so only those count that are too old for anybody to be writing them.
+pub fn sweep_local(lock: &WriterLock, now: SystemTime) -> Result<usize, StoreError> {
+    let abandoned = |entry: &DirEntry| {
+        let written = entry.metadata().and_then(|metadata| metadata.modified());
+        written.is_ok_and(|written| now.duration_since(written).is_ok_and(|age| age >= ABANDONED))
+    };
+    [LOCAL, INBOX, REFUSED].iter().try_fold(0, |swept, folder| Ok(swept + sweep_where(lock, folder, &abandoned)?))
+}
+
+fn sweep_where(lock: &WriterLock, folder: &str, which: &dyn Fn(&DirEntry) -> bool) -> Result<usize, StoreError> {
+    let Some(folder) = Folder::open_existing(lock.paths().root(), folder)? else {
+        return Ok(0);
+    };
+    let fault = |cause| StoreError::io("list the folder", folder.path(), cause);
+    let mut swept = 0;
+    for entry in fs::read_dir(folder.path()).map_err(fault)? {
+        let entry = entry.map_err(fault)?;
+        let name = entry.file_name();
+        if name.as_encoded_bytes().starts_with(TEMPORARY.as_bytes()) && which(&entry) {
+            folder.remove(&name)?;
+            swept += 1;
+        }
+    }
+    Ok(swept)
 }
 
 fn folder_of(lock: &WriterLock, path: &ProjectPath) -> Result<Folder, StoreError> {

@@ -211,16 +211,15 @@ impl Folder {
     ) -> Result<Staged<'_>, StoreError> {
         let mode = self.mode(name.as_ref())?;
         let temporary = format!("{TEMPORARY}{}", random_local(16)?);
-        let path = self.path.join(&temporary);
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mut file: File = rustix::fs::openat(&self.handle, &*temporary, flags, Mode::from_raw_mode(0o666))
             .map_err(|cause| StoreError::io("write in", &self.path, cause))?
             .into();
         let staged = Staged { folder: self, temporary, pending: true };
-        if let Some(mode) = mode {
-            rustix::fs::fchmod(&file, mode).map_err(|cause| StoreError::io("set the mode of", &path, cause))?;
-        }
         let target = self.path.join(name.as_ref());
+        if let Some(mode) = mode {
+            rustix::fs::fchmod(&file, mode).map_err(|cause| StoreError::io("set the mode of", &target, cause))?;
+        }
         file.write_all(bytes).map_err(|cause| StoreError::io("write", &target, cause))?;
         if durability == Durability::Durable {
             file.sync_all().map_err(|cause| StoreError::io("flush to disk", &target, cause))?;
@@ -331,7 +330,10 @@ impl Staged<'_> {
 
     /// Gives the file its name if nothing has that name.
     pub(super) fn create(mut self, name: &OsStr) -> Result<(), StoreError> {
-        self.folder.move_new(OsStr::new(&self.temporary), self.folder, name)?;
+        self.folder.move_new(OsStr::new(&self.temporary), self.folder, name).map_err(|fault| match fault {
+            StoreError::Io { cause, .. } => StoreError::io("make", &self.folder.path.join(name), cause),
+            other => other,
+        })?;
         self.pending = false;
         Ok(())
     }

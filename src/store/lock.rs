@@ -132,7 +132,15 @@ enum Attempt {
 }
 
 fn open(paths: &Paths) -> Result<File, StoreError> {
-    Folder::create(paths.root(), LOCAL)?.open_lock(NAME)
+    let prepared = match Folder::open_existing(paths.root(), LOCAL)? {
+        Some(folder) if folder.kind(".gitignore")?.is_some() => folder,
+        // Git must not see the lock, nor anything else that is local.
+        _ => {
+            paths.prepare_local()?;
+            Folder::open(paths.root(), LOCAL)?
+        }
+    };
+    prepared.open_lock(NAME)
 }
 
 fn attempt(file: File, paths: &Paths) -> Result<Attempt, StoreError> {

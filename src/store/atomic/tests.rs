@@ -164,3 +164,17 @@ fn a_reader_sees_one_version_or_the_other_whole() {
         reader.join().unwrap();
     });
 }
+
+#[test]
+fn what_may_still_be_written_without_the_lock_is_not_swept() {
+    let (home, lock) = project();
+    lock.paths().prepare_local().unwrap();
+    for folder in [".aof", ".aof/inbox", ".aof/refused"] {
+        fs::write(home.path().join(folder).join(".aof-tmp-1"), b"").unwrap();
+    }
+    let now = SystemTime::now();
+    assert_eq!(sweep_local(&lock, now).unwrap(), 0);
+    assert_eq!(sweep_local(&lock, now - ABANDONED).unwrap(), 0);
+    assert_eq!(sweep_local(&lock, now + ABANDONED).unwrap(), 3);
+    assert_eq!(names(&home, ".aof"), [".gitignore", "inbox", "lock", "refused"]);
+}

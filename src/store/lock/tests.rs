@@ -69,6 +69,7 @@ fn one_holder_at_a_time_and_its_record_goes_with_it() {
     let paths = Paths::at(home.path());
     let lock = acquire(&paths, Duration::ZERO).unwrap();
     assert_eq!(Holder::read(&paths), Some(holder("aof task complete")));
+    assert_eq!(fs::read(paths.local().join(".gitignore")).unwrap(), b"*\n");
     assert!(matches!(acquire(&paths, Duration::ZERO), Err(StoreError::LockTimedOut { holder: Some(_), .. })));
     drop(lock);
     assert_eq!(Holder::read(&paths), None);
