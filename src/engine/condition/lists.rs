@@ -72,6 +72,10 @@ fn find<'a>(
     budget: &mut Budget,
     matches: impl Fn(&Value<'a>, &mut Budget) -> Outcome<bool>,
 ) -> Outcome<Option<usize>> {
+    if list.len() == 0 {
+        // JavaScript does not even look at the start then, so a start that has no number is no error.
+        return Ok(None);
+    }
     let start = relative(coerce::to_number(start, budget)?, list.len());
     for index in start..list.len() {
         budget.step()?;
@@ -88,6 +92,9 @@ fn find_last<'a>(
     start: Option<&Value<'a>>,
     budget: &mut Budget,
 ) -> Outcome<Option<usize>> {
+    if list.len() == 0 {
+        return Ok(None);
+    }
     let end = match start {
         None => list.len(),
         Some(start) => {
