@@ -46,10 +46,10 @@ fn check_size(source: &str) -> Compiled<()> {
     if source.len() > MAX_BYTES {
         return Err(too_large(format!("it has {} bytes, at most {MAX_BYTES} are allowed", source.len())));
     }
-    let is_word = |character: char| character.is_alphanumeric() || matches!(character, '_' | '$');
+    let is_letter = |character: char| character.is_alphanumeric() || matches!(character, '_' | '$');
     let (mut tokens, mut brackets, mut in_word) = (0, 0, false);
     for character in source.chars() {
-        let was_in_word = std::mem::replace(&mut in_word, is_word(character));
+        let was_in_word = std::mem::replace(&mut in_word, is_letter(character));
         brackets += usize::from(matches!(character, '(' | '[' | '{'));
         let is_free = character.is_whitespace() || matches!(character, '.' | ',' | ')' | ']' | '}' | '\'' | '"');
         tokens += usize::from(if in_word { !was_in_word } else { !is_free });
@@ -134,6 +134,7 @@ impl Compiler<'_> {
                 self.boxed(&conditional.consequent)?,
                 self.boxed(&conditional.alternate)?,
             ),
+            Expression::PrivateFieldExpression(member) => return Err(fault::private_member(member.span)),
             refused => return Err(fault::construct(refused)),
         };
         Ok(Node { kind, place: place(span) })
@@ -148,7 +149,7 @@ impl Compiler<'_> {
             ChainElement::CallExpression(call) => self.call(call),
             ChainElement::StaticMemberExpression(member) => self.member(member),
             ChainElement::ComputedMemberExpression(member) => self.index(member),
-            other => Err(ConditionFault::refused(other.span(), "private members are not available in conditions")),
+            other => Err(fault::private_member(other.span())),
         }
     }
 

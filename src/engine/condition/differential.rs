@@ -7,7 +7,7 @@ use proptest::{
     collection::vec,
     prelude::{Just, Strategy, any, prop_oneof},
     sample::select,
-    test_runner::{Config, TestCaseError, TestRunner},
+    test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner},
 };
 use rquickjs::{Context, Function, Runtime};
 use serde_json::{Map, Value as Json, json};
@@ -24,9 +24,9 @@ const ORACLE: &str = r#"
         if (typeof value === 'boolean') return String(value);
         if (typeof value === 'number') return Object.is(value, -0) ? '-0' : String(value);
         if (typeof value === 'string') {
-            let units = '';
-            for (let i = 0; i < value.length; i++) units += value.charCodeAt(i) + '.';
-            return '"' + units + '"';
+            const units = [];
+            for (let i = 0; i < value.length; i++) units.push(value.charCodeAt(i));
+            return '"' + units.join('.') + '"';
         }
         if (Array.isArray(value)) return '[' + value.map(describe).join(',') + ']';
         return '{' + Object.keys(value).map(key => describe(key) + ':' + describe(value[key])).join(',') + '}';
@@ -51,8 +51,8 @@ fn describe(value: &Value<'_>) -> String {
         Value::Number(number) => super::number::format(*number),
         Value::Text(text) => {
             let units = text.to_units(&mut super::budget::Budget::new()).unwrap();
-            let units: String = units.iter().map(|unit| format!("{unit}.")).collect();
-            format!("\"{units}\"")
+            let units: Vec<String> = units.iter().map(u16::to_string).collect();
+            format!("\"{}\"", units.join("."))
         }
         Value::List(list) => {
             let items: Vec<String> = list.iter().map(|item| describe(&item)).collect();
@@ -83,6 +83,16 @@ fn ours(source: &str, scope: &[(&str, &Json)]) -> Option<String> {
     }
 }
 
+/// The same cases every time; other ones, as many as it says, where `PROPTEST_CASES` is set.
+fn runner() -> TestRunner {
+    let config = Config { failure_persistence: None, ..Config::default() };
+    if std::env::var_os("PROPTEST_CASES").is_some() {
+        return TestRunner::new(config);
+    }
+    let cases = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
+    TestRunner::new_with_rng(Config { cases: CASES, ..config }, cases)
+}
+
 #[test]
 fn agrees_with_a_real_engine() {
     let runtime = Runtime::new().unwrap();
@@ -90,7 +100,8 @@ fn agrees_with_a_real_engine() {
     context.with(|ctx| {
         let oracle: Function<'_> = ctx.eval(ORACLE).unwrap();
         let (refused, failed) = (Cell::new(0), Cell::new(0));
-        let mut runner = TestRunner::new(Config { cases: CASES, failure_persistence: None, ..Config::default() });
+        let mut runner = runner();
+        let cases = runner.config().cases;
         let result = runner.run(&(vec(any::<u8>(), 0..120), scope()), |(choices, (tags, metadata, history))| {
             let source = Source { choices: &choices, parameters: 0 }.any(4);
             let Some(ours) = ours(&source, &[("tags", &tags), ("metadata", &metadata), ("gateHistory", &history)])
@@ -109,8 +120,8 @@ fn agrees_with_a_real_engine() {
         if let Err(error) = result {
             panic!("{error}");
         }
-        assert!(refused.get() < CASES / 20, "{} of {CASES} were refused: too few were compared", refused.get());
-        assert!(failed.get() < CASES / 2, "{} of {CASES} failed in both: too few values were compared", failed.get());
+        assert!(refused.get() < cases / 20, "{} of {cases} were refused: too few were compared", refused.get());
+        assert!(failed.get() < cases / 2, "{} of {cases} failed in both: too few values were compared", failed.get());
     });
 }
 

@@ -113,6 +113,11 @@ pub(super) fn unary(operator: UnaryOperator, span: Span) -> ConditionFault {
         .help(help)
 }
 
+/// Refuses `value.#name`.
+pub(super) fn private_member(span: Span) -> ConditionFault {
+    ConditionFault::refused(span, "private members are not available in conditions").help("leave the `#` out")
+}
+
 /// Refuses a method that is not on the list.
 pub(super) fn method(name: &str, span: Span) -> ConditionFault {
     let help = match name {

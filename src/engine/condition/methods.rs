@@ -15,10 +15,6 @@ macro_rules! methods {
         }
 
         impl Method {
-            /// Every method there is.
-            #[cfg(test)]
-            pub(super) const ALL: &[Self] = &[$(Self::$variant,)*];
-
             pub(super) fn from_name(name: &str) -> Option<Self> {
                 match name {
                     $($name => Some(Self::$variant),)*

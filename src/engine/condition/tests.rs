@@ -1,1 +1,428 @@
+//! Tables: what conditions answer, what they may not contain, what they may not spend.
 
+use std::fmt::Write as _;
+
+use serde_json::{Value as Json, json};
+
+use super::{Condition, ConditionFault, FaultKind};
+
+const NAMES: &[&str] = &["tags", "metadata", "gateHistory"];
+
+fn compile(source: &str) -> Condition {
+    Condition::compile(source, NAMES).unwrap_or_else(|fault| panic!("`{source}`: {fault}"))
+}
+
+fn fault(source: &str) -> ConditionFault {
+    match Condition::compile(source, NAMES) {
+        Ok(_) => panic!("`{source}` compiles"),
+        Err(fault) => fault,
+    }
+}
+
+fn values() -> [Json; 3] {
+    [
+        json!(["api", "security", "café 😀"]),
+        json!({"dealSize": 60000, "owner": {"name": "Ada", "team": null}, "labels": ["x", "y"], "empty": "", "ratio": 0.1,
+               "10": "ten", "2": "two", "levels": {"low": 1, "high": 3}, "priority": "high"}),
+        json!([{"gate": "implement", "outcome": "complete", "duration": 600},
+               {"gate": "review", "outcome": "needs_review", "duration": 30},
+               {"gate": "review", "outcome": "complete", "duration": 90}]),
+    ]
+}
+
+/// Evaluates over `values()`; an error becomes its message and the text that it points at.
+fn evaluate(source: &str) -> Result<bool, (String, String)> {
+    let [tags, metadata, history] = values();
+    compile(source)
+        .evaluate(&[("tags", &tags), ("metadata", &metadata), ("gateHistory", &history)])
+        .map_err(|error| (error.message, source[error.range].to_owned()))
+}
+
+#[test]
+fn typical_conditions() {
+    for (source, expected) in [
+        ("tags.includes('security') || tags.includes('auth')", true),
+        ("!tags.includes('skip-qa')", true),
+        ("metadata.dealSize > 50000", true),
+        ("metadata.dealSize > 50000 && metadata.region === 'eu'", false),
+        ("gateHistory.some(v => v.gate === 'review' && v.outcome === 'complete')", true),
+        ("gateHistory.filter(v => v.outcome === 'needs_review').length >= 2", false),
+        ("gateHistory.every(({outcome}) => outcome !== 'blocked')", true),
+        ("gateHistory.at(-1)?.outcome === 'complete'", true),
+        ("Math.max(...gateHistory.map(v => v.duration)) === 600", true),
+        ("gateHistory.reduce((sum, v) => sum + v.duration, 0) === 720", true),
+        ("metadata.levels[metadata.priority] > 2", true),
+        ("({low: 1, high: 3}[metadata.priority] ?? 0) >= 3", true),
+        ("['a', 'b', ...tags].length === 5", true),
+        ("`${metadata.owner.name}:${tags.length}` === 'Ada:3'", true),
+        ("Object.entries(metadata.levels).some(([name, level]) => name === 'low' && level === 1)", true),
+        ("Object.keys(metadata).slice(0, 2).join() === '2,10'", true),
+        ("typeof metadata.missing === 'undefined'", true),
+        ("'owner' in metadata && !('nobody' in metadata)", true),
+        ("tags.find(tag => tag.startsWith('caf')).length === 7", true),
+        ("tags", true),
+        ("metadata.missing", false),
+        ("metadata.empty", false),
+        ("metadata.owner.team", false),
+        ("tags.some((tag, index, all) => index === all.length - 1 && tag[5] + tag[6] === '😀')", true),
+        ("tags.some(tags => tags === 'api')", true),
+        ("gateHistory.some(a => gateHistory.some(b => a !== b && a.gate === b.gate))", true),
+    ] {
+        assert_eq!(evaluate(source), Ok(expected), "{source}");
+    }
+}
+
+#[test]
+fn the_semantics_are_javascripts() {
+    for source in [
+        "0.1 + 0.2 === 0.30000000000000004",
+        "String(1e21) === '1e+21' && String(123456789012345680000) === '123456789012345680000'",
+        "String(1e-7) === '1e-7' && String(0.000001) === '0.000001'",
+        "String(-0) === '0' && 1 / -0 === -Infinity && String(5e-324) === '5e-324'",
+        "String(1.7976931348623157e308) === '1.7976931348623157e+308'",
+        "NaN !== NaN && [NaN].includes(NaN) && [NaN].indexOf(NaN) === -1",
+        "null == undefined && null !== undefined && null != 0",
+        "'1' == 1 && true == '1' && '' == 0 && [] == '' && [2] == 2 && [1, [2, 3]] == '1,2,3'",
+        "'10' < '9' && '10' > 9 && !('a' < 1) && !('a' >= 1) && null >= 0",
+        "'\\u{1f600}' < '\\uffff'",
+        "1 + '2' === '12' && '3' - 1 === 2 && [] + {} === '[object Object]' && 1 + null === 1",
+        "-7 % 3 === -1 && 1 / (-4 % 2) === -Infinity && 5 % 0 !== 5 % 0",
+        "Number('') === 0 && Number(' 0x1F ') === 31 && Number.isNaN(Number('1_0'))",
+        "Number('inf') !== Number('inf') && Number('-Infinity') === -Infinity && Number('-0x1') !== Number('-0x1')",
+        "Number('9007199254740993') === 9007199254740992 && Number('0x20000000000003') === 9007199254740996",
+        "'😀'.length === 2 && '😀'[0] !== '😀'[1] && '😀'[0] + '😀'[1] === '😀' && '😀'.split('').join('') === '😀'",
+        "'ΑΣ'.toLowerCase() === 'ας' && 'ß'.toUpperCase() === 'SS'",
+        "'\\ufeff a \\u00a0'.trim() === 'a' && '\\u0085'.trim().length === 1",
+        "'a-b-c'.split('-', 2).length === 2 && ''.split(',').length === 1 && ''.split('').length === 0",
+        "'abcabc'.lastIndexOf('c', -5) === -1 && 'abc'.lastIndexOf('') === 3 && 'abc'.indexOf('', 9) === 3",
+        "[1, 2, 3].at(-1) === 3 && [1, 2, 3].slice(-2).length === 2 && [3].indexOf(3, -9) === 0",
+        "Math.round(-0.5) === 0 && 1 / Math.round(-0.5) === -Infinity && Math.round(2.5) === 3",
+        "Math.round(0.49999999999999994) === 0 && Math.max() === -Infinity && 1 / Math.max(-0, 0) === Infinity",
+        "typeof null === 'object' && typeof [] === 'object' && typeof '' === 'string' && typeof NaN === 'number'",
+        "[] !== [] && {a: 1}.a === 1 && tags === tags && metadata.levels === metadata.levels",
+        "[[1, [2]], 3].flat().length === 3 && [[1, [2]], 3].flat(Infinity).length === 3",
+        "undefined?.a.b.c === undefined && null?.[0] === undefined && null?.includes(1) === undefined",
+        "metadata.owner?.name === 'Ada' && metadata.nobody?.name.length === undefined",
+        "(0 || null) ?? true",
+        "[0, '', null, undefined, NaN, false].every(value => !value) && [[], {}, '0', -1].every(value => value)",
+    ] {
+        assert_eq!(evaluate(source), Ok(true), "{source}");
+    }
+}
+
+#[test]
+fn run_time_errors_say_what_and_where() {
+    for (source, message, place) in [
+        ("metadata.foo.bar.baz", "Cannot read property 'bar' of undefined", "bar"),
+        ("metadata.owner.team.size", "Cannot read property 'size' of null", "size"),
+        ("metadata.foo['a' + 1]", "Cannot read property 'a1' of undefined", "'a' + 1"),
+        ("metadata.foo.includes('x')", "Cannot read property 'includes' of undefined", "includes"),
+        ("(metadata?.foo).bar", "Cannot read property 'bar' of undefined", "bar"),
+        ("[undefined].some(({gate}) => gate)", "Cannot read property 'gate' of undefined", "some"),
+        ("tags.some(tag => tag.owner.name)", "Cannot read property 'name' of undefined", "name"),
+        ("metadata.dealSize.includes(6)", "`includes` is not a function of a number", "includes"),
+        ("metadata.includes('x')", "`includes` is not a function of an object", "includes"),
+        ("tags.trim()", "`trim` is not a function of an array", "trim"),
+        ("tags[0].some(x => x)", "`some` is not a function of a string", "some"),
+        ("[...metadata]", "an object is not iterable", "metadata"),
+        ("'a' in 'abc'", "Cannot use 'in' to search in a string", "'a' in 'abc'"),
+        ("Object.keys(metadata.foo)", "Cannot convert undefined or null to object", "Object.keys"),
+        ("[].reduce((a, b) => a)", "Reduce of empty array with no initial value", "reduce"),
+        ("'a'.repeat(-1)", "Invalid count value", "repeat"),
+    ] {
+        assert_eq!(evaluate(source), Err((message.to_owned(), place.to_owned())), "{source}");
+    }
+}
+
+#[test]
+fn nothing_but_own_data_is_reached() {
+    for (key, of) in [
+        ("'const' + 'ructor'", "metadata"),
+        ("'__pro' + 'to__'", "metadata"),
+        ("'proto' + 'type'", "metadata"),
+        ("['constructor']", "tags"),
+        ("'to' + 'String'", "metadata"),
+        ("'so' + 'me'", "tags"),
+        ("'tr' + 'im'", "tags[0]"),
+        ("'to' + 'Fixed'", "metadata.dealSize"),
+    ] {
+        let (message, _) = evaluate(&format!("{of}[{key}]")).unwrap_err();
+        assert!(message.contains("is not data"), "{of}[{key}]: {message}");
+    }
+    for source in
+        ["metadata.toString", "tags.includes", "tags[0].trim", "'toString' in metadata", "metadata.valueOf === 1"]
+    {
+        let (message, _) = evaluate(source).unwrap_err();
+        assert!(message.contains("is not data"), "{source}: {message}");
+    }
+    for name in ["constructor", "__proto__", "prototype"] {
+        for source in [
+            format!("metadata.{name}"),
+            format!("metadata['{name}']"),
+            format!("metadata?.{name}"),
+            format!("tags.{name}.{name}('x')"),
+            format!("tags.{name}('x')"),
+            format!("({{{name}: 1}})"),
+            format!("tags.some(({{{name}: p}}) => p)"),
+        ] {
+            let fault = fault(&source);
+            assert_eq!((fault.kind, &source[fault.range]), (FaultKind::Refused, name_in(&source, name)), "{source}");
+            assert_eq!(fault.message, format!("a condition cannot read `{name}`"));
+        }
+    }
+    let own = json!({"toString": 1, "length": 0, "some": "x"});
+    let condition = compile("metadata.toString === 1 && metadata.length === 0 && metadata.some === 'x'");
+    assert_eq!(condition.evaluate(&[("metadata", &own)]), Ok(true));
+}
+
+fn name_in<'s>(source: &'s str, name: &'s str) -> &'s str {
+    if source.contains('\'') && source.contains('[') {
+        &source[source.find('[').unwrap() + 1..source.len() - 1]
+    } else {
+        name
+    }
+}
+
+#[test]
+fn faults_name_the_construct_and_its_place() {
+    for (source, message, place) in [
+        (
+            "tags.some(tag => { return true })",
+            "a function in a condition is one expression, not a block",
+            "{ return true }",
+        ),
+        ("tags => tags", "a function can only be the argument of a list's method", "tags => tags"),
+        ("tags.includes(x => x)", "a function can only be the argument of a list's method", "x => x"),
+        ("function f() {}", "a function can only be the argument of a list's method", "function f() {}"),
+        (
+            "tags.some(function (x) { return x })",
+            "`some` needs a function as its first argument",
+            "function (x) { return x }",
+        ),
+        ("tags.some()", "`some` needs a function as its first argument", "some"),
+        ("tags.some(async x => x)", "a condition cannot wait for anything", "async x => x"),
+        ("tags.some((...all) => all)", "a function in a condition cannot collect parameters", "...all"),
+        ("tags.some((x = 1) => x)", "a parameter in a condition cannot have a default", "x = 1"),
+        ("tags.some(({x = 1}) => x)", "a parameter in a condition cannot have a default", "x = 1"),
+        ("tags.some(({...x}) => x)", "a pattern in a condition cannot collect the rest", "{...x}"),
+        ("tags.some(({['x']: x}) => x)", "a pattern's keys must be plain names", "['x']: x"),
+        ("metadata.x = 1", "a condition cannot assign", "metadata.x = 1"),
+        ("metadata.x += 1", "a condition cannot assign", "metadata.x += 1"),
+        ("metadata.x++", "a condition cannot change a value", "metadata.x++"),
+        ("delete metadata.x", "the operator `delete` is not available in conditions", "delete metadata.x"),
+        ("void 0", "the operator `void` is not available in conditions", "void 0"),
+        ("~1", "the operator `~` is not available in conditions", "~1"),
+        ("tags & metadata", "the operator `&` is not available in conditions", "tags & metadata"),
+        ("1 | 2", "the operator `|` is not available in conditions", "1 | 2"),
+        ("1 ^ 2", "the operator `^` is not available in conditions", "1 ^ 2"),
+        ("1 << 2", "the operator `<<` is not available in conditions", "1 << 2"),
+        ("2 ** 3", "the operator `**` is not available in conditions", "2 ** 3"),
+        (
+            "tags instanceof metadata",
+            "the operator `instanceof` is not available in conditions",
+            "tags instanceof metadata",
+        ),
+        ("/a/", "regular expressions are not available in conditions", "/a/"),
+        ("1n", "big integers are not available in conditions", "1n"),
+        ("(1, 2)", "a condition is one expression, without commas between parts", "1, 2"),
+        ("new Date()", "a condition cannot create objects with `new`", "new Date()"),
+        ("await tags", "a condition cannot wait for anything", "await tags"),
+        ("import('fs')", "a condition cannot import anything", "import('fs')"),
+        ("import.meta", "a condition cannot import anything", "import.meta"),
+        ("this", "a condition has no object of its own", "this"),
+        ("class {}", "a condition cannot define classes", "class {}"),
+        ("tags`x`", "tagged templates are not available in conditions", "tags`x`"),
+        ("[1, , 2]", "a list cannot have gaps", ","),
+        ("({...metadata})", "an object cannot be spread in a condition", "...metadata"),
+        ("({f() { return 1 }})", "an object's entries must be plain `key: value` pairs", "f() { return 1 }"),
+        ("({get f() { return 1 }})", "an object's entries must be plain `key: value` pairs", "get f() { return 1 }"),
+        ("({['a']: 1})", "an object's entries must be plain `key: value` pairs", "['a']: 1"),
+        ("'\\ud83d'", "this escape is only half a character", "'\\ud83d'"),
+        ("tags.push('x')", "the method `push` is not available in conditions", "push"),
+        ("tags[0].match('x')", "the method `match` is not available in conditions", "match"),
+        ("tags[0].localeCompare('x')", "the method `localeCompare` is not available in conditions", "localeCompare"),
+        ("tags['includes']('x')", "only a method or a function can be called, by its name", "tags['includes']"),
+        ("(x => x)(1)", "only a method or a function can be called, by its name", "(x => x)"),
+        ("tags.includes?.('x')", "a call cannot be optional in a condition", "tags.includes?.('x')"),
+        ("tags('x')", "`tags` is not a function", "tags"),
+        ("tags.#x", "private members are not available in conditions", "tags.#x"),
+        ("010", "a number cannot begin with `0`", "010"),
+        ("eval('1')", "the function `eval` is not available in conditions", "eval"),
+        ("Math.random()", "the function `Math.random` is not available in conditions", "Math.random"),
+        ("Object.assign({}, tags)", "the function `Object.assign` is not available in conditions", "Object.assign"),
+        ("Math.PI", "`Math.PI` is not available in conditions", "Math.PI"),
+        ("Math", "`Math` is not a value of its own", "Math"),
+        ("tags.map(String)", "`map` needs a function as its first argument", "String"),
+        ("String", "`String` is not a value of its own", "String"),
+    ] {
+        let fault = fault(source);
+        assert_eq!((fault.message.as_str(), &source[fault.range.clone()]), (message, place), "{source}");
+        assert_eq!(fault.kind, FaultKind::Refused, "{source}");
+    }
+}
+
+#[test]
+fn unknown_names_are_found_when_compiled() {
+    for (source, name) in [
+        ("tag.includes('x')", "tag"),
+        ("tags.some(x => x) && x", "x"),
+        ("globalThis", "globalThis"),
+        ("process.env", "process"),
+        ("JSON.parse('1')", "JSON"),
+        ("Date.now() > 1", "Date"),
+        ("typeof nothing", "nothing"),
+        ("arguments", "arguments"),
+        ("({tag})", "tag"),
+    ] {
+        let fault = fault(source);
+        assert_eq!((fault.kind, &source[fault.range.clone()]), (FaultKind::UnknownName, name), "{source}");
+        assert_eq!(fault.message, format!("`{name}` is not defined"));
+    }
+    assert_eq!(fault("tag").help.unwrap(), "a condition can read `tags`, `metadata`, `gateHistory`");
+}
+
+#[test]
+fn what_is_no_expression_is_a_syntax_fault() {
+    for source in [
+        "",
+        "  ",
+        "tags.",
+        "tags.includes('x'",
+        "if (tags) {}",
+        "return tags",
+        "tags; metadata",
+        "1); while(true){} (1",
+        "let x = 1",
+        "tags includes 'x'",
+        "'open",
+        "`open",
+        "=> 1",
+        "'\\01'",
+        "\u{0}",
+        "yield",
+        "a ?? b || c",
+    ] {
+        let fault = fault(source);
+        assert_eq!(fault.kind, FaultKind::Syntax, "{source}: {fault}");
+        assert!(fault.range.end <= source.len() && source.get(fault.range.clone()).is_some(), "{source}: {fault:?}");
+        assert!(fault.help.is_some());
+    }
+}
+
+#[test]
+fn sources_of_any_depth_are_safe() {
+    for (open, middle, close) in [
+        ("(", "1", ")"),
+        ("[", "1", "]"),
+        ("!", "1", ""),
+        ("- ", "1", ""),
+        ("typeof ", "1", ""),
+        ("1?", "1", ":1"),
+        ("1?1:", "1", ""),
+        ("tags.some(a=>", "1", ")"),
+        ("`${", "1", "}`"),
+        ("({a:", "1", "})"),
+        ("Number(", "1", ")"),
+        ("", "tags", ".length"),
+        ("", "tags", "?.[0]"),
+        ("", "1", "+1"),
+        ("", "1", "||1"),
+        ("", "tags", ".at(0)"),
+        ("function(){return ", "1", "}"),
+        ("class{[", "1", "](){}}"),
+        ("new ", "tags", ""),
+        ("a=>", "1", ""),
+        ("1**", "1", ""),
+        ("()=>{", "1", "}"),
+        ("()=>{do ", "1", "}"),
+        ("1||1&&1|1^1&1==1<1<<1+1*(", "1", ")"),
+        ("(a=", "1", ")=>1"),
+        ("await ", "1", ""),
+        ("a=", "1", ""),
+        ("/'/,(", "1", ")"),
+        ("async(", "1", ")"),
+        ("()=>{a:", "1", "}"),
+        ("()=>{if(a)", "1", "}"),
+        ("import(", "1", ")"),
+        ("[...", "tags", "]"),
+        ("({a:", "tags", "}).a"),
+    ] {
+        for count in [20, 50, 100, 120, 250, 500, 1000, 2500, 100_000] {
+            let source = [open.repeat(count).as_str(), middle, &close.repeat(count)].concat();
+            if let Ok(condition) = Condition::compile(&source, NAMES) {
+                let [tags, metadata, history] = values();
+                let scope = [("tags", &tags), ("metadata", &metadata), ("gateHistory", &history)];
+                let again = condition.clone();
+                drop(condition);
+                let _ = again.evaluate(&scope);
+            }
+        }
+    }
+    assert_eq!(fault(&"(".repeat(101)).kind, FaultKind::Size);
+    assert_eq!(fault(&"!".repeat(501)).kind, FaultKind::Size);
+    assert_eq!(fault(&format!("'{}'", "x".repeat(9000))).kind, FaultKind::Size);
+    let mut long = "tags.includes('security')".to_owned();
+    for index in 0..60 {
+        write!(long, " || tags.includes('team-{index}')").unwrap();
+    }
+    assert_eq!(evaluate(&long), Ok(true));
+}
+
+#[test]
+fn budgets_stop_what_grows() {
+    let tags: Json = (0..10_000).map(|index| format!("tag-{index}")).collect::<Vec<_>>().into();
+    let mut nested = json!([]);
+    for _ in 0..1000 {
+        nested = json!([nested]);
+    }
+    let metadata = json!({"long": "x".repeat(5_000_000), "nested": nested, "wide": "é😀".repeat(100_000)});
+    for source in [
+        "tags.some(a => tags.some(b => a === b + 'x'))",
+        "tags.every(a => tags.every(b => a != 1))",
+        "tags.map(a => tags.map(b => b))",
+        "tags.reduce((all, tag) => all + all + 'x', '')",
+        "tags.reduce((all, tag) => [...all, tag], [])",
+        "tags.reduce((all, tag) => [all], 1)",
+        "tags.reduce((all, tag) => ({all}), 1)",
+        "tags.some(a => tags.join(',') === a)",
+        "tags.some(a => metadata.long.includes('y'))",
+        "tags.some(a => metadata.long === metadata.long + a)",
+        "tags.some(a => metadata.wide.length === 1)",
+        "tags.some(a => metadata.wide[7] === 1)",
+        "tags.some(a => metadata.long > metadata.wide)",
+        "tags.some(a => +metadata.long === 1)",
+        "tags.some(a => metadata.wide.indexOf(metadata.wide, 3) > 0)",
+        "metadata.long.split('').length",
+        "metadata.long.toUpperCase()",
+        "[...metadata.wide]",
+        "Object.keys(metadata.long)",
+        "'x'.repeat(1e9)",
+        "'x'.padStart(1e15, 'ab')",
+        "`${metadata.long.slice(1)}${metadata.long}`",
+        "String(metadata.nested)",
+        "metadata.nested == 1",
+        "metadata.nested.flat(Infinity)",
+    ] {
+        let condition = compile(source);
+        let error = condition.evaluate(&[("tags", &tags), ("metadata", &metadata)]).unwrap_err();
+        let known = ["the condition takes", "the condition builds", "nested more than", "goes at most"];
+        assert!(known.iter().any(|known| error.message.contains(known)), "{source}: {error}");
+    }
+    let history: Json =
+        (0..10_000).map(|index| json!({"gate": "review", "duration": index})).collect::<Vec<_>>().into();
+    let condition = compile("gateHistory.filter(v => v.gate === 'review' && v.duration > 5000).length > 10");
+    assert_eq!(condition.evaluate(&[("gateHistory", &history)]), Ok(true), "an honest condition has room");
+}
+
+#[test]
+fn a_condition_is_shared_and_outlives_its_source() {
+    fn shared<T: Send + Sync + Clone + 'static>(value: T) -> T {
+        value
+    }
+    let condition = shared(compile(&String::from("tags.includes('api')")));
+    assert_eq!(condition.source(), "tags.includes('api')");
+    let tags = json!(["api"]);
+    assert_eq!(condition.clone().evaluate(&[("tags", &tags)]), Ok(true));
+    let error = condition.evaluate(&[]).unwrap_err();
+    assert_eq!((error.message.as_str(), error.range), ("`tags` has no value here", 0..4));
+}

@@ -15,7 +15,7 @@ pub(super) enum Text<'a> {
     Units(Rc<[u16]>),
 }
 
-impl<'a> Text<'a> {
+impl Text<'_> {
     pub(super) fn from_units(units: &[u16]) -> Self {
         match String::from_utf16(units) {
             Ok(text) => text.into(),

@@ -67,8 +67,8 @@ impl Compiler<'_> {
     fn method(&mut self, member: &StaticMemberExpression<'_>, call: &CallExpression<'_>) -> Compiled<Node> {
         let name = &member.property;
         check_member(&name.name, name.span)?;
-        let method = Method::from_name(&name.name).ok_or_else(|| fault::method(&name.name, name.span))?;
         let receiver = self.expression(&member.object)?;
+        let method = Method::from_name(&name.name).ok_or_else(|| fault::method(&name.name, name.span))?;
         let (arrow, rest) = if method.takes_arrow() {
             let (first, rest) =
                 call.arguments.split_first().map_or((None, &[][..]), |(first, rest)| (Some(first), rest));

@@ -26,6 +26,10 @@ pub(super) fn text(literal: &StringLiteral<'_>) -> Compiled<Kind> {
     if literal.lone_surrogates {
         return Err(half_a_pair(literal.span));
     }
+    if literal.raw.as_ref().is_some_and(|raw| has_octal_escape(raw)) {
+        return Err(ConditionFault::refused(literal.span, "a text cannot contain octal escapes")
+            .help("write the character itself, or `\\x` with two digits"));
+    }
     Ok(Kind::Text(literal.value.as_str().into()))
 }
 
@@ -84,6 +88,22 @@ impl Compiler<'_> {
         }
         Ok((key(&property.key)?, self.expression(&property.value)?))
     }
+}
+
+/// Returns whether `raw` has a backslash before a digit, but for a plain `\0`; the parser leaves that rule to others.
+fn has_octal_escape(raw: &str) -> bool {
+    let mut characters = raw.chars().peekable();
+    while let Some(character) = characters.next() {
+        if character != '\\' {
+            continue;
+        }
+        match characters.next() {
+            Some('1'..='9') => return true,
+            Some('0') if characters.peek().is_some_and(char::is_ascii_digit) => return true,
+            _ => {}
+        }
+    }
+    false
 }
 
 fn half_a_pair(span: Span) -> ConditionFault {
