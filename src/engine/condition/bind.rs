@@ -20,8 +20,10 @@ pub(super) fn bind<'a>(
         Pattern::Slot => locals.push(value),
         Pattern::Record(entries) => {
             if value.is_nullish() {
-                let name = entries.first().map_or("", |(name, ..)| name);
-                return Err(property::unreadable(name, &value));
+                return Err(match entries.first() {
+                    Some((name, place, _)) => property::unreadable(name, &value).at(*place),
+                    None => Raised::new(format!("Cannot read properties of {}", property::describe(&value))),
+                });
             }
             for (name, place, inner) in entries {
                 let member = property::get(&value, name, budget).map_err(|raised| raised.at(*place))?;

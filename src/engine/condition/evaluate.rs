@@ -9,7 +9,7 @@ use super::{
     budget::{Budget, Outcome, Raised},
     builtins, coerce, iterate, methods, property,
     text::Text,
-    value::{List, Value},
+    value::Value,
 };
 
 /// Evaluates `root` over the values in `scope`.
@@ -216,13 +216,5 @@ impl<'a> Evaluator<'a> {
     pub(super) fn room(&mut self, length: usize) -> Outcome<Vec<Value<'a>>> {
         self.budget.build(length * size_of::<Value<'_>>())?;
         Ok(Vec::with_capacity(length))
-    }
-}
-
-/// Returns the list in `value`, if it is one.
-pub(super) fn as_list<'v, 'a>(value: &'v Value<'a>) -> Option<&'v List<'a>> {
-    match value {
-        Value::List(list) => Some(list),
-        _ => None,
     }
 }

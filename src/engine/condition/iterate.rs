@@ -4,7 +4,8 @@ use super::{
     ast::Arrow,
     budget::{Outcome, Raised},
     coerce::is_truthy,
-    evaluate::{Evaluator, as_list},
+    evaluate::Evaluator,
+    lists::position,
     methods::{Method, not_a_function},
     number::to_f64,
     value::{List, Value},
@@ -94,7 +95,7 @@ impl<'a> Visits<'_, 'a> {
         let mut mapped = Vec::new();
         for index in 0..self.list.len() {
             let value = self.visit(index)?;
-            if let Some(inner) = as_list(&value) {
+            if let Value::List(inner) = &value {
                 self.evaluator.room(inner.len())?;
                 mapped.extend(inner.iter());
             } else {
@@ -119,8 +120,4 @@ impl<'a> Visits<'_, 'a> {
         }
         Ok(total)
     }
-}
-
-fn position(index: Option<usize>) -> Value<'static> {
-    Value::Number(index.map_or(-1.0, to_f64))
 }

@@ -62,6 +62,7 @@ pub(super) fn range(start: &Value<'_>, end: &Value<'_>, length: usize, budget: &
     Ok((first, last.max(first)))
 }
 
+/// Turns a position into the number that stands for it, -1 for none.
 pub(super) fn position(index: Option<usize>) -> Value<'static> {
     Value::Number(index.map_or(-1.0, to_f64))
 }

@@ -15,6 +15,9 @@ macro_rules! methods {
         }
 
         impl Method {
+            #[cfg(test)]
+            pub(super) const ALL: &[Self] = &[$(Self::$variant,)*];
+
             pub(super) fn from_name(name: &str) -> Option<Self> {
                 match name {
                     $($name => Some(Self::$variant),)*

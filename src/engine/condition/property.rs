@@ -14,8 +14,8 @@ use super::{
 /// Names that no condition may read, whoever owns them.
 const FORBIDDEN: [&str; 3] = ["constructor", "__proto__", "prototype"];
 
-/// What every object inherits.
-const OF_OBJECTS: [&str; 10] = [
+/// What every object inherits; like the lists below, sorted.
+const OF_OBJECTS: &[&str] = &[
     "__defineGetter__",
     "__defineSetter__",
     "__lookupGetter__",
@@ -29,18 +29,99 @@ const OF_OBJECTS: [&str; 10] = [
 ];
 
 /// What lists inherit besides.
-const OF_LISTS: &str = " at concat copyWithin entries every fill filter find findIndex findLast findLastIndex flat \
-    flatMap forEach includes indexOf join keys lastIndexOf map pop push reduce reduceRight reverse shift slice some \
-    sort splice toReversed toSorted toSpliced unshift values with ";
+const OF_LISTS: &[&str] = &[
+    "at",
+    "concat",
+    "copyWithin",
+    "entries",
+    "every",
+    "fill",
+    "filter",
+    "find",
+    "findIndex",
+    "findLast",
+    "findLastIndex",
+    "flat",
+    "flatMap",
+    "forEach",
+    "includes",
+    "indexOf",
+    "join",
+    "keys",
+    "lastIndexOf",
+    "map",
+    "pop",
+    "push",
+    "reduce",
+    "reduceRight",
+    "reverse",
+    "shift",
+    "slice",
+    "some",
+    "sort",
+    "splice",
+    "toReversed",
+    "toSorted",
+    "toSpliced",
+    "unshift",
+    "values",
+    "with",
+];
 
 /// What texts inherit besides.
-const OF_TEXTS: &str = " anchor at big blink bold charAt charCodeAt codePointAt concat endsWith fixed fontcolor \
-    fontsize includes indexOf isWellFormed italics lastIndexOf link localeCompare match matchAll normalize padEnd \
-    padStart repeat replace replaceAll search slice small split startsWith strike sub substr substring sup \
-    toLocaleLowerCase toLocaleUpperCase toLowerCase toUpperCase toWellFormed trim trimEnd trimLeft trimRight trimStart ";
+const OF_TEXTS: &[&str] = &[
+    "anchor",
+    "at",
+    "big",
+    "blink",
+    "bold",
+    "charAt",
+    "charCodeAt",
+    "codePointAt",
+    "concat",
+    "endsWith",
+    "fixed",
+    "fontcolor",
+    "fontsize",
+    "includes",
+    "indexOf",
+    "isWellFormed",
+    "italics",
+    "lastIndexOf",
+    "link",
+    "localeCompare",
+    "match",
+    "matchAll",
+    "normalize",
+    "padEnd",
+    "padStart",
+    "repeat",
+    "replace",
+    "replaceAll",
+    "search",
+    "slice",
+    "small",
+    "split",
+    "startsWith",
+    "strike",
+    "sub",
+    "substr",
+    "substring",
+    "sup",
+    "toLocaleLowerCase",
+    "toLocaleUpperCase",
+    "toLowerCase",
+    "toUpperCase",
+    "toWellFormed",
+    "trim",
+    "trimEnd",
+    "trimLeft",
+    "trimRight",
+    "trimStart",
+];
 
 /// What numbers inherit besides.
-const OF_NUMBERS: &str = " toExponential toFixed toPrecision ";
+const OF_NUMBERS: &[&str] = &["toExponential", "toFixed", "toPrecision"];
 
 /// Returns whether `name` leads away from the data, to what JavaScript keeps behind every value.
 pub(super) fn is_forbidden(name: &str) -> bool {
@@ -159,7 +240,24 @@ fn is_inherited(value: &Value<'_>, name: &str) -> bool {
         Value::List(_) => OF_LISTS,
         Value::Text(_) => OF_TEXTS,
         Value::Number(_) => OF_NUMBERS,
-        _ => "",
+        _ => &[],
     };
-    OF_OBJECTS.contains(&name) || more.split_ascii_whitespace().any(|known| known == name)
+    OF_OBJECTS.binary_search(&name).is_ok() || more.binary_search(&name).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::condition::methods::Method;
+
+    #[test]
+    fn inherited_names_are_sorted_and_hold_every_method() {
+        for names in [OF_OBJECTS, OF_LISTS, OF_TEXTS, OF_NUMBERS] {
+            assert!(names.is_sorted(), "{names:?}");
+        }
+        for method in Method::ALL {
+            let name = method.name();
+            assert!(OF_LISTS.contains(&name) || OF_TEXTS.contains(&name), "{name}");
+        }
+    }
 }
