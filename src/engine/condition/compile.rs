@@ -9,19 +9,16 @@ use oxc_syntax::operator::{BinaryOperator, LogicalOperator, UnaryOperator};
 use super::{
     ast::{Binary, Kind, Link, Logical, Node, Place, Unary},
     fault::{self, Compiled, ConditionFault, FaultKind, place},
-    property,
+    inherited,
 };
 
 mod calls;
 mod literals;
-
-const MAX_BYTES: usize = 8 * 1024;
-const MAX_TOKENS: usize = 500;
-const MAX_BRACKETS: usize = 100;
+mod size;
 
 /// Compiles `source`, which may read `names`.
 pub(super) fn compile(source: &str, names: &[&str]) -> Compiled<Node> {
-    check_size(source)?;
+    size::check(source)?;
     let allocator = Allocator::default();
     let parsed = Parser::new(&allocator, source, SourceType::mjs()).parse_expression();
     let expression = parsed.map_err(|diagnostics| {
@@ -33,36 +30,6 @@ pub(super) fn compile(source: &str, names: &[&str]) -> Compiled<Node> {
     Compiler { names, parameters: Vec::new() }.expression(&expression)
 }
 
-/// Refuses what is so long or so nested that the parser or we, being recursive, could run out of stack.
-///
-/// Every level of nesting, of whatever kind, takes a word or an operator character, and a level of the costly kind an
-/// opening bracket; so their numbers bound the depth, and counting them needs no lexer that could be fooled.
-fn check_size(source: &str) -> Compiled<()> {
-    let whole = Place { start: 0, end: u32::try_from(source.len()).unwrap_or(u32::MAX) };
-    let too_large = |what: String| {
-        ConditionFault::new(FaultKind::Size, whole, format!("the condition is too long: {what}"))
-            .help("decide it beforehand and put the answer into `metadata`, or test a list with `some`")
-    };
-    if source.len() > MAX_BYTES {
-        return Err(too_large(format!("it has {} bytes, at most {MAX_BYTES} are allowed", source.len())));
-    }
-    let is_letter = |character: char| character.is_alphanumeric() || matches!(character, '_' | '$');
-    let (mut tokens, mut brackets, mut in_word) = (0, 0, false);
-    for character in source.chars() {
-        let was_in_word = std::mem::replace(&mut in_word, is_letter(character));
-        brackets += usize::from(matches!(character, '(' | '[' | '{'));
-        let is_free = character.is_whitespace() || matches!(character, '.' | ',' | ')' | ']' | '}' | '\'' | '"');
-        tokens += usize::from(if in_word { !was_in_word } else { !is_free });
-    }
-    if brackets > MAX_BRACKETS {
-        return Err(too_large(format!("it has {brackets} brackets, at most {MAX_BRACKETS} are allowed")));
-    }
-    if tokens > MAX_TOKENS {
-        return Err(too_large(format!("it has {tokens} words and operators, at most {MAX_TOKENS} are allowed")));
-    }
-    Ok(())
-}
-
 /// Says where the source stops being an expression, in the parser's words.
 fn syntax(source: &str, words: &str, place: Option<Place>) -> ConditionFault {
     let place = place.unwrap_or_else(|| whole(source));
@@ -70,10 +37,18 @@ fn syntax(source: &str, words: &str, place: Option<Place>) -> ConditionFault {
         return ConditionFault::new(FaultKind::Syntax, place, "the condition is empty")
             .help("write an expression, or leave `when` out to enter the gate always");
     }
-    let mut words = words.trim_end_matches('.').to_owned();
-    if let Some(first) = words.get_mut(..1) {
-        first.make_ascii_lowercase();
-    }
+    let found = source.get(place.start as usize..place.end as usize).unwrap_or_default();
+    let words = match words.trim_end_matches('.') {
+        "Unexpected token" if found.is_empty() => "it ends too early".to_owned(),
+        "Unexpected token" => format!("unexpected `{found}`"),
+        words => {
+            let mut words = words.to_owned();
+            if let Some(first) = words.get_mut(..1) {
+                first.make_ascii_lowercase();
+            }
+            words
+        }
+    };
     ConditionFault::new(FaultKind::Syntax, place, format!("this is not a JavaScript expression: {words}"))
         .help("write one expression, such as `tags.includes('api')`, without statements or `;`")
 }
@@ -216,7 +191,7 @@ impl Compiler<'_> {
 
 /// Refuses the members that lead from data to functions and prototypes.
 fn check_member(name: &str, span: Span) -> Compiled<()> {
-    if property::is_forbidden(name) {
+    if inherited::is_forbidden(name) {
         return Err(ConditionFault::refused(span, format!("a condition cannot read `{name}`"))
             .help("it reads data only; choose another name for the value"));
     }

@@ -18,6 +18,7 @@ mod compile;
 mod differential;
 mod evaluate;
 mod fault;
+mod inherited;
 mod iterate;
 mod lists;
 mod methods;

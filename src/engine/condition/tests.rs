@@ -309,6 +309,20 @@ fn what_is_no_expression_is_a_syntax_fault() {
 }
 
 #[test]
+fn syntax_faults_say_where() {
+    for (source, message, range) in [
+        ("tags includes 'x'", "unexpected `includes`", 5..13),
+        ("tags.includes('x') and metadata.y", "unexpected `and`", 19..22),
+        ("tags.", "it ends too early", 5..5),
+        ("tags; metadata", "unexpected `;`", 4..5),
+    ] {
+        let fault = fault(source);
+        assert_eq!(fault.message, format!("this is not a JavaScript expression: {message}"), "{source}");
+        assert_eq!(fault.range, range, "{source}");
+    }
+}
+
+#[test]
 fn sources_of_any_depth_are_safe() {
     for (open, middle, close) in [
         ("(", "1", ")"),
