@@ -68,6 +68,8 @@ fn to_text_within<'a>(value: &Value<'a>, nesting: usize, budget: &mut Budget) ->
         Value::Bool(true) => Text::Borrowed("true"),
         Value::Bool(false) => Text::Borrowed("false"),
         Value::Number(number) => {
+            // Finding the shortest digits is dearer than any other step.
+            budget.walk(32)?;
             let text = number::format(*number);
             budget.build(text.len())?;
             text.into()

@@ -14,7 +14,7 @@ use serde_json::{Map, Value as Json, json};
 
 use super::{Condition, coerce, evaluate, value::Value};
 
-const CASES: u32 = 10_000;
+const CASES: u32 = 6_000;
 
 /// Evaluates a source and describes its value exactly: every unit of a text, the sign of zero, the order of keys.
 const ORACLE: &str = r#"
