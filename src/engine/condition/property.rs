@@ -70,6 +70,9 @@ pub(super) fn contains<'a>(value: &Value<'a>, key: &Value<'a>, budget: &mut Budg
 
 /// `Object.hasOwn(value, key)`
 pub(super) fn owns<'a>(value: &Value<'a>, key: &Value<'a>, budget: &mut Budget) -> Outcome<bool> {
+    if value.is_nullish() {
+        return Err(Raised::new("Cannot convert undefined or null to object"));
+    }
     let key = coerce::to_text(key, budget)?;
     let Some(name) = key.as_str() else {
         return Ok(false);
@@ -79,10 +82,7 @@ pub(super) fn owns<'a>(value: &Value<'a>, key: &Value<'a>, budget: &mut Budget) 
         Value::Object(object) => return Ok(object.get(name).is_some()),
         Value::List(list) => list.len(),
         Value::Text(text) => text.length(budget)?,
-        Value::Undefined | Value::Null => {
-            return Err(Raised::new("Cannot convert undefined or null to object"));
-        }
-        Value::Bool(_) | Value::Number(_) => return Ok(false),
+        Value::Undefined | Value::Null | Value::Bool(_) | Value::Number(_) => return Ok(false),
     };
     Ok(name == "length" || list_position(name).is_some_and(|position| (position as usize) < length))
 }

@@ -127,6 +127,7 @@ fn run_time_errors_say_what_and_where() {
         ("[...metadata]", "an object is not iterable", "metadata"),
         ("'a' in 'abc'", "Cannot use 'in' to search in a string", "'a' in 'abc'"),
         ("Object.keys(metadata.foo)", "Cannot convert undefined or null to object", "Object.keys"),
+        ("Object.hasOwn(null, '😀'[0])", "Cannot convert undefined or null to object", "Object.hasOwn"),
         ("[].reduce((a, b) => a)", "Reduce of empty array with no initial value", "reduce"),
         ("'a'.repeat(-1)", "Invalid count value", "repeat"),
     ] {
