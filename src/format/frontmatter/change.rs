@@ -63,7 +63,9 @@ impl<'a> Changes<'a> {
     }
 
     fn edit(&self, node: &Node<'_>, slot: &mut Slot, path: &[Segment], act: &Act<'_>) -> Outcome {
-        if let Some(Change::Replace(value)) = slot {
+        if let Some(Change::Replace(value)) = slot
+            && (!path.is_empty() || matches!(act, Act::Append(_)))
+        {
             return self.edit_value(node, value, path, act);
         }
         let Some((segment, rest)) = path.split_first() else {

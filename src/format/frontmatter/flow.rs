@@ -87,7 +87,12 @@ impl Renderer<'_> {
                 self.patches.delete(comma..comma + 1);
             }
         } else if last && run.start > 0 {
-            self.patches.delete(flow_end(node, run.start - 1)..end);
+            let before = flow_end(node, run.start - 1);
+            // A trailing comma stays one, the one before goes otherwise.
+            match (self.comma(before), comma) {
+                (Some(before), Some(own)) => self.patches.delete(before + 1..own + 1),
+                _ => self.patches.delete(before..end),
+            }
         } else {
             let after = comma.map_or(end, |comma| self.lines.skip_blanks(comma + 1));
             self.patches.delete(start..after);

@@ -56,13 +56,19 @@ impl<'a> Lines<'a> {
         matches!(self.byte(at), None | Some(b'\n' | b'\r'))
     }
 
+    /// Returns where the line of an offset ends, before its break.
+    pub(super) fn line_end(&self, mut at: usize) -> usize {
+        while !self.at_break(at) {
+            at += 1;
+        }
+        at
+    }
+
     /// Skips blanks and the comment after a value, up to the line break; `None` if something else stands there.
     pub(super) fn rest_of_line(&self, at: usize) -> Option<usize> {
         let mut at = self.skip_blanks(at);
         if self.byte(at) == Some(b'#') {
-            while !self.at_break(at) {
-                at += 1;
-            }
+            at = self.line_end(at);
         }
         self.at_break(at).then_some(at)
     }
@@ -76,16 +82,20 @@ impl<'a> Lines<'a> {
         }
     }
 
+    /// Skips lines with nothing but blanks.
+    pub(super) fn skip_blank_lines(&self, mut at: usize) -> usize {
+        while at < self.end && self.at_break(self.skip_blanks(at)) {
+            at = self.after_break(self.skip_blanks(at));
+        }
+        at
+    }
+
     /// Skips line breaks, blanks and comments.
     pub(super) fn skip_trivia(&self, mut at: usize) -> usize {
         loop {
             at = self.skip_blanks(at);
             match self.byte(at) {
-                Some(b'#') => {
-                    while !self.at_break(at) {
-                        at += 1;
-                    }
-                }
+                Some(b'#') => at = self.line_end(at),
                 Some(b'\n' | b'\r') => at += 1,
                 _ => return at,
             }

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use serde_json::{Number, Value};
 
-use crate::format::yaml::scalar::{is_utc_timestamp, legacy, resolve};
+use crate::format::yaml::scalar::{Legacy, is_utc_timestamp, legacy, resolve};
 use crate::format::yaml::{Kind, Layout, Node};
 
 /// Where a scalar stands; brackets and commas end it inside a flow collection.
@@ -33,14 +33,12 @@ pub(super) fn scalar_like(value: &Value, old: &Node<'_>, context: Context) -> Op
     let Value::String(text) = value else {
         return scalar(value, context);
     };
-    let old_legacy = old.as_str().and_then(legacy);
+    let date = |text: &str| legacy(text) == Some(Legacy::Timestamp);
     Some(match old.layout {
         Layout::SingleQuoted if printable_line(text) => format!("'{}'", text.replace('\'', "''")),
         Layout::DoubleQuoted => double_quoted(text),
         // A date that was written plain may stay plain when it becomes another date.
-        Layout::Plain if old_legacy.is_some() && old_legacy == legacy(text) && shape_is_plain(text, context) => {
-            text.clone()
-        }
+        Layout::Plain if old.as_str().is_some_and(date) && date(text) && shape_is_plain(text, context) => text.clone(),
         _ => string(text, context),
     })
 }

@@ -50,7 +50,10 @@ impl<'a> Renderer<'a> {
                 Change::Remove if index < head => {}
                 Change::Remove => {
                     let start = self.lines.line_start(self.child_start(node, index)?);
-                    let end = self.child_end(node, index, column)?;
+                    let mut end = self.child_end(node, index, column)?;
+                    if self.keeps_blank_lines(node, inside, index) {
+                        end = self.lines.skip_blank_lines(end);
+                    }
                     self.patches.delete(start..end);
                 }
                 change => {
@@ -118,7 +121,7 @@ impl<'a> Renderer<'a> {
         };
         let behind = indicator + 1;
         let tagged = node.outer < node.span.start;
-        let Written { inline, lines } = written(node, value, column, lead);
+        let Written { inline, lines } = self.written(node, value, column, lead)?;
         match node.layout {
             Layout::Block if tagged => return Err(self.layout(node.outer, "the list or mapping has a tag")),
             Layout::Block if self.lines.begins_line(node.span.start) => {
@@ -132,28 +135,89 @@ impl<'a> Renderer<'a> {
                 self.patches.replace(behind..end, format!(" {inline}\n{lines}"));
             }
             Layout::Absent if !tagged => {
-                let below = self.line_below(behind)?;
+                let below = self.below(behind, Some(column))?;
                 self.insert_inline(behind, &inline);
                 self.patches.insert(below, lines);
             }
             Layout::Literal | Layout::Folded => {
-                let header = &self.file.text[node.span.clone()];
-                let header = header.len() - header.trim_start_matches(|c: char| !c.is_whitespace()).len();
-                let content = self.line_below(node.span.start + header)?;
-                let below = if content < node.span.end { self.below_content(node.span.end) } else { content };
+                let header = self.block_header_end(node);
+                let content = self.line_below(header)?;
+                let below = self.below_value(node)?.max(content);
                 let from = if inline.is_empty() { self.lines.before_blanks(node.outer) } else { node.outer };
-                self.patches.replace(from..node.span.start + header, inline);
+                self.patches.replace(from..header, inline);
                 self.patches.replace(content..below, lines);
             }
             _ => {
-                let below = self.line_below(node.span.end)?;
                 let gap = &self.file.text[behind..node.outer];
-                let from = if inline.is_empty() && gap.trim().is_empty() { behind } else { node.outer };
-                self.patches.replace(from..node.span.end, inline);
+                let below = self.below(node.span.end, Some(column))?;
+                // The keys of an item stand below its first one, so the gap before that is ours to choose.
+                let aligned = lead == Lead::Dash && !lines.is_empty() && !value.is_string();
+                if gap.trim().is_empty() && (inline.is_empty() || aligned) {
+                    self.patches.delete(behind..node.span.end);
+                    self.insert_inline(behind, &inline);
+                } else if aligned {
+                    return Err(self.layout(node.outer, "a comment stands between the dash and its value"));
+                } else {
+                    self.patches.replace(node.outer..node.span.end, inline);
+                }
                 self.patches.insert(below, lines);
             }
         }
         Ok(())
+    }
+
+    /// Returns the new value as text, in the style of the old one where that is sane.
+    fn written(&self, old: &Node<'_>, value: &Value, column: usize, lead: Lead) -> Result<Written, SpliceRefusal> {
+        let inline = |inline| Ok(Written { inline, lines: String::new() });
+        if let Some(header) = value.as_str().and_then(literal_header) {
+            // A comment or blank line that would stand inside the text would become text.
+            let own_comments = match old.layout {
+                Layout::Block => {
+                    let behind = old.indicator.map_or(old.span.start, |indicator| indicator + 1);
+                    let start = self.lines.line_start(old.span.start);
+                    start > behind && self.line_below(behind)? != start
+                }
+                _ => self.below(self.value_end(old), Some(column))? != self.below_value(old)?,
+            };
+            if !own_comments {
+                let text = value.as_str().unwrap_or_default();
+                return Ok(Written { inline: header, lines: indented(text, column + 2) });
+            }
+        }
+        let filled = |value: &Value| match value {
+            Value::Array(items) => !items.is_empty(),
+            Value::Object(map) => !map.is_empty(),
+            _ => false,
+        };
+        if old.layout == Layout::Flow && !(old.items().is_empty() && old.entries().is_empty()) && filled(value) {
+            let text = flow(value);
+            if text.len() <= FLOW_WIDTH {
+                return inline(text);
+            }
+        }
+        match scalar_like(value, old, Context::Block) {
+            Some(text) => inline(text),
+            None => Ok(write(value, column, lead)),
+        }
+    }
+
+    /// Returns where the line of a value goes on: behind the value, or behind the header of a block scalar without text.
+    fn value_end(&self, node: &Node<'_>) -> usize {
+        match node.layout {
+            Layout::Absent => node.indicator.map_or(node.span.end, |indicator| indicator + 1),
+            Layout::Literal | Layout::Folded => self.lines.line_end(node.span.end),
+            _ => node.span.end,
+        }
+    }
+
+    /// Returns the line below a value that is no block list or mapping.
+    fn below_value(&self, node: &Node<'_>) -> Result<usize, SpliceRefusal> {
+        self.line_below(self.value_end(node))
+    }
+
+    fn block_header_end(&self, node: &Node<'_>) -> usize {
+        let header = &self.file.text[node.span.clone()];
+        node.span.start + header.find(char::is_whitespace).unwrap_or(header.len())
     }
 
     fn insert_inline(&mut self, at: usize, inline: &str) {
@@ -186,6 +250,21 @@ impl<'a> Renderer<'a> {
         self.below(child.span.end, Some(column))
     }
 
+    /// Tells whether the text above a child is a block scalar that takes in every blank line below it (`|+`), so that
+    /// blank lines cannot stay behind when the child goes.
+    fn keeps_blank_lines(&self, node: &Node<'_>, inside: &Inside, index: usize) -> bool {
+        let removed = |at: &usize| matches!(inside.children.get(at), Some(Change::Remove));
+        let Some(above) = (0..index).rev().find(|at| !removed(at)) else {
+            return false;
+        };
+        let mut leaf = child(node, above).0;
+        while let Some(last) = leaf.items().last().or(leaf.entries().last().map(|entry| &entry.value)) {
+            leaf = last;
+        }
+        let header = &self.file.text[leaf.span.start..self.block_header_end(leaf)];
+        matches!(leaf.layout, Layout::Literal | Layout::Folded) && header.contains('+')
+    }
+
     fn below(&self, end: usize, floor: Option<usize>) -> Result<usize, SpliceRefusal> {
         self.lines.below(end, floor).ok_or_else(|| self.layout(end, "something else stands on the same line"))
     }
@@ -194,14 +273,6 @@ impl<'a> Renderer<'a> {
         let end = self.lines.rest_of_line(at);
         let end = end.ok_or_else(|| self.layout(at, "something else stands on the same line"))?;
         Ok(self.lines.after_break(end))
-    }
-
-    /// Returns the line below the text of a block scalar; there, a `#` begins no comment.
-    fn below_content(&self, mut at: usize) -> usize {
-        while !self.lines.at_break(at) {
-            at += 1;
-        }
-        self.lines.after_break(at)
     }
 
     pub(super) fn layout(&self, at: usize, reason: &'static str) -> SpliceRefusal {
@@ -226,34 +297,4 @@ pub(super) fn child<'n, 's>(node: &'n Node<'s>, index: usize) -> (&'n Node<'s>, 
 pub(super) fn empties(node: &Node<'_>, inside: &Inside) -> bool {
     let removed = inside.children.values().filter(|change| matches!(change, Change::Remove)).count();
     removed == node.items().len() + node.entries().len()
-}
-
-/// Returns the new value as text, in the style of the old one where that is sane.
-fn written(old: &Node<'_>, value: &Value, column: usize, lead: Lead) -> Written {
-    let inline = |inline| Written { inline, lines: String::new() };
-    if let (Layout::Literal, Some(text)) = (old.layout, value.as_str())
-        && let Some(header) = literal_header(text)
-    {
-        return Written { inline: header, lines: indented(text, column + 2) };
-    }
-    let filled = |value: &Value| match value {
-        Value::Array(items) => !items.is_empty(),
-        Value::Object(map) => !map.is_empty(),
-        _ => false,
-    };
-    if old.layout == Layout::Flow && !(old.items().is_empty() && old.entries().is_empty()) && filled(value) {
-        let text = flow(value);
-        if text.len() <= FLOW_WIDTH {
-            return inline(text);
-        }
-    }
-    let several_lines = value.as_str().is_some_and(|text| literal_header(text).is_some());
-    let keeps_quotes = matches!(old.layout, Layout::SingleQuoted | Layout::DoubleQuoted | Layout::Plain);
-    if keeps_quotes
-        && !several_lines
-        && let Some(text) = scalar_like(value, old, Context::Block)
-    {
-        return inline(text);
-    }
-    write(value, column, lead)
 }

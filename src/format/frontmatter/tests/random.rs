@@ -75,7 +75,19 @@ fn read(file: &str) -> serde_json::Value {
 /// Tells whether the lines before and after the place of an edit are the same bytes.
 fn surroundings_stay(file: &str, changed: &str, edit: &Edit) -> bool {
     let original = parse(file.as_bytes()).unwrap();
-    let (before, after) = bounds(file, &original.root, &original.split.yaml, &edit.path().0);
+    let mut path = &edit.path().0[..];
+    if let (Edit::Remove { .. }, Some((_, parents))) = (edit, path.split_last()) {
+        let parent = find(&original.root, parents);
+        let inline = |node: &Node<'_>| !file[..node.span.start].ends_with([' ', '\n']) || {
+            let line = file[..node.span.start].rsplit('\n').next().unwrap();
+            !line.trim().is_empty()
+        };
+        // What loses its last child becomes `[]` or `{}`; what begins behind a dash moves up.
+        if parent.is_some_and(|parent| parent.items().len() + parent.entries().len() == 1 || inline(parent)) {
+            path = parents;
+        }
+    }
+    let (before, after) = bounds(file, &original.root, &original.split.yaml, path);
     changed.starts_with(&file[..before]) && changed.ends_with(&file[after..])
 }
 
@@ -97,6 +109,10 @@ fn bounds(file: &str, root: &Node<'_>, yaml: &std::ops::Range<usize>, path: &[Se
         start = from;
         end = next.span.end;
         node = next;
+        // In brackets, a comma of a neighbour may come or go.
+        if node.layout == Layout::Flow {
+            break;
+        }
     }
     let start = file[..start].rfind('\n').map_or(0, |at| at + 1);
     let mut end = end + file[end..].find('\n').map_or(0, |at| at + 1);
@@ -116,12 +132,7 @@ fn bounds(file: &str, root: &Node<'_>, yaml: &std::ops::Range<usize>, path: &[Se
 /// Returns the edit that takes an addition back, where the addition left a list or mapping standing that was not empty.
 fn undo(file: &str, edit: &Edit) -> Option<Edit> {
     let original = parse(file.as_bytes()).unwrap();
-    let at = |path: &[Segment]| {
-        path.iter().try_fold(&original.root, |node, segment| match segment {
-            Segment::Key(key) => node.get(key),
-            Segment::Index(index) => node.items().get(*index),
-        })
-    };
+    let at = |path| find(&original.root, path);
     let path = &edit.path().0;
     let empty = |node: &Node<'_>| node.items().is_empty() && node.entries().is_empty();
     match edit {
@@ -139,4 +150,11 @@ fn undo(file: &str, edit: &Edit) -> Option<Edit> {
         }
         _ => None,
     }
+}
+
+fn find<'n, 's>(root: &'n Node<'s>, path: &[Segment]) -> Option<&'n Node<'s>> {
+    path.iter().try_fold(root, |node, segment| match segment {
+        Segment::Key(key) => node.get(key),
+        Segment::Index(index) => node.items().get(*index),
+    })
 }
