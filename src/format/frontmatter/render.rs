@@ -169,20 +169,12 @@ impl<'a> Renderer<'a> {
     /// Returns the new value as text, in the style of the old one where that is sane.
     fn written(&self, old: &Node<'_>, value: &Value, column: usize, lead: Lead) -> Result<Written, SpliceRefusal> {
         let inline = |inline| Ok(Written { inline, lines: String::new() });
-        if let Some(header) = value.as_str().and_then(literal_header) {
-            // A comment or blank line that would stand inside the text would become text.
-            let own_comments = match old.layout {
-                Layout::Block => {
-                    let behind = old.indicator.map_or(old.span.start, |indicator| indicator + 1);
-                    let start = self.lines.line_start(old.span.start);
-                    start > behind && self.line_below(behind)? != start
-                }
-                _ => self.below(self.value_end(old), Some(column))? != self.below_value(old)?,
-            };
-            if !own_comments {
-                let text = value.as_str().unwrap_or_default();
-                return Ok(Written { inline: header, lines: indented(text, column + 2) });
-            }
+        let apart = self.apart(old, column)?;
+        if let Some(text) = value.as_str()
+            && let Some(header) = literal_header(text)
+            && !apart
+        {
+            return Ok(Written { inline: header, lines: indented(text, column + 2) });
         }
         let filled = |value: &Value| match value {
             Value::Array(items) => !items.is_empty(),
@@ -197,8 +189,20 @@ impl<'a> Renderer<'a> {
         }
         match scalar_like(value, old, Context::Block) {
             Some(text) => inline(text),
+            None if apart => Ok(write(value, column, Lead::Key)),
             None => Ok(write(value, column, lead)),
         }
+    }
+
+    /// Tells whether comments or blank lines stand between the line of a value and the place for more of its lines.
+    /// Inside a text they would become text.
+    fn apart(&self, old: &Node<'_>, column: usize) -> Result<bool, SpliceRefusal> {
+        if old.layout != Layout::Block {
+            return Ok(self.below(self.value_end(old), Some(column))? != self.below_value(old)?);
+        }
+        let behind = old.indicator.map_or(old.span.start, |indicator| indicator + 1);
+        let start = self.lines.line_start(old.span.start);
+        Ok(start > behind && self.line_below(behind)? != start)
     }
 
     /// Returns where the line of a value goes on: behind the value, or behind the header of a block scalar without text.

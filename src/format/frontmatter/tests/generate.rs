@@ -361,8 +361,29 @@ impl Writer {
     }
 }
 
-/// A random edit, of the engine's kind or at any place of the tree.
+/// A random edit, of the engine's kind or at any place of the tree; mostly one that fits what is there.
 pub(super) fn edit(r: &mut Random, root: &Node<'_>) -> Edit {
+    (0..6).map(|_| any_edit(r, root)).find(|edit| fits(root, edit)).unwrap_or(Edit::remove("status"))
+}
+
+fn fits(root: &Node<'_>, edit: &Edit) -> bool {
+    let mut node = root;
+    for segment in &edit.path().0 {
+        let next = match (&node.kind, segment) {
+            (Kind::Mapping(_), Segment::Key(key)) => node.get(key),
+            (Kind::Sequence(items), Segment::Index(index)) => items.get(*index),
+            (Kind::Null, Segment::Key(_)) => None,
+            _ => return matches!(edit, Edit::Remove { .. }),
+        };
+        match next {
+            Some(next) => node = next,
+            None => return true,
+        }
+    }
+    !matches!(edit, Edit::Append { .. }) || matches!(node.kind, Kind::Sequence(_) | Kind::Null)
+}
+
+fn any_edit(r: &mut Random, root: &Node<'_>) -> Edit {
     if r.one_in(2) {
         return engine_edit(r);
     }
