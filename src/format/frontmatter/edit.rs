@@ -113,6 +113,9 @@ impl From<Vec<Segment>> for Path {
 
 impl fmt::Display for Path {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() {
+            return f.write_str("(root)");
+        }
         for (at, segment) in self.0.iter().enumerate() {
             match segment {
                 Segment::Key(key) if at == 0 => f.write_str(key)?,

@@ -31,7 +31,7 @@ pub enum SpliceRefusal {
         expected: &'static str,
     },
     /// A list is shorter than the edit supposes.
-    #[error("`{path}` does not exist: the list has {length} items")]
+    #[error("`{path}` does not exist: the list ends after {length}")]
     OutOfRange {
         /// The place.
         path: String,

@@ -1,5 +1,6 @@
 //! Splices on hand-written files, and thousands of random ones.
 
+mod fences;
 mod generate;
 mod random;
 mod table;

@@ -168,7 +168,7 @@ impl<'s, 'l> Builder<'s, 'l> {
     /// into the indentation of whatever follows.
     fn block_scalar(&self, text: &Range<usize>) -> Range<usize> {
         let bytes = self.source.as_bytes();
-        let start = self.cursor;
+        let start = self.skip_trivia(self.cursor);
         let header = bytes[start..self.end]
             .iter()
             .skip(1)
@@ -360,26 +360,22 @@ impl<'s, 'l> Builder<'s, 'l> {
                 indicator = Some(at);
             }
         }
-        if indicator.is_some_and(|at| self.byte(at) == Some(b'?')) {
-            if let Some(frame) = self.frames.last_mut() {
-                frame.explicit_key = true;
-            }
+        if indicator.is_some_and(|at| self.byte(at) == Some(b'?'))
+            && let Some(frame) = self.frames.last_mut()
+        {
+            frame.explicit_key = true;
         }
-        let first = self.skip_trivia(self.cursor);
-        if has_properties {
-            let mut at = first;
-            while matches!(self.byte(at), Some(b'&' | b'!')) {
-                let rest = &self.source.as_bytes()[at..self.end];
-                let ends: &[u8] = if rest.starts_with(b"!<") { b" \t\r\n" } else { b" \t\r\n,[]{}" };
-                let length = rest.iter().take_while(|b| !ends.contains(b)).count();
-                self.cursor = at + length;
-                at = self.skip_trivia(self.cursor);
-            }
+        if !has_properties {
+            return Opening { indicator, outer: usize::MAX };
         }
-        // An absent value stays right behind its indicator or anchor; a block scalar's header is looked for there.
-        let outer = if has_properties { first } else { usize::MAX };
-        if matches!(self.byte(self.skip_trivia(self.cursor)), Some(b'|' | b'>')) {
-            self.cursor = self.skip_trivia(self.cursor);
+        let outer = self.skip_trivia(self.cursor);
+        let mut at = outer;
+        while matches!(self.byte(at), Some(b'&' | b'!')) {
+            let rest = &self.source.as_bytes()[at..self.end];
+            let ends: &[u8] = if rest.starts_with(b"!<") { b" \t\r\n" } else { b" \t\r\n,[]{}" };
+            let length = rest.iter().take_while(|b| !ends.contains(b)).count();
+            self.cursor = at + length;
+            at = self.skip_trivia(self.cursor);
         }
         Opening { indicator, outer }
     }

@@ -23,7 +23,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { depth: 64, nodes: 250_000, alias_nodes: 20_000, text: 8 << 20 }
+        Self { depth: 64, nodes: 100_000, alias_nodes: 20_000, text: 8 << 20 }
     }
 }
 

@@ -302,7 +302,14 @@ impl Writer {
     }
 
     fn quoted(&mut self, r: &mut Random) {
-        self.out.push_str(*r.pick(&["'it''s # not'", "\"a \\\"b\\\" \\n c\"", "''", "\"\"", "\"no\"", "'two\n\n                              lines'"]));
+        self.out.push_str(*r.pick(&[
+            "'it''s # not'",
+            "\"a \\\"b\\\" \\n c\"",
+            "''",
+            "\"\"",
+            "\"no\"",
+            "'two\n\n                              lines'",
+        ]));
     }
 
     fn block_scalar(&mut self, r: &mut Random, column: usize) {
