@@ -35,7 +35,7 @@ impl Renderer<'_> {
             .map(|(key, value)| key.as_ref().map_or_else(|| flow(value), |key| flow_entry(key, value)))
             .collect();
         if !new.is_empty() {
-            self.flow_add(node, &new)?;
+            self.flow_add(node, &new);
         }
         Ok(())
     }
@@ -100,12 +100,12 @@ impl Renderer<'_> {
         Ok(())
     }
 
-    fn flow_add(&mut self, node: &Node<'_>, new: &[String]) -> Outcome {
+    fn flow_add(&mut self, node: &Node<'_>, new: &[String]) {
         let count = node.items().len() + node.entries().len();
         let closer = node.span.end - 1;
         if count == 0 {
             self.patches.insert(closer, new.join(", "));
-            return Ok(());
+            return;
         }
         let start = match &node.kind {
             Kind::Mapping(entries) => entries[count - 1].key.span.start,
@@ -129,7 +129,6 @@ impl Renderer<'_> {
         } else {
             self.patches.insert(end, format!(", {}", new.join(", ")));
         }
-        Ok(())
     }
 
     /// Returns the comma after the child that ends at an offset.

@@ -4,9 +4,11 @@
 //! refused; the file is never serialised anew.
 
 mod change;
+mod difference;
 mod edit;
 mod emit;
 mod flow;
+mod gather;
 mod lines;
 mod patch;
 mod quote;

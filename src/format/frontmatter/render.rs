@@ -85,7 +85,7 @@ impl<'a> Renderer<'a> {
     /// that stays moves up behind it. Returns how many those were.
     fn inline_head(&mut self, node: &Node<'_>, inside: &Inside, column: usize) -> Result<usize, SpliceRefusal> {
         let removed = |index: &usize| matches!(inside.children.get(index), Some(Change::Remove));
-        let count = (0..).take_while(removed).count();
+        let count = (0..=inside.children.len()).take_while(removed).count();
         if count == 0 || self.lines.begins_line(node.span.start) {
             return Ok(0);
         }

@@ -1,9 +1,9 @@
-//! Edits into bytes: gather, patch, verify. The only way a frontmatter is ever changed.
+//! Edits into bytes: gather, patch, verify. The only way a frontmatter is ever result.
 
 use serde_json::Value;
 
-use super::change::Changes;
 use super::edit::Edit;
+use super::gather::Changes;
 use super::refusal::SpliceRefusal;
 use super::render::Renderer;
 use super::split::parse;
@@ -20,12 +20,12 @@ pub fn splice(file: &[u8], edits: &[Edit]) -> Result<Vec<u8>, SpliceRefusal> {
         let paths: Vec<String> = edits.iter().map(|edit| format!("`{}`", edit.path())).collect();
         SpliceRefusal::Unverified { paths: paths.join(", "), reason }
     };
-    let changed =
+    let result =
         patches.apply(original.text, newline).ok_or_else(|| unverified("two of its changes overlap".to_owned()))?;
     let mut expected: Value = original.root.to_value();
     for edit in edits {
         apply(&mut expected, edit);
     }
-    verify(&original, &expected, &changed).map_err(unverified)?;
-    Ok(changed)
+    verify(&original, &expected, &result).map_err(unverified)?;
+    Ok(result)
 }

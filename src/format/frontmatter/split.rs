@@ -123,7 +123,7 @@ fn is_conflict_marker(line: &[u8]) -> bool {
 }
 
 fn line_number(bytes: &[u8], offset: usize) -> usize {
-    bytes[..offset].iter().filter(|&&b| b == b'\n').count() + 1
+    bytes[..offset].split(|&b| b == b'\n').count()
 }
 
 fn unclosed(bytes: &[u8], open: Range<usize>, conflict: Option<Range<usize>>) -> Fault {

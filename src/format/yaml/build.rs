@@ -7,10 +7,13 @@ use std::ops::Range;
 
 use granit_parser::{Event, ScalarStyle, Span, StructureStyle, Tag};
 
+use super::cursor::Cursor;
 use super::fault::Fault;
+use super::key::into_key;
 use super::node::{Entry, Key, Kind, Layout, Node, Sharing};
 use super::parse::{Limits, too_deep};
 use super::scalar;
+use super::tag::{foreign, tagged};
 use super::unique::report_duplicates;
 
 /// Builds one document from its events.
@@ -18,14 +21,13 @@ pub(super) struct Builder<'s, 'l> {
     source: &'s str,
     limits: &'l Limits,
     base: usize,
-    end: usize,
-    cursor: usize,
+    cursor: Cursor<'s>,
     frames: Vec<Frame<'s>>,
     root: Option<Node<'s>>,
     documents: usize,
     anchors: HashMap<usize, (Node<'s>, Weight)>,
     used: Weight,
-    alias_nodes: usize,
+    copies: usize,
     pub(super) faults: Vec<Fault>,
 }
 
@@ -52,6 +54,7 @@ struct Weight {
 }
 
 /// Where a node begins: its indicator, its anchor and tag, itself.
+#[derive(Clone, Copy)]
 struct Opening {
     indicator: Option<usize>,
     outer: usize,
@@ -63,14 +66,13 @@ impl<'s, 'l> Builder<'s, 'l> {
             source,
             limits,
             base: range.start,
-            end: range.end,
-            cursor: range.start,
+            cursor: Cursor::new(source, range),
             frames: Vec::new(),
             root: None,
             documents: 0,
             anchors: HashMap::new(),
             used: Weight::default(),
-            alias_nodes: 0,
+            copies: 0,
             faults: Vec::new(),
         }
     }
@@ -97,7 +99,7 @@ impl<'s, 'l> Builder<'s, 'l> {
         match event {
             Event::DocumentStart(..) => {
                 self.documents += 1;
-                self.cursor = self.cursor.max(range.end);
+                self.cursor.at = self.cursor.at.max(range.end);
                 if self.documents > 1 {
                     return Err(Fault::new("several_documents", range, "only one YAML document is allowed in a file")
                         .help("remove the `---` or `...` line and what follows it"));
@@ -114,7 +116,7 @@ impl<'s, 'l> Builder<'s, 'l> {
             Event::MappingStart(style, anchor, tag) => {
                 self.start(Kind::Mapping(Vec::new()), style, anchor, tag.as_deref(), range)?;
             }
-            Event::SequenceEnd | Event::MappingEnd => self.close(range),
+            Event::SequenceEnd | Event::MappingEnd => self.close(range)?,
             _ => {}
         }
         Ok(())
@@ -136,17 +138,20 @@ impl<'s, 'l> Builder<'s, 'l> {
         range: Range<usize>,
     ) -> Result<(), Fault> {
         let (layout, span) = match style {
-            ScalarStyle::Plain if range.is_empty() => (Layout::Absent, self.cursor..self.cursor),
+            ScalarStyle::Plain if range.is_empty() => (Layout::Absent, self.cursor.at..self.cursor.at),
             ScalarStyle::Plain => (Layout::Plain, range),
             ScalarStyle::SingleQuoted => (Layout::SingleQuoted, range),
             ScalarStyle::DoubleQuoted => (Layout::DoubleQuoted, range),
-            ScalarStyle::Literal => (Layout::Literal, self.block_scalar(&range)),
-            ScalarStyle::Folded => (Layout::Folded, self.block_scalar(&range)),
+            ScalarStyle::Literal => (Layout::Literal, self.cursor.block_scalar(&range)),
+            ScalarStyle::Folded => (Layout::Folded, self.cursor.block_scalar(&range)),
         };
-        self.cursor = span.end;
+        self.cursor.at = span.end;
         let weight = Weight { nodes: 1, text: text.len() };
         let kind = match tag {
-            Some(tag) => self.tagged(text, layout, tag, &span),
+            Some(tag) => tagged(text, layout, tag, &span).unwrap_or_else(|fault| {
+                self.faults.push(fault);
+                Kind::Null
+            }),
             None if layout == Layout::Absent => Kind::Null,
             None if layout == Layout::Plain => scalar::resolve(text),
             None => Kind::String(text),
@@ -160,75 +165,17 @@ impl<'s, 'l> Builder<'s, 'l> {
             indicator: opening.indicator,
         };
         self.spend(weight, &node.span)?;
-        self.complete(node, anchor, weight, tag.is_some());
-        Ok(())
-    }
-
-    /// Returns the span of a block scalar from its header on. The parser's begins at the first line of text and runs
-    /// into the indentation of whatever follows.
-    fn block_scalar(&self, text: &Range<usize>) -> Range<usize> {
-        let bytes = self.source.as_bytes();
-        let start = self.skip_trivia(self.cursor);
-        let header = bytes[start..self.end]
-            .iter()
-            .skip(1)
-            .take_while(|b| b.is_ascii_digit() || matches!(b, b'+' | b'-'))
-            .count()
-            + 1;
-        let keep = bytes[start..start + header].contains(&b'+');
-        let content = &self.source[text.start.max(start + header)..text.end.max(start + header)];
-        let kept = if keep {
-            let whole = content.trim_end_matches(' ');
-            let whole = whole.strip_suffix('\n').unwrap_or(whole);
-            whole.strip_suffix('\r').unwrap_or(whole)
-        } else {
-            content.trim_end_matches([' ', '\n', '\r'])
-        };
-        if kept.is_empty() {
-            return start..start + header;
-        }
-        start..text.start.max(start + header) + kept.len()
-    }
-
-    fn tagged(&mut self, text: Cow<'s, str>, layout: Layout, tag: &Tag, span: &Range<usize>) -> Kind<'s> {
-        let plain = layout == Layout::Plain || layout == Layout::Absent;
-        let text = if layout == Layout::Absent { Cow::Borrowed("") } else { text };
-        let resolved = if plain { scalar::resolve(text.clone()) } else { Kind::String(text.clone()) };
-        match (tag.core_suffix(), resolved) {
-            (Some("str"), _) => Kind::String(text),
-            (Some("null"), kind @ Kind::Null)
-            | (Some("bool"), kind @ Kind::Bool(_))
-            | (Some("int" | "float"), kind @ Kind::Number(_))
-                if tag.core_suffix() != Some("int") || !text.contains(['.', 'e', 'E']) =>
-            {
-                kind
-            }
-            (Some(name @ ("null" | "bool" | "int" | "float" | "seq" | "map")), _) => {
-                self.faults.push(
-                    Fault::new("tag_mismatch", span.clone(), format!("this value is no `!!{name}`"))
-                        .help("remove the tag, or write a value of that type"),
-                );
-                Kind::Null
-            }
-            _ => {
-                self.faults.push(foreign_tag(tag, span));
-                Kind::Null
-            }
-        }
+        self.complete(node, anchor, weight, tag.is_some())
     }
 
     fn alias(&mut self, id: usize, range: Range<usize>) -> Result<(), Fault> {
         let opening = self.open(false);
-        self.cursor = range.end;
+        self.cursor.at = range.end;
         let Some((target, weight)) = self.anchors.get(&id).map(|(node, weight)| (node, *weight)) else {
             return Err(Fault::new("recursive_alias", range, "this alias stands inside the value that it names"));
         };
-        self.alias_nodes += weight.nodes;
-        if self.alias_nodes > self.limits.alias_nodes {
-            let most = self.limits.alias_nodes;
-            return Err(Fault::new("too_large", range, format!("aliases expand to more than {most} values"))
-                .help("write the values out, or share less"));
-        }
+        self.copies += weight.nodes;
+        check_copies(self.limits, self.copies, &range)?;
         let mut node = Node {
             span: range.clone(),
             kind: Kind::Null,
@@ -242,8 +189,7 @@ impl<'s, 'l> Builder<'s, 'l> {
         self.used = spent;
         check(self.limits, spent, &range)?;
         node.kind = target.kind.clone();
-        self.complete(node, 0, weight, true);
-        Ok(())
+        self.complete(node, 0, weight, true)
     }
 
     fn start(
@@ -259,12 +205,9 @@ impl<'s, 'l> Builder<'s, 'l> {
             return Err(too_deep(range, self.limits.depth));
         }
         if let Some(tag) = tag {
-            let fits = match kind {
-                Kind::Sequence(_) => tag.core_suffix() == Some("seq"),
-                _ => tag.core_suffix() == Some("map"),
-            };
-            if !fits {
-                self.faults.push(foreign_tag(tag, &range));
+            let wanted = if matches!(kind, Kind::Sequence(_)) { "seq" } else { "map" };
+            if tag.core_suffix() != Some(wanted) {
+                self.faults.push(foreign(tag, &range));
             }
         }
         let layout = match style {
@@ -273,7 +216,7 @@ impl<'s, 'l> Builder<'s, 'l> {
             StructureStyle::Flow => Layout::Flow,
         };
         if layout == Layout::Flow {
-            self.cursor = range.end;
+            self.cursor.at = range.end;
         }
         let before = self.used;
         self.spend(Weight { nodes: 1, text: 0 }, &range)?;
@@ -294,34 +237,37 @@ impl<'s, 'l> Builder<'s, 'l> {
         Ok(())
     }
 
-    fn close(&mut self, range: Range<usize>) {
+    fn close(&mut self, range: Range<usize>) -> Result<(), Fault> {
         let Some(Frame { mut node, anchor, before, .. }) = self.frames.pop() else {
-            return;
+            return Ok(());
         };
         if node.layout == Layout::Flow {
-            self.cursor = range.end;
+            self.cursor.at = range.end;
         }
         // The parser puts the start of a list without indentation at its first item's content.
         if let (Layout::Block, Some(first)) = (node.layout, node.items().first()) {
             node.span.start = first.indicator.unwrap_or(node.span.start);
             node.outer = node.outer.min(node.span.start);
         }
-        node.span.end = self.cursor.max(node.span.start);
+        node.span.end = self.cursor.at.max(node.span.start);
         if let Kind::Mapping(entries) = &node.kind {
             report_duplicates(self.source, entries, &mut self.faults);
         }
         let weight = Weight { nodes: self.used.nodes - before.nodes, text: self.used.text - before.text };
-        self.complete(node, anchor, weight, false);
+        self.complete(node, anchor, weight, false)
     }
 
     /// Puts a finished node where it belongs: the key or the value of a mapping, an item, the root.
-    fn complete(&mut self, node: Node<'s>, anchor: usize, weight: Weight, decorated: bool) {
+    fn complete(&mut self, node: Node<'s>, anchor: usize, weight: Weight, decorated: bool) -> Result<(), Fault> {
         if anchor != 0 {
+            // Anchors inside anchors would otherwise copy the same text once a level.
+            self.copies += weight.nodes;
+            check_copies(self.limits, self.copies, &node.span)?;
             self.anchors.insert(anchor, (node.clone(), weight));
         }
         let Some(frame) = self.frames.last_mut() else {
             self.root = Some(node);
-            return;
+            return Ok(());
         };
         match &mut frame.node.kind {
             Kind::Sequence(items) => items.push(node),
@@ -338,71 +284,30 @@ impl<'s, 'l> Builder<'s, 'l> {
             },
             _ => {}
         }
+        Ok(())
     }
 
     /// Moves the cursor over the indicator that introduces the next node, and over its anchor and tag.
     fn open(&mut self, has_properties: bool) -> Opening {
         let mut indicator = None;
-        if let Some(frame) = self.frames.last() {
+        if let Some(frame) = self.frames.last_mut() {
             let flow = frame.node.layout != Layout::Block;
-            let wanted = match frame.node.kind {
+            indicator = match frame.node.kind {
                 Kind::Sequence(_) if flow => None,
-                Kind::Sequence(_) => Some(b'-'),
-                _ if frame.key.is_some() => Some(b':'),
-                _ => Some(b'?'),
-            };
-            let mut at = self.skip_trivia(self.cursor);
-            if flow && wanted != Some(b':') && self.byte(at) == Some(b',') {
-                at = self.skip_trivia(at + 1);
-            }
-            if wanted.is_some() && self.byte(at) == wanted && (wanted != Some(b'?') || self.blank_after(at)) {
-                self.cursor = at + 1;
-                indicator = Some(at);
-            }
-        }
-        if indicator.is_some_and(|at| self.byte(at) == Some(b'?'))
-            && let Some(frame) = self.frames.last_mut()
-        {
-            frame.explicit_key = true;
-        }
-        if !has_properties {
-            return Opening { indicator, outer: usize::MAX };
-        }
-        let outer = self.skip_trivia(self.cursor);
-        let mut at = outer;
-        while matches!(self.byte(at), Some(b'&' | b'!')) {
-            let rest = &self.source.as_bytes()[at..self.end];
-            let ends: &[u8] = if rest.starts_with(b"!<") { b" \t\r\n" } else { b" \t\r\n,[]{}" };
-            let length = rest.iter().take_while(|b| !ends.contains(b)).count();
-            self.cursor = at + length;
-            at = self.skip_trivia(self.cursor);
-        }
-        Opening { indicator, outer }
-    }
-
-    fn byte(&self, at: usize) -> Option<u8> {
-        self.source.as_bytes()[..self.end].get(at).copied()
-    }
-
-    fn blank_after(&self, at: usize) -> bool {
-        self.byte(at + 1).is_none_or(|b| b" \t\r\n".contains(&b))
-    }
-
-    /// Skips blanks, line breaks and comments.
-    fn skip_trivia(&self, mut at: usize) -> usize {
-        let bytes = &self.source.as_bytes()[..self.end];
-        if at == self.base && bytes[at..].starts_with("\u{feff}".as_bytes()) {
-            at += 3;
-        }
-        loop {
-            match bytes.get(at) {
-                Some(b' ' | b'\t' | b'\r' | b'\n') => at += 1,
-                Some(b'#') => {
-                    at += bytes[at..].iter().take_while(|b| !matches!(b, b'\r' | b'\n')).count();
+                Kind::Sequence(_) => self.cursor.take(b'-'),
+                _ if frame.key.is_some() => self.cursor.take(b':'),
+                _ => {
+                    if flow {
+                        self.cursor.take(b',');
+                    }
+                    let explicit = self.cursor.take(b'?');
+                    frame.explicit_key = explicit.is_some();
+                    None
                 }
-                _ => return at,
-            }
+            };
         }
+        let outer = if has_properties { self.cursor.properties() } else { usize::MAX };
+        Opening { indicator, outer }
     }
 
     fn sharing(anchor: usize) -> Sharing {
@@ -427,40 +332,11 @@ fn check(limits: &Limits, used: Weight, span: &Range<usize>) -> Result<(), Fault
     Err(Fault::new("too_large", span.clone(), message).help("split the file, or share less by aliases"))
 }
 
-fn into_key<'s>(source: &str, node: Node<'s>, decorated: bool) -> (Key<'s>, Option<Fault>) {
-    let written = &source[node.span.clone()];
-    let fault = match &node.kind {
-        Kind::String(text) if node.sharing == Sharing::Alias => Some(
-            Fault::new("alias_key", node.span.clone(), format!("an alias cannot be a key; it stands for `{text}`"))
-                .help("write the key out"),
-        ),
-        Kind::String(text) if text == "<<" && node.layout == Layout::Plain => Some(
-            Fault::new("merge_key", node.span.clone(), "merge keys (`<<`) are not supported")
-                .help("write the keys out where they are needed"),
-        ),
-        Kind::String(_) => None,
-        Kind::Sequence(_) | Kind::Mapping(_) => {
-            Some(Fault::new("key_not_string", node.span.clone(), format!("{} cannot be a key", node.noun())))
-        }
-        _ => Some(
-            Fault::new(
-                "key_not_string",
-                node.span.clone(),
-                format!("the key `{written}` is {}, not a string", node.noun()),
-            )
-            .help(format!("quote it: `\"{written}\"`")),
-        ),
-    };
-    let text = match node.kind {
-        Kind::String(text) => text,
-        _ => Cow::Borrowed(""),
-    };
-    let key = Key { text, span: node.outer.min(node.span.start)..node.span.end, decorated };
-    (key, fault)
-}
-
-fn foreign_tag(tag: &Tag, span: &Range<usize>) -> Fault {
-    let name = format!("{}{}", tag.original_handle(), tag.suffix());
-    Fault::new("tag", span.clone(), format!("the tag `{name}` is not supported"))
-        .help("remove it; a text that begins with `!` needs quotes")
+fn check_copies(limits: &Limits, copies: usize, span: &Range<usize>) -> Result<(), Fault> {
+    if copies <= limits.alias_nodes {
+        return Ok(());
+    }
+    let most = limits.alias_nodes;
+    Err(Fault::new("too_large", span.clone(), format!("anchors and aliases stand for more than {most} values"))
+        .help("write the values out, or share less"))
 }

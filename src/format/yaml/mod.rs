@@ -6,11 +6,14 @@
 //! where they stand and marked as [`Sharing::Alias`].
 
 mod build;
+mod cursor;
 mod fault;
+mod key;
 mod node;
 mod parse;
 pub mod position;
 pub mod scalar;
+mod tag;
 mod unique;
 
 pub use fault::{Fault, Label};

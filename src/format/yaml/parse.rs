@@ -80,8 +80,19 @@ fn syntax(text: &str, base: usize, limits: &Limits, error: &ScanError) -> Fault 
         ErrorKind::RecursionLimitExceeded => too_deep(span, limits.depth),
         ErrorKind::DirectiveDisallowed => Fault::new("directive", span, "YAML directives are not supported")
             .help("remove the line that begins with `%`"),
-        ErrorKind::TabInIndentation | ErrorKind::TabInBlockIndentation | ErrorKind::TabNotAllowed => {
+        ErrorKind::TabInIndentation
+        | ErrorKind::TabInBlockIndentation
+        | ErrorKind::TabInPlainScalar
+        | ErrorKind::TabNotAllowed => {
             Fault::new("yaml_syntax", span, "a tab cannot indent YAML").help("indent with spaces")
+        }
+        kind @ ErrorKind::MappingValueNotAllowed => Fault::new("yaml_syntax", span, format!("not valid YAML: {kind}"))
+            .help("a text with `: ` in it needs quotes"),
+        kind @ (ErrorKind::InvalidColonPlacement
+        | ErrorKind::ExpectedFlowSequenceSeparator
+        | ErrorKind::ExpectedFlowMappingSeparator) => {
+            Fault::new("yaml_syntax", span, format!("not valid YAML: {kind}"))
+                .help("a bracket or brace may be left open above")
         }
         kind => Fault::new("yaml_syntax", span, format!("not valid YAML: {kind}")),
     }

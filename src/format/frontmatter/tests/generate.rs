@@ -1,5 +1,7 @@
 //! Random task files, as people would write them over ten years, and random edits, as the engine makes them.
 
+use std::fmt::Write;
+
 use serde_json::{Map, Value, json};
 
 use super::super::{Edit, Path, Segment};
@@ -204,7 +206,7 @@ impl Writer {
 
     fn comment(&mut self) {
         self.marks += 1;
-        self.out.push_str(&format!("# c{}: 'x", self.marks));
+        write!(self.out, "# c{}: 'x", self.marks).unwrap();
     }
 
     fn end_line(&mut self, r: &mut Random) {
@@ -252,15 +254,15 @@ impl Writer {
                 self.block_scalar(r, column);
             }
             4 => {
-                self.out.push_str(&format!(" first\n{0}  second\n\n{0}  third", " ".repeat(column)));
+                write!(self.out, " first\n{0}  second\n\n{0}  third", " ".repeat(column)).unwrap();
                 self.end_line(r);
             }
             5 if !self.lone => {
                 if self.anchors == 0 || r.one_in(2) {
                     self.anchors += 1;
-                    self.out.push_str(&format!(" &a{} shared", self.anchors));
+                    write!(self.out, " &a{} shared", self.anchors).unwrap();
                 } else {
-                    self.out.push_str(&format!(" *a{}", 1 + r.below(self.anchors)));
+                    write!(self.out, " *a{}", 1 + r.below(self.anchors)).unwrap();
                 }
                 self.end_line(r);
             }
@@ -302,7 +304,7 @@ impl Writer {
     }
 
     fn quoted(&mut self, r: &mut Random) {
-        self.out.push_str(*r.pick(&[
+        self.out.push_str(r.pick::<&str>(&[
             "'it''s # not'",
             "\"a \\\"b\\\" \\n c\"",
             "''",
@@ -354,7 +356,7 @@ impl Writer {
                 0 if depth > 0 => self.flow(r, column + 2, depth - 1),
                 1 => self.out.push_str("'q, ]'"),
                 2 if map => {}
-                _ => self.out.push_str(*r.pick(&["x", "two words", "1", "no", "a/b"])),
+                _ => self.out.push_str(r.pick::<&str>(&["x", "two words", "1", "no", "a/b"])),
             }
             if at + 1 < count || r.one_in(4) {
                 self.out.push(',');
