@@ -192,6 +192,36 @@ pub(super) fn file(r: &mut Random) -> String {
     if r.one_in(4) { file.replace('\n', "\r\n") } else { file }
 }
 
+/// Changes a file at a random place, as a slip of the hand or a bad merge would.
+pub(super) fn damage(r: &mut Random, file: &mut String) {
+    const BITS: &[&str] = &[
+        "\n", "\r", " ", "  ", "\t", "#", " #", ":", ": ", "-", "- ", "\n- ", "? ", "|", ">", "|+", "\"", "'", "[",
+        "]", "{", "}", ",", "&a ", "*a1", "!x ", "!!str ", "<<: ", "%", "@", "\\", "\u{feff}", "\u{85}", "\u{2028}",
+        "é", "---", "\n...\n",
+    ];
+    let mut at = r.below(file.len() + 1);
+    while !file.is_char_boundary(at) {
+        at -= 1;
+    }
+    match r.below(3) {
+        0 => file.insert_str(at, r.pick::<&str>(BITS)),
+        1 => {
+            file.pop();
+            if at < file.len() {
+                file.remove(at);
+            }
+        }
+        _ => {
+            let lines: Vec<String> = file.split_inclusive('\n').map(str::to_owned).collect();
+            let (from, to) = (r.below(lines.len()), r.below(lines.len()));
+            let mut lines = lines;
+            let line = lines[from].clone();
+            lines.insert(to, line);
+            *file = lines.concat();
+        }
+    }
+}
+
 struct Writer {
     out: String,
     marks: usize,
