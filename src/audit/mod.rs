@@ -7,6 +7,7 @@ mod id;
 mod identity;
 mod index;
 mod locks;
+mod log;
 mod objects;
 mod pack;
 mod publish;
@@ -14,6 +15,7 @@ mod reference;
 mod repository;
 mod sign;
 mod spawn;
+pub mod trailers;
 mod tree;
 
 pub use commit::{Change, Draft, Prepared};
@@ -22,6 +24,7 @@ pub use head::Head;
 pub use id::{CommitId, NotAnId, ObjectId};
 pub use identity::Person;
 pub use locks::{BranchLock, Cleared, LockFile, Locks};
+pub use log::{ChangedFile, Log, LogEntry};
 pub use publish::{Intent, Published};
 pub use repository::{Repository, TreeFile};
 

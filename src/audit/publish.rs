@@ -126,11 +126,7 @@ impl Repository {
         write_index(&lock, &index.patched(self, &behind, &folders)?)?;
         let target = self.git_dir().join("index");
         lock.rename_to(&target).at("replace", &target)?;
-        let own = |path: String| match self.prefix() {
-            "" => path,
-            prefix => path[prefix.len() + 1..].to_owned(),
-        };
-        Ok(behind.into_iter().map(|change| own(change.path)).collect())
+        Ok(behind.iter().filter_map(|change| self.own_path(&change.path)).collect())
     }
 
     fn index_temp(&self, index: &Index) -> Result<Unlocked, AuditError> {

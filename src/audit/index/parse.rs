@@ -120,8 +120,6 @@ pub(super) fn scan(bytes: &[u8], paths: &[&str]) -> Result<Layout, String> {
         let end = body.checked_add(size).filter(|end| *end <= checksum_at).ok_or("an extension runs over its end")?;
         let signature = [bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]];
         match &signature {
-            b"link" => return Ok(Layout::Foreign),
-            b"sdir" => return Ok(Layout::Foreign),
             [first, ..] if !first.is_ascii_uppercase() => {
                 return Ok(Layout::Foreign);
             }

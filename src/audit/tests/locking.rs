@@ -1,1 +1,237 @@
+use std::cell::RefCell;
+use std::fs;
+use std::io;
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
 
+use super::environment::{TestRepository, commit, delete, draft, no_intent, put, soon, write_and_publish};
+use crate::audit::{AuditError, Cleared, Locks, Repository};
+use crate::stop;
+
+#[test]
+fn a_held_index_lock_is_waited_for_and_never_broken() {
+    let test = TestRepository::with_tasks();
+    let repository = test.open();
+    let head = repository.head().unwrap();
+    let changes = vec![put("tasks/AOF-aaa.md", "one\n")];
+    let prepared = repository.prepare(&head, &draft(changes.clone())).unwrap();
+    let lock = test.path(".git/index.lock");
+    fs::write(&lock, "somebody's").unwrap();
+    let error = repository.publish(&prepared, Instant::now() + Duration::from_millis(30), &mut no_intent).unwrap_err();
+    assert!(matches!(&error, AuditError::Locked { path, age: Some(_) } if path.ends_with("index.lock")), "{error}");
+    assert_eq!(fs::read_to_string(&lock).unwrap(), "somebody's");
+    assert_eq!(repository.head().unwrap(), head);
+
+    let release = thread::spawn({
+        let lock = lock.clone();
+        let temps = test.path(".git");
+        move || {
+            let waiting = || {
+                fs::read_dir(&temps)
+                    .unwrap()
+                    .any(|entry| entry.unwrap().file_name().to_string_lossy().starts_with("aof-index"))
+            };
+            while !waiting() {
+                thread::yield_now();
+            }
+            fs::remove_file(lock).unwrap();
+        }
+    });
+    write_and_publish(&test, &repository, &changes, &prepared).unwrap();
+    release.join().unwrap();
+    test.assert_clean();
+}
+
+#[test]
+fn a_held_branch_lock_gives_the_index_back() {
+    let test = TestRepository::with_tasks();
+    let repository = test.open();
+    let prepared =
+        repository.prepare(&repository.head().unwrap(), &draft(vec![put("tasks/AOF-aaa.md", "one\n")])).unwrap();
+    let lock = test.path(".git/refs/heads/main.lock");
+    fs::write(&lock, "").unwrap();
+    let error = repository.publish(&prepared, Instant::now(), &mut no_intent).unwrap_err();
+    assert!(matches!(&error, AuditError::Locked { path, .. } if path.ends_with("main.lock")), "{error}");
+    assert!(lock.exists());
+    fs::remove_file(lock).unwrap();
+    test.assert_clean();
+}
+
+#[test]
+fn a_branch_that_moved_is_not_overwritten() {
+    let test = TestRepository::with_tasks();
+    let repository = test.open();
+    let prepared =
+        repository.prepare(&repository.head().unwrap(), &draft(vec![put("tasks/AOF-aaa.md", "one\n")])).unwrap();
+    test.git(&["commit", "-q", "--allow-empty", "-m", "person"]);
+    let error = repository.publish(&prepared, soon(), &mut no_intent).unwrap_err();
+    assert!(matches!(error, AuditError::Moved { .. }), "{error}");
+    assert_eq!(test.git(&["log", "-1", "--format=%s"]), "person\n");
+    test.git(&["checkout", "-q", "-b", "other", "HEAD~1"]);
+    assert!(matches!(repository.publish(&prepared, soon(), &mut no_intent), Err(AuditError::Moved { .. })));
+    test.git(&["checkout", "-q", "--detach"]);
+    assert!(matches!(repository.publish(&prepared, soon(), &mut no_intent), Err(AuditError::Waiting { .. })));
+    test.assert_clean();
+}
+
+#[test]
+fn an_intent_that_cannot_be_recorded_stops_everything() {
+    let test = TestRepository::with_tasks();
+    let repository = test.open();
+    let prepared =
+        repository.prepare(&repository.head().unwrap(), &draft(vec![put("tasks/AOF-aaa.md", "one\n")])).unwrap();
+    let refused = repository.publish(&prepared, soon(), &mut |_| Err(io::Error::other("disk full")));
+    assert!(matches!(refused, Err(AuditError::Io { .. })));
+    assert_eq!(repository.head().unwrap(), *prepared.base());
+    test.assert_clean();
+}
+
+#[test]
+fn locks_of_others_are_never_cleared() {
+    let test = TestRepository::with_tasks();
+    let repository = test.open();
+    let seen = RefCell::new(None);
+    let changes = vec![put("tasks/AOF-aaa.md", "one\n")];
+    let prepared = repository.prepare(&repository.head().unwrap(), &draft(changes)).unwrap();
+    test.write("tasks/AOF-aaa.md", "one\n");
+    repository
+        .publish(&prepared, soon(), &mut |locks: &Locks| {
+            *seen.borrow_mut() = Some(locks.clone());
+            Ok(())
+        })
+        .unwrap();
+    let locks = seen.into_inner().unwrap();
+    let nothing = Cleared { index_lock: false, branch_lock: false, landed: true };
+    assert_eq!(repository.clear_stale(&locks).unwrap(), nothing);
+    fs::write(test.path(".git/index.lock"), "git's").unwrap();
+    fs::write(test.path(".git/refs/heads/main.lock"), format!("{}\n", prepared.last())).unwrap();
+    assert_eq!(repository.clear_stale(&locks).unwrap(), nothing);
+    assert!(test.path(".git/index.lock").exists() && test.path(".git/refs/heads/main.lock").exists());
+    let written = serde_json::to_string(&locks).unwrap();
+    assert_eq!(serde_json::from_str::<Locks>(&written).unwrap(), locks);
+}
+
+#[test]
+fn an_index_left_behind_is_brought_up_but_for_what_is_staged() {
+    let test = TestRepository::with_tasks();
+    let repository = test.open();
+    let before = repository.head().unwrap().commit;
+    let behind = fs::read(test.path(".git/index")).unwrap();
+    let changes = vec![put("tasks/AOF-aaa.md", "one\n"), put("tasks/AOF-new.md", "n\n"), delete("tasks/AOF-bbb.md")];
+    commit(&test, &repository, changes).unwrap();
+    fs::write(test.path(".git/index"), behind).unwrap();
+    test.write("src/x.txt", "staged\n");
+    test.git(&["add", "src/x.txt"]);
+
+    let files = ["tasks/AOF-aaa.md", "tasks/AOF-bbb.md", "tasks/AOF-new.md", "tasks/ccc/AOF-ccc.md"];
+    let healed = repository.settle_index(before, &files, soon(), &mut no_intent).unwrap();
+    assert_eq!(healed, files[..3]);
+    assert_eq!(test.status(), "M  src/x.txt\n");
+    assert!(repository.settle_index(before, &files, soon(), &mut no_intent).unwrap().is_empty());
+    test.git(&["commit", "-qm", "mine"]);
+    test.assert_clean();
+
+    let before = repository.head().unwrap().commit;
+    let behind = fs::read(test.path(".git/index")).unwrap();
+    commit(&test, &repository, vec![put("tasks/AOF-aaa.md", "two\n")]).unwrap();
+    fs::write(test.path(".git/index"), behind).unwrap();
+    test.write("tasks/AOF-aaa.md", "staged by a person\n");
+    test.git(&["add", "."]);
+    assert!(repository.settle_index(before, &files, soon(), &mut no_intent).unwrap().is_empty());
+    assert_eq!(test.git(&["show", ":tasks/AOF-aaa.md"]), "staged by a person\n");
+}
+
+/// What the killed process does: one commit, its intent written beside the repository.
+#[test]
+fn killed_at_a_point() {
+    let Some(folder) = std::env::var_os("AOF_TEST_KILL") else { return };
+    let folder = std::path::PathBuf::from(folder);
+    let repository = Repository::discover(&folder.join("work")).unwrap();
+    let change = draft(vec![put("tasks/AOF-aaa.md", "killed\n"), put("tasks/AOF-new.md", "new\n")]);
+    let prepared = repository.prepare(&repository.head().unwrap(), &change).unwrap();
+    for change in &change.changes {
+        fs::write(repository.worktree_path(&change.path), change.content.as_ref().unwrap()).unwrap();
+    }
+    let mut intent = |locks: &Locks| fs::write(folder.join("intent"), serde_json::to_vec(locks)?);
+    repository.publish(&prepared, soon(), &mut intent).unwrap();
+}
+
+#[test]
+fn a_kill_at_any_point_leaves_nothing_that_recovery_cannot_clear() {
+    for point in stop::POINTS.iter().filter(|point| point.starts_with("audit.")) {
+        let test = TestRepository::with_tasks();
+        test.write("src/x.txt", "staged\n");
+        test.git(&["add", "src/x.txt"]);
+        let repository = test.open();
+        let before = repository.head().unwrap();
+        let output = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "audit::tests::locking::killed_at_a_point"])
+            .env("AOF_TEST_KILL", test.beside(""))
+            .env("AOF_STOP_AT", point)
+            .output()
+            .unwrap();
+        assert!(!output.status.success(), "{point} was never passed");
+
+        let intent = fs::read(test.beside("intent")).ok().map(|text| serde_json::from_slice::<Locks>(&text).unwrap());
+        let landed = intent.is_some_and(|locks| repository.clear_stale(&locks).unwrap().landed);
+        assert_eq!(landed, matches!(*point, "audit.ref-moved" | "audit.index-moved"), "{point}");
+        let files = ["tasks/AOF-aaa.md", "tasks/AOF-new.md"];
+        if landed {
+            repository.settle_index(before.commit, &files, soon(), &mut no_intent).unwrap();
+        } else {
+            assert_eq!(repository.head().unwrap(), before, "{point}");
+            let again = files.map(|file| put(file, if file == files[0] { "killed\n" } else { "new\n" }));
+            commit(&test, &repository, again.to_vec()).unwrap();
+        }
+        assert_eq!(test.status(), "M  src/x.txt\n", "{point}");
+        assert_eq!(test.git(&["show", "--format=", "--name-only"]), "tasks/AOF-aaa.md\ntasks/AOF-new.md\n", "{point}");
+        // Before the intent is told nothing is locked, only a temp file stays.
+        if *point != "audit.temps-made" {
+            test.assert_sound();
+        }
+    }
+}
+
+#[test]
+fn git_and_the_engine_take_turns() {
+    let test = TestRepository::with_tasks();
+    let engine = thread::spawn({
+        let root = test.root();
+        move || {
+            let repository = Repository::discover(&root).unwrap();
+            let mut made = 0;
+            while made < 25 {
+                let change = draft(vec![put("tasks/AOF-aaa.md", &format!("{made}\n"))]);
+                let Ok(prepared) = repository.head().and_then(|head| repository.prepare(&head, &change)) else {
+                    continue;
+                };
+                fs::write(root.join("tasks/AOF-aaa.md"), format!("{made}\n")).unwrap();
+                match repository.publish(&prepared, soon(), &mut no_intent) {
+                    Ok(_) => made += 1,
+                    Err(AuditError::Moved { .. } | AuditError::StagedElsewise { .. }) => {}
+                    Err(error) => panic!("{error}"),
+                }
+            }
+        }
+    });
+    let mut persons = 0;
+    while persons < 5 || !engine.is_finished() {
+        test.write("src/x.txt", &format!("{persons}\n"));
+        if test.try_git(&test.root(), &["add", "src/x.txt"]).0
+            && test.try_git(&test.root(), &["commit", "-qm", "person"]).0
+        {
+            persons += 1;
+        }
+    }
+    engine.join().unwrap();
+    for line in test.git(&["log", "--format=%an|%H", "HEAD"]).lines() {
+        let (author, id) = line.split_once('|').unwrap();
+        let files = test.git(&["show", "--format=", "--name-only", id]);
+        match author {
+            "agent-7" => assert_eq!(files, "tasks/AOF-aaa.md\n"),
+            _ => assert!(!files.contains("AOF-aaa") || files.contains("AOF-bbb"), "{files}"),
+        }
+    }
+    test.assert_sound();
+}

@@ -3,6 +3,7 @@
 mod environment;
 
 mod commits;
+mod history;
 mod hostile;
 mod indexes;
 mod locking;

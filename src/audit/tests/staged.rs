@@ -83,8 +83,9 @@ fn staged_deletions_conflicts_and_intended_additions_are_refused() {
     test.git(&["add", "-N", "tasks/AOF-ita.md"]);
     assert!(matches!(prepare("tasks/AOF-ita.md"), Err(AuditError::IntentToAdd { .. })));
     let blob = test.git(&["rev-parse", "HEAD:tasks/AOF-bbb.md"]);
-    let stages: String = (1..=3).map(|stage| format!("100644 {} {stage}\ttasks/AOF-bbb.md\n", blob.trim())).collect();
-    std::fs::write(test.beside("stages"), format!("0 {}\ttasks/AOF-bbb.md\n{stages}", "0".repeat(40))).unwrap();
+    let stage = |number| format!("100644 {} {number}\ttasks/AOF-bbb.md", blob.trim());
+    let stages = [stage(1), stage(2), stage(3)].join("\n");
+    std::fs::write(test.beside("stages"), format!("0 {}\ttasks/AOF-bbb.md\n{stages}\n", "0".repeat(40))).unwrap();
     let shell = format!("git update-index --index-info < '{}'", test.beside("stages").display());
     test.git(&["-c", &format!("alias.stages=!{shell}"), "stages"]);
     assert!(matches!(prepare("tasks/AOF-bbb.md"), Err(AuditError::Unmerged { .. })));

@@ -1,0 +1,214 @@
+//! Reading history: commits newest first, all of them or those that touched given paths. Reads no worktree.
+//!
+//! Two commits are compared at the paths asked for by the names of the objects there, so a walk costs a few tree
+//! entries a commit, whatever else the commits changed.
+
+use std::collections::{BinaryHeap, HashMap, HashSet};
+
+use git2::DiffOptions;
+use jiff::Timestamp;
+
+use super::error::{AuditError, During};
+use super::id::{CommitId, ObjectId};
+use super::identity::Person;
+use super::repository::Repository;
+use super::tree::Leaf;
+
+/// A commit as history tells it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogEntry {
+    pub id: CommitId,
+    pub parents: Vec<CommitId>,
+    pub author: Person,
+    pub authored: Timestamp,
+    pub committer: Person,
+    pub committed: Timestamp,
+    /// Invalid UTF-8 is replaced.
+    pub message: String,
+}
+
+/// How a file of the project changed between a commit and its first parent.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ChangedFile {
+    /// Relative to the project.
+    pub path: String,
+    /// `None`: the commit adds the file.
+    pub before: Option<ObjectId>,
+    /// `None`: the commit deletes the file.
+    pub after: Option<ObjectId>,
+}
+
+/// Commits, newest first; a commit never comes before one of its children unless a clock was wrong.
+pub struct Log<'r> {
+    repository: &'r Repository,
+    /// Full paths; empty for every commit.
+    paths: Vec<String>,
+    waiting: BinaryHeap<(i64, std::cmp::Reverse<u64>, CommitId)>,
+    seen: HashSet<CommitId>,
+    /// What the paths stand for in commits that are still waiting.
+    looked: HashMap<CommitId, Vec<Option<Leaf>>>,
+    number: u64,
+}
+
+impl Repository {
+    /// Walks every commit that led to this one.
+    pub fn log(&self, from: CommitId) -> Result<Log<'_>, AuditError> {
+        Log::start(self, from, Vec::new())
+    }
+
+    /// Walks the commits that changed one of these files or folders of the project; `""` is the whole project. At a
+    /// merge that took a parent's version over, only that parent is followed, as `git log PATH` does.
+    pub fn log_of(&self, from: CommitId, paths: &[&str]) -> Result<Log<'_>, AuditError> {
+        Log::start(self, from, paths.iter().map(|path| self.full_path(path)).collect())
+    }
+
+    /// Returns the newest commit that changed one of these files or folders.
+    pub fn last_commit_touching(&self, from: CommitId, paths: &[&str]) -> Result<Option<LogEntry>, AuditError> {
+        self.log_of(from, paths)?.next().transpose()
+    }
+
+    /// Reads one commit.
+    pub fn log_entry(&self, id: CommitId) -> Result<LogEntry, AuditError> {
+        let commit = self.git().find_commit(id.to_git()).during(|| format!("read the commit `{id}`"))?;
+        let (author, committer) = (commit.author(), commit.committer());
+        Ok(LogEntry {
+            id,
+            parents: parents(&commit),
+            author: Person::of_signature(&author),
+            authored: timestamp(author.when()),
+            committer: Person::of_signature(&committer),
+            committed: timestamp(committer.when()),
+            message: String::from_utf8_lossy(commit.message_bytes()).into_owned(),
+        })
+    }
+
+    /// Returns what a commit changed in the project, compared with its first parent.
+    pub fn changed_files(&self, id: CommitId) -> Result<Vec<ChangedFile>, AuditError> {
+        let doing = || format!("compare the commit `{id}` with its parent");
+        let commit = self.git().find_commit(id.to_git()).during(doing)?;
+        let new = commit.tree().during(doing)?;
+        let old = commit.parents().next().map(|parent| parent.tree()).transpose().during(doing)?;
+        let mut options = DiffOptions::new();
+        options.skip_binary_check(true).disable_pathspec_match(true).ignore_submodules(true);
+        if !self.prefix().is_empty() {
+            options.pathspec(self.prefix());
+        }
+        let diff = self.git().diff_tree_to_tree(old.as_ref(), Some(&new), Some(&mut options)).during(doing)?;
+        let object = |file: git2::DiffFile<'_>| Some(ObjectId::from_git(file.id())).filter(|_| !file.id().is_zero());
+        let files = diff.deltas().filter_map(|delta| {
+            let full = delta.new_file().path_bytes().or_else(|| delta.old_file().path_bytes())?;
+            let path = self.own_path(str::from_utf8(full).ok()?)?;
+            Some(ChangedFile { path, before: object(delta.old_file()), after: object(delta.new_file()) })
+        });
+        Ok(files.collect())
+    }
+
+    /// Turns a path of the worktree into one of the project, if it is one.
+    pub(super) fn own_path(&self, full: &str) -> Option<String> {
+        match self.prefix() {
+            "" => Some(full.to_owned()),
+            prefix => full.strip_prefix(prefix)?.strip_prefix('/').map(str::to_owned),
+        }
+    }
+}
+
+impl<'r> Log<'r> {
+    fn start(repository: &'r Repository, from: CommitId, paths: Vec<String>) -> Result<Self, AuditError> {
+        let mut log = Self {
+            repository,
+            paths,
+            waiting: BinaryHeap::new(),
+            seen: HashSet::new(),
+            looked: HashMap::new(),
+            number: 0,
+        };
+        log.add(from)?;
+        Ok(log)
+    }
+
+    fn add(&mut self, id: CommitId) -> Result<(), AuditError> {
+        if self.seen.insert(id) {
+            let commit = self.load(id)?;
+            self.number += 1;
+            self.waiting.push((commit.time().seconds(), std::cmp::Reverse(self.number), id));
+        }
+        Ok(())
+    }
+
+    fn load(&self, id: CommitId) -> Result<git2::Commit<'r>, AuditError> {
+        self.repository.git().find_commit(id.to_git()).during(|| format!("read the commit `{id}`"))
+    }
+
+    /// Takes commits off until one changed a path that was asked for.
+    fn advance(&mut self) -> Result<Option<CommitId>, AuditError> {
+        while let Some((_, _, id)) = self.waiting.pop() {
+            let commit = self.load(id)?;
+            let parents = self.parents_in_reach(&commit);
+            if self.paths.is_empty() {
+                for parent in parents {
+                    self.add(parent)?;
+                }
+                return Ok(Some(id));
+            }
+            let here = match self.looked.remove(&id) {
+                Some(here) => here,
+                None => self.look(&commit)?,
+            };
+            let mut same = None;
+            for parent in &parents {
+                let there = self.look(&self.load(*parent)?)?;
+                let is_same = there == here;
+                self.looked.insert(*parent, there);
+                if is_same {
+                    same = Some(*parent);
+                    break;
+                }
+            }
+            if let Some(parent) = same {
+                self.add(parent)?;
+                continue;
+            }
+            let came_with_it = !parents.is_empty() || here.iter().any(Option::is_some);
+            for parent in parents {
+                self.add(parent)?;
+            }
+            if came_with_it {
+                return Ok(Some(id));
+            }
+        }
+        Ok(None)
+    }
+
+    /// A shallow clone ends at commits whose parents it does not have.
+    fn parents_in_reach(&self, commit: &git2::Commit<'_>) -> Vec<CommitId> {
+        let git = self.repository.git();
+        let shallow = git.is_shallow();
+        parents(commit).into_iter().filter(|parent| !shallow || git.find_commit(parent.to_git()).is_ok()).collect()
+    }
+
+    /// What the paths stand for in a commit.
+    fn look(&self, commit: &git2::Commit<'_>) -> Result<Vec<Option<Leaf>>, AuditError> {
+        let trees = self.repository.trees();
+        let root = ObjectId::from_git(commit.tree_id());
+        self.paths.iter().map(|path| trees.lookup(root, path)).collect()
+    }
+}
+
+impl Iterator for Log<'_> {
+    type Item = Result<LogEntry, AuditError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let id = self.advance().transpose()?;
+        Some(id.and_then(|id| self.repository.log_entry(id)))
+    }
+}
+
+fn parents(commit: &git2::Commit<'_>) -> Vec<CommitId> {
+    commit.parent_ids().map(|id| CommitId::new(ObjectId::from_git(id))).collect()
+}
+
+/// A commit may claim a year that no calendar has; the nearest one stands for it.
+fn timestamp(time: git2::Time) -> Timestamp {
+    let latest = if time.seconds() < 0 { Timestamp::MIN } else { Timestamp::MAX };
+    Timestamp::from_second(time.seconds()).unwrap_or(latest)
+}

@@ -1,0 +1,66 @@
+use super::environment::{TestRepository, commit, put};
+use crate::audit::{ChangedFile, Repository};
+
+fn subjects(log: crate::audit::Log<'_>) -> Vec<String> {
+    log.map(|entry| entry.unwrap().message.lines().next().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn history_is_read_newest_first() {
+    let test = TestRepository::with_tasks();
+    for (number, path) in ["tasks/AOF-aaa.md", "src/x.txt", "tasks/ccc/AOF-ccc.md", "project.yaml"].iter().enumerate() {
+        test.write(path, &format!("{number}\n"));
+        test.git(&["add", "."]);
+        test.git(&["commit", "-qm", &format!("{number}")]);
+    }
+    let repository = test.open();
+    let head = repository.head().unwrap().commit.unwrap();
+    assert_eq!(subjects(repository.log(head).unwrap()), ["3", "2", "1", "0", "start"]);
+    assert_eq!(subjects(repository.log_of(head, &["tasks"]).unwrap()), ["2", "0", "start"]);
+    assert_eq!(subjects(repository.log_of(head, &["tasks/AOF-aaa.md"]).unwrap()), ["0", "start"]);
+    assert_eq!(subjects(repository.log_of(head, &["project.yaml", "org.yaml"]).unwrap()), ["3"]);
+    assert_eq!(repository.last_commit_touching(head, &["tasks"]).unwrap().unwrap().message, "2\n");
+    assert_eq!(repository.last_commit_touching(head, &["nothing"]).unwrap(), None);
+    let entry = repository.log_entry(head).unwrap();
+    assert_eq!((entry.author.name(), entry.author.email()), ("Ada Lovelace", "ada@example.org"));
+    assert_eq!(entry.parents.len(), 1);
+    assert_eq!(test.git(&["show", "-s", "--format=%at"]).trim(), entry.authored.as_second().to_string());
+    let after = Some(repository.hash_blob(b"3\n"));
+    let changed = vec![ChangedFile { path: "project.yaml".to_owned(), before: None, after }];
+    assert_eq!(repository.changed_files(head).unwrap(), changed);
+}
+
+#[test]
+fn merges_are_followed_to_where_a_file_came_from() {
+    let test = TestRepository::with_tasks();
+    test.git(&["checkout", "-q", "-b", "side"]);
+    test.write("tasks/AOF-aaa.md", "side\n");
+    test.git(&["commit", "-qam", "side a"]);
+    test.git(&["checkout", "-q", "main"]);
+    test.write("tasks/AOF-bbb.md", "main\n");
+    test.git(&["commit", "-qam", "main b"]);
+    test.git(&["merge", "-q", "-m", "merge", "side"]);
+    let repository = test.open();
+    let head = repository.head().unwrap().commit.unwrap();
+    assert_eq!(subjects(repository.log(head).unwrap()), ["merge", "main b", "side a", "start"]);
+    assert_eq!(subjects(repository.log_of(head, &["tasks/AOF-aaa.md"]).unwrap()), ["side a", "start"]);
+    let by_git = test.git(&["log", "--format=%s", "--", "tasks"]);
+    assert_eq!(subjects(repository.log_of(head, &["tasks"]).unwrap()), by_git.lines().collect::<Vec<_>>());
+}
+
+#[test]
+fn a_subfolder_project_sees_its_own_history() {
+    let test = TestRepository::with_tasks();
+    test.write("apps/web/project.yaml", "project: {}\n");
+    test.git(&["add", "."]);
+    test.git(&["commit", "-qm", "project"]);
+    test.write("src/x.txt", "elsewhere\n");
+    test.git(&["commit", "-qam", "elsewhere"]);
+    let repository = Repository::discover(&test.path("apps/web")).unwrap();
+    let published = commit(&test, &repository, vec![put("tasks/AOF-aaa.md", "a\n")]).unwrap();
+    assert_eq!(subjects(repository.log_of(published.commit, &[""]).unwrap()).len(), 2);
+    let changed = repository.changed_files(published.commit).unwrap();
+    assert_eq!(changed.iter().map(|file| file.path.as_str()).collect::<Vec<_>>(), ["tasks/AOF-aaa.md"]);
+    let elsewhere = repository.log_entry(published.commit).unwrap().parents[0];
+    assert_eq!(repository.changed_files(elsewhere).unwrap(), []);
+}
