@@ -6,8 +6,8 @@ use std::ops::Range;
 use super::condition::Condition;
 use super::rules::CONDITION_NAMES;
 use crate::model::{
-    AgentId, Gate, GateId, OnConditionError, Org, Outcome, Place, Project, RejectionStrategy, Role, RoleId, Workflow,
-    WorkflowName,
+    AgentId, Gate, GateId, OnConditionError, Org, Outcome, Place, Project, RejectionStrategy, Role, RoleId, Severity,
+    Workflow, WorkflowName,
 };
 use crate::model::{listed, nearest};
 
@@ -26,17 +26,6 @@ pub struct Finding {
     pub message: String,
     /// What to do about it.
     pub help: Option<String>,
-}
-
-/// How bad a finding is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Severity {
-    /// Worth knowing.
-    Note,
-    /// Somebody will be surprised.
-    Warning,
-    /// The rules cannot come into force.
-    Error,
 }
 
 /// Returns all there is to say about the rules, and puts the conditions that compile into `conditions`.

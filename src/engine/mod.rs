@@ -21,7 +21,7 @@ mod warning;
 #[cfg(test)]
 mod tests;
 
-pub use check::{Finding, Severity};
+pub use check::Finding;
 pub use decide::{Act, Actor, Decision, Step, decide};
 pub use guard::{LOOP_LIMIT, may_complete, outcomes_at};
 pub use refusal::{Refusal, RefusalKind};

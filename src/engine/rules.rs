@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::check::{Finding, Severity, check};
+use super::check::{Finding, check};
 use super::condition::Condition;
-use crate::model::{Digest, Gate, GateId, Map, Org, Project, RoleId, Task, Visit, Workflow, WorkflowName};
+use crate::model::{Digest, Gate, GateId, Map, Org, Project, RoleId, Severity, Task, Visit, Workflow, WorkflowName};
 
 /// What a condition may speak of (spec 1, 3.2).
 pub(super) const CONDITION_NAMES: &[&str] = &["tags", "metadata", "gateHistory"];

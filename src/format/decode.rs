@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::ops::Range;
 use std::str::FromStr;
 
-use super::yaml::{Fault, Kind, Node};
+use super::yaml::{Fault, Key, Kind, Node};
 use crate::model::{Map, listed, nearest};
 
 /// The fields of one mapping. What has been asked for is known; what remains at the end is refused.
@@ -28,6 +28,11 @@ impl<'n, 's> Fields<'n, 's> {
     pub(super) fn take(&mut self, key: &'static str) -> Option<&'n Node<'s>> {
         self.known.push(key);
         self.node.get(key).filter(|node| !node.is_null())
+    }
+
+    /// Tells whether the key is written, be it with nothing behind it.
+    pub(super) fn has(&self, key: &str) -> bool {
+        self.node.entry(key).is_some()
     }
 
     /// Returns where the key stands, for faults about the field as a whole; the mapping's beginning where it is absent.
@@ -113,16 +118,21 @@ impl<'n, 's> Fields<'n, 's> {
 
     /// Refuses every field that nobody asked for: it would be ignored.
     pub(super) fn refuse_unknown(self, faults: &mut Vec<Fault>) {
+        self.refuse_unknown_but(faults, |_| None);
+    }
+
+    /// Refuses every field that nobody asked for; `explain` may know what was meant by one that is no slip of the pen.
+    pub(super) fn refuse_unknown_but(self, faults: &mut Vec<Fault>, explain: impl Fn(&str) -> Option<String>) {
         for entry in self.node.entries() {
             let key = entry.key.text.as_ref();
             if self.known.contains(&key) {
                 continue;
             }
             let message = format!("{} has no field `{key}`", self.what);
-            let help = match nearest(key, self.known.iter().copied()) {
+            let help = explain(key).unwrap_or_else(|| match nearest(key, self.known.iter().copied()) {
                 Some(name) => format!("did you mean `{name}`?"),
                 None => format!("its fields are {}", listed(&self.known)),
-            };
+            });
             faults.push(Fault::new("unknown_field", entry.key.span.clone(), message).help(help));
         }
     }
@@ -135,22 +145,55 @@ where
     T::Err: Display,
 {
     let Some(text) = scalar_text(node) else {
-        faults.push(wrong_kind(node, wanted));
+        let fault = wrong_kind(node, wanted);
+        faults.push(match node.kind {
+            Kind::Mapping(_) => fault.help("a text with `: ` in it needs quotes"),
+            _ => fault,
+        });
         return None;
     };
+    parse_text(&text, &node.span, faults)
+}
+
+fn parse_text<T>(text: &str, span: &Range<usize>, faults: &mut Vec<Fault>) -> Option<T>
+where
+    T: FromStr,
+    T::Err: Display,
+{
     match text.parse() {
         Ok(value) => Some(value),
         Err(error) => {
-            let error = error.to_string();
-            // An id's fault carries its rule behind a colon, a word's its list behind a semicolon: that is the help.
-            let (message, help) = match error.split_once(": ").or_else(|| error.split_once("; ")) {
-                Some((message, help)) => (message.to_owned(), Some(help.to_owned())),
-                None => (error, None),
-            };
-            faults.push(Fault { help, ..Fault::new("invalid_value", node.span.clone(), message) });
+            let (message, help) = advice(&error.to_string());
+            faults.push(Fault { help, ..Fault::new("invalid_value", span.clone(), message) });
             None
         }
     }
+}
+
+/// Splits what is wrong from what to do: an id's rule stands behind a colon, the words there are and a form behind a semicolon.
+fn advice(error: &str) -> (String, Option<String>) {
+    // What a person wrote may hold either; it ends where the judgement begins.
+    let from = error.rfind("` is ").unwrap_or(0);
+    let split = |separator: &str| {
+        let at = from + error[from..].find(separator)?;
+        Some((error[..at].to_owned(), &error[at + separator.len()..]))
+    };
+    if let Some((message, words)) = split("; known: ") {
+        return (message, Some(format!("it is one of {}", listed(words.split(", ")))));
+    }
+    match split(": ").or_else(|| split("; ")) {
+        Some((message, help)) => (message, Some(help.to_owned())),
+        None => (error.to_owned(), None),
+    }
+}
+
+/// Returns a key as a `T`: the name of what stands under it.
+pub(super) fn parse_key<T>(key: &Key<'_>, faults: &mut Vec<Fault>) -> Option<T>
+where
+    T: FromStr,
+    T::Err: Display,
+{
+    parse_text(&key.text, &key.span, faults)
 }
 
 /// Says what was wanted and what is there.

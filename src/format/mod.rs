@@ -1,9 +1,16 @@
 //! Bytes to nouns and back: what people and agents write, as `model` values. May use `model` only.
 
 pub mod completion_file;
+pub mod config;
 mod decode;
+pub mod diagnostic;
+mod excerpt;
 pub mod frontmatter;
 mod json;
+mod locate;
+mod org_file;
+mod project_file;
 pub mod task_file;
 pub mod visit_entry;
+mod workflow_file;
 pub mod yaml;

@@ -1,5 +1,5 @@
 use super::world::*;
-use crate::engine::{Finding, Rules, Severity};
+use crate::engine::{Finding, Rules};
 use crate::model::*;
 
 fn findings(workflow: Workflow) -> Vec<Finding> {

@@ -18,6 +18,8 @@ mod splice;
 mod split;
 mod verify;
 
+pub(super) use quote::is_printable;
+
 pub use edit::{Edit, Path, Segment};
 pub use emit::emit_document;
 pub use refusal::SpliceRefusal;

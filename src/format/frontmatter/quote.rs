@@ -107,7 +107,7 @@ fn printable_line(text: &str) -> bool {
 
 /// Tells whether a character shows as itself, on one line, for every reader. Those that turn the direction of text are
 /// escaped, so that nothing hides in a diff.
-fn is_printable(c: char) -> bool {
+pub(in crate::format) fn is_printable(c: char) -> bool {
     !matches!(c,
         '\0'..='\x1f' | '\x7f'..='\u{9f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}'
         | '\u{fff9}'..='\u{fffb}')

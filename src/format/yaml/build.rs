@@ -148,10 +148,7 @@ impl<'s, 'l> Builder<'s, 'l> {
         self.cursor.at = span.end;
         let weight = Weight { nodes: 1, text: text.len() };
         let kind = match tag {
-            Some(tag) => tagged(text, layout, tag, &span).unwrap_or_else(|fault| {
-                self.faults.push(fault);
-                Kind::Null
-            }),
+            Some(tag) => self.tagged(text, layout, tag, &(opening.outer.min(span.start)..span.end)),
             None if layout == Layout::Absent => Kind::Null,
             None if layout == Layout::Plain => scalar::resolve(text),
             None => Kind::String(text),

@@ -1,0 +1,179 @@
+//! Reads the files of a configuration one after the other, and puts together what they say.
+
+use super::{Configuration, File, PROJECT_FILE, Site, Source, Subject};
+use crate::format::diagnostic::Diagnostic;
+use crate::format::project_file::{Definition, ProjectFile, Rank, default_name};
+use crate::format::yaml::{self, Fault, Limits, Node, line_column};
+use crate::format::{org_file, project_file, workflow_file};
+use crate::model::{
+    Brief, Gate, Layout, Map, OnConditionError, Org, Outcome, Project, RejectionStrategy, Severity, Workflow,
+    WorkflowName, listed,
+};
+
+#[derive(Default)]
+pub(super) struct Loading {
+    project: ProjectFile,
+    org: Org,
+    files: Vec<File>,
+    workflows: Vec<(usize, Definition)>,
+    diagnostics: Vec<Diagnostic>,
+}
+
+impl Loading {
+    pub(super) fn file(&mut self, source: &Source, subject: Subject) {
+        let mut faults = Vec::new();
+        let (text, broken) = decoded(&source.bytes);
+        faults.extend(broken);
+        let index = self.files.len();
+        if faults.is_empty() {
+            match yaml::parse(&text, &Limits::default()) {
+                Ok(root) => self.read(index, &source.name, &root, subject, &text, &mut faults),
+                Err(found) => faults.extend(found),
+            }
+        }
+        faults.sort_by_key(|fault| fault.span.start);
+        self.diagnostics.extend(faults.iter().map(|fault| Diagnostic::from_fault(&source.name, &text, fault)));
+        self.files.push(File { name: source.name.clone(), text });
+    }
+
+    fn read(
+        &mut self,
+        index: usize,
+        name: &str,
+        root: &Node<'_>,
+        subject: Subject,
+        text: &str,
+        faults: &mut Vec<Fault>,
+    ) {
+        let definitions = match subject {
+            Subject::Project => {
+                self.project = project_file::read(root, faults);
+                std::mem::take(&mut self.project.workflows)
+            }
+            Subject::Org => {
+                self.org = org_file::read(root, faults);
+                Vec::new()
+            }
+            Subject::Workflow(stem) => workflow_file::read_file(root, &stem, faults).into_iter().collect(),
+        };
+        for definition in definitions {
+            let same = |(_, other): &&(usize, Definition)| other.workflow.name == definition.workflow.name;
+            if let Some((file, first)) = self.workflows.iter().find(same) {
+                let other = self.files.get(*file);
+                let (line, _) = line_column(other.map_or(text, |file| &file.text), first.span.start);
+                let message = format!(
+                    "there is already a workflow `{}`, at {}:{line}",
+                    definition.workflow.name,
+                    other.map_or(name, |file| &file.name)
+                );
+                faults.push(
+                    Fault::new("duplicate_workflow", definition.span.clone(), message)
+                        .help("give each workflow a `name` of its own"),
+                );
+            }
+            self.workflows.push((index, definition));
+        }
+    }
+
+    pub(super) fn finish(mut self) -> Result<Configuration, Vec<Diagnostic>> {
+        if !self.diagnostics.is_empty() {
+            return Err(self.diagnostics);
+        }
+        let implicit_workflow = self.workflows.is_empty();
+        let default_workflow = match self.default_workflow() {
+            Ok(name) => name,
+            Err(diagnostic) => return Err(vec![diagnostic]),
+        };
+        let mut workflows = Vec::new();
+        let mut definitions = Vec::new();
+        for (file, definition) in self.workflows {
+            definitions.push((definition.workflow.name.clone(), Site { file, steps: definition.steps }));
+            workflows.push(definition.workflow);
+        }
+        if implicit_workflow {
+            workflows.push(implicit());
+        }
+        let file = std::mem::take(&mut self.project);
+        let project = Project {
+            name: file.name,
+            owner: file.owner,
+            id_prefix: file.id_prefix.unwrap_or_default(),
+            layout: file.layout.unwrap_or(Layout::Flat),
+            commit_edits: file.commit_edits.unwrap_or(true),
+            workflows,
+            default_workflow,
+            implicit_workflow,
+        };
+        Ok(Configuration { project, org: self.org, files: self.files, definitions })
+    }
+
+    /// Returns the workflow of tasks that name none: the one that is said to be, the project's own, the only one, or the one
+    /// that is called so. Which of several comes first in a list decides nothing.
+    fn default_workflow(&self) -> Result<WorkflowName, Diagnostic> {
+        if let Some(name) = &self.project.default_workflow {
+            return Ok(name.clone());
+        }
+        let name = |(_, definition): &(usize, Definition)| definition.workflow.name.clone();
+        let own = self.workflows.iter().find(|(_, definition)| definition.rank == Rank::Own);
+        match (own, self.workflows.as_slice()) {
+            (Some(own), _) => Ok(name(own)),
+            (None, []) => Ok(default_name()),
+            (None, [only]) => Ok(name(only)),
+            (None, several) => {
+                let names: Vec<WorkflowName> = several.iter().map(name).collect();
+                if names.contains(&default_name()) {
+                    return Ok(default_name());
+                }
+                let (file, first) = &several[0];
+                let file = &self.files[*file];
+                let message = format!("none of the {} workflows is the default", names.len());
+                let span = first.span.clone();
+                Err(Diagnostic::new(Severity::Error, "no_default_workflow", &file.name, &file.text, span, &message)
+                    .help(Some(&format!(
+                        "add `defaultWorkflow: {}` to {PROJECT_FILE}, or name another of {}",
+                        names[0],
+                        listed(&names)
+                    ))))
+            }
+        }
+    }
+}
+
+/// Returns the text of a file without a byte order mark, and what is wrong where it is none.
+fn decoded(bytes: &[u8]) -> (String, Option<Fault>) {
+    let bytes = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes);
+    let text = String::from_utf8_lossy(bytes).into_owned();
+    let fault = std::str::from_utf8(bytes).err().map(|error| {
+        // Up to the first wrong byte the lossy text is the same.
+        let at = error.valid_up_to();
+        Fault::new("not_utf8", at..at + 1, "this is not UTF-8 text").help("save the file as UTF-8")
+    });
+    (text, fault)
+}
+
+/// Returns the workflow of a project that has none (spec 1, 10.2): work is done when its agent says so.
+fn implicit() -> Workflow {
+    let gate = Gate {
+        id: "complete".parse().expect("it is letters"),
+        role: "default".parse().expect("it is letters"),
+        description: None,
+        can_reject: false,
+        reject_to: None,
+        can_skip: false,
+        when: None,
+        on_condition_error: OnConditionError::Skip,
+        require_human: false,
+        timeout: None,
+        escalate_to: None,
+        brief: Brief::default(),
+        metadata: Map::new(),
+    };
+    Workflow {
+        name: default_name(),
+        description: None,
+        default_outcome: Outcome::Complete,
+        rejection: RejectionStrategy::Origin,
+        holds_rejections: false,
+        gates: vec![gate],
+    }
+}

@@ -1,0 +1,137 @@
+//! The few lines of a file that a diagnostic shows: visible characters only, long lines cut around what is meant.
+
+use std::ops::Range;
+
+use super::frontmatter::is_printable;
+use super::yaml::{Label, line_column};
+
+/// Lines of a file, and the parts of them that are meant.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct Excerpt {
+    /// The number of the first line.
+    pub(super) first: usize,
+    /// The lines.
+    pub(super) text: String,
+    /// Where in `text` the fault is.
+    pub(super) mark: Range<usize>,
+    /// A second place in `text`, and what is there.
+    pub(super) label: Option<(Range<usize>, String)>,
+}
+
+/// How much of a long line is shown before what is meant, and in all, in characters.
+const BEFORE: usize = 40;
+const LONGEST_LINE: usize = 120;
+/// The longest message, in characters.
+const LONGEST_TEXT: usize = 600;
+/// Lines between two marks are shown up to here.
+const FEW_LINES: usize = 4;
+
+impl Excerpt {
+    /// Returns what to show for those bytes of the file; nothing where the file is empty.
+    pub(super) fn of(source: &str, span: &Range<usize>, label: Option<&Label>) -> Option<Self> {
+        let marked = Line::around(source, span)?;
+        let Some(label) = label else {
+            return Some(Self { first: marked.number, text: marked.text, mark: marked.mark, label: None });
+        };
+        let other = Line::around(source, &label.span)?;
+        let label = inert(&label.text);
+        if other.number == marked.number {
+            // One line shows both only if it is shown from its beginning for both.
+            let label = (other.text == marked.text).then_some((other.mark, label));
+            return Some(Self { first: marked.number, text: marked.text, mark: marked.mark, label });
+        }
+        let marked_first = marked.number < other.number;
+        let (above, below) = if marked_first { (&marked, &other) } else { (&other, &marked) };
+        let mut text = above.text.clone();
+        let few = below.number - above.number <= FEW_LINES;
+        for line in source.lines().skip(above.number).take(below.number - above.number - 1) {
+            text.push('\n');
+            if few {
+                text.push_str(&Line::cut(line, &(0..0)).text);
+            }
+        }
+        text.push('\n');
+        let shift = text.len();
+        text.push_str(&below.text);
+        let shifted = below.mark.start + shift..below.mark.end + shift;
+        let (mark, other) = if marked_first { (above.mark.clone(), shifted) } else { (shifted, above.mark.clone()) };
+        Some(Self { first: above.number, text, mark, label: Some((other, label)) })
+    }
+
+    /// Returns the number of the last line.
+    pub(super) fn last(&self) -> usize {
+        self.first + self.text.matches('\n').count()
+    }
+}
+
+struct Line {
+    number: usize,
+    text: String,
+    mark: Range<usize>,
+}
+
+impl Line {
+    /// Returns the line in which the span begins, marked as far as the span goes in it.
+    fn around(source: &str, span: &Range<usize>) -> Option<Self> {
+        if source.is_empty() {
+            return None;
+        }
+        let mut at = span.start.min(source.len());
+        while !source.is_char_boundary(at) {
+            at -= 1;
+        }
+        let start = source[..at].rfind('\n').map_or(0, |found| found + 1);
+        let line = source[start..].lines().next().unwrap_or_default();
+        let mark = at - start..span.end.saturating_sub(start).clamp(at - start, line.len().max(at - start));
+        Some(Self { number: line_column(source, at).0, ..Self::cut(line, &mark) })
+    }
+
+    /// Returns the part of the line around the mark.
+    fn cut(line: &str, mark: &Range<usize>) -> Self {
+        let before = line[..mark.start.min(line.len())].chars().count();
+        let all = line.chars().count();
+        let from = if all <= LONGEST_LINE || before <= LONGEST_LINE - BEFORE { 0 } else { before - BEFORE };
+        let mut text = if from > 0 { "…".to_owned() } else { String::new() };
+        let (mut start, mut end) = (None, None);
+        for (offset, c) in line.char_indices().skip(from).take(LONGEST_LINE) {
+            if offset >= mark.start {
+                start.get_or_insert(text.len());
+            }
+            if offset >= mark.end {
+                end.get_or_insert(text.len());
+            }
+            text.push(visible(c));
+        }
+        let (start, end) = (start.unwrap_or(text.len()), end.unwrap_or(text.len()));
+        if all > from + LONGEST_LINE {
+            text.push('…');
+        }
+        Self { number: 0, text, mark: start..end.max(start) }
+    }
+}
+
+/// Returns the character, or a sign that there is one which does not show, or which would turn the line around.
+fn visible(c: char) -> char {
+    if c == '\t' || is_visible(c) { c } else { char::REPLACEMENT_CHARACTER }
+}
+
+fn is_visible(c: char) -> bool {
+    is_printable(c) && !matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}')
+}
+
+/// Returns a text that a terminal shows as it stands: characters that do not show are spelled out, and it is cut.
+pub(super) fn inert(text: &str) -> String {
+    let mut out = String::with_capacity(text.len().min(LONGEST_TEXT));
+    for (index, c) in text.chars().enumerate() {
+        if index == LONGEST_TEXT {
+            out.push('…');
+            break;
+        }
+        if is_visible(c) {
+            out.push(c);
+        } else {
+            out.extend(c.escape_default());
+        }
+    }
+    out
+}
