@@ -1,6 +1,33 @@
 //! `aof`: task files are the database, gates are the state machine, git is the log.
+//!
+//! # The house
+//! Imports go down only; `tests/it/architecture.rs` proves it.
+//!
+//! | floor | rooms | what is done there |
+//! |---|---|---|
+//! | 5 doors | [`cli`] | translate, call ops, show; never each other's rooms |
+//! | 4 operations | [`ops`] | the only place that joins rules and disk |
+//! | 3 ground | [`store`], [`audit`] | files, the lock, the inbox; the git repository |
+//! | 2 rules and shapes | [`engine`], [`format`] | pure decisions; bytes to nouns and back; they do not see each other |
+//! | 1 nouns | [`model`] | what a task, a visit, a gate, a completion is |
+//!
+//! [`stop`] is a leaf below them all: named points at which crash tests stop the process.
+//!
+//! # Files
+//! | on disk | read and written by |
+//! |---|---|
+//! | `project.yaml`, `org.yaml`, `workflows/` | `format::config`; never written but by `aof init` |
+//! | `tasks/**/AOF-abc.md` | `format::task_file` (what it says), `store::tasks` (where it is) |
+//! | `.aof/inbox`, `.aof/refused` | `store::inbox` |
+//! | `.aof/lock`, `.aof/intent`, `.aof/cache` | `store::lock`, `store::intent`, `store::cache` |
+//! | the branch, git's index | `audit` |
+//!
+//! # What always holds
+//! A history only grows, by one entry a commit. Nothing is acknowledged before it is committed. Nothing of a file changes but
+//! what the change is about. What people staged, modified or left untracked stays as it is.
 
 pub mod audit;
+pub mod cli;
 pub mod engine;
 pub mod format;
 pub mod model;

@@ -7,14 +7,19 @@
 pub const POINTS: &[&str] = &[
     "audit.objects-written",
     "audit.objects-named",
+    "ops.prepared",
+    "ops.intent-written",
     "audit.temps-made",
     "audit.intent-told",
     "audit.index-locked",
+    "ops.file-written",
     "audit.index-written",
     "audit.ref-locked",
     "audit.reflog-written",
     "audit.ref-moved",
     "audit.index-moved",
+    "ops.committed",
+    "ops.settled",
 ];
 
 /// Aborts here if the environment asks for it.

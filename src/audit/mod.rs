@@ -25,7 +25,7 @@ pub use id::{CommitId, NotAnId, ObjectId};
 pub use identity::Person;
 pub use locks::{BranchLock, Cleared, LockFile, Locks};
 pub use log::{ChangedFile, Log, LogEntry};
-pub use publish::{Intent, Published};
+pub use publish::{Intent, Published, WriteFiles};
 pub use repository::{Repository, TreeFile};
 
 #[cfg(test)]

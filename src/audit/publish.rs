@@ -5,6 +5,7 @@
 //!   temp files       made, their inodes told to the caller            kill: a leftover `aof-*` file
 //!   index.lock       linked; waited for, never broken                 kill: our `index.lock`
 //!   check            HEAD, the branch and the staged entries are still what was prepared for
+//!   files            written by the caller                            kill: files ahead of HEAD, our `index.lock`
 //!   new index        written into `index.lock`, synced
 //!   REF.lock         linked, holds the new commit; the branch compared again   kill: both locks
 //!   reflogs          a line a commit
@@ -33,6 +34,10 @@ use crate::stop;
 /// Called with the lock files that are about to appear; returns once they are written down durably.
 pub type Intent<'a> = &'a mut dyn FnMut(&Locks) -> io::Result<()>;
 
+/// Called to write the files that are committed, while git's index is locked so that no other commit can pick them up half-way.
+/// `false` means that they could not be written, and that nothing is to be committed.
+pub type WriteFiles<'a> = &'a mut dyn FnMut() -> bool;
+
 /// A commit that is on its branch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Published {
@@ -43,7 +48,13 @@ pub struct Published {
 
 impl Repository {
     /// Moves the branch to what was prepared, with the index. `Moved` means: prepare again.
-    pub fn publish(&self, prepared: &Prepared, deadline: Instant, intent: Intent<'_>) -> Result<Published, AuditError> {
+    pub fn publish(
+        &self,
+        prepared: &Prepared,
+        deadline: Instant,
+        intent: Intent<'_>,
+        write_files: WriteFiles<'_>,
+    ) -> Result<Published, AuditError> {
         let reference = &prepared.base.reference;
         let place = self.reference_path(reference);
         let branch_temp = self.branch_temp(prepared.last())?;
@@ -70,6 +81,9 @@ impl Repository {
             reread.check(self, &prepared.changes)?;
             &reread
         };
+        if !write_files() {
+            return Err(AuditError::NotWritten);
+        }
         write_index(&index_lock, &index.patched(self, &prepared.changes, &prepared.folders)?)?;
         stop::point("audit.index-written");
 

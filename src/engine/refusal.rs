@@ -264,8 +264,9 @@ impl Refusal {
                 format!("to work on it again: `aof task reopen {task} --to GATE --reason \"...\"`")
             }
             Self::CompletionReused { .. } => "give each completion an id of its own, or none".to_owned(),
-            Self::NotAdopted { task } => {
-                format!("`aof watch` adopts hand-made files; or do it now with `aof task show {task}`")
+            Self::NotAdopted { .. } => {
+                "it is a hand-made file; the first command that changes it, or `aof watch`, puts it at its first gate"
+                    .to_owned()
             }
             Self::UnknownWorkflow { known, workflow, .. } => {
                 let meant = nearest(workflow, known.iter().map(String::as_str));

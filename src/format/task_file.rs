@@ -330,11 +330,23 @@ pub fn review_value(review: &ReviewContext) -> Value {
     Value::Object(map)
 }
 
+/// Returns the file with a comment at the end of its body.
+pub fn with_comment(bytes: &[u8], name: &str, at: Timestamp, text: &str) -> Vec<u8> {
+    let mut file = bytes.to_vec();
+    let name: String = name.chars().filter(|c| !c.is_control()).collect();
+    append(&mut file, format!("\n<!-- aof:comment -->\n**{name}**, {at}:\n\n{}", text.trim_end()));
+    file
+}
+
 /// Appends a completion's text under a heading; the marker says which visit it belongs to.
 fn append_work(file: &mut Vec<u8>, work: &Work) {
-    let crlf = file.windows(2).any(|pair| pair == b"\r\n");
     let agent = work.agent.as_ref().map(|agent| format!(" by {agent}")).unwrap_or_default();
-    let mut text = format!("\n<!-- aof:work {} -->\n## {}{agent}\n\n{}", work.ticket, work.gate, work.text);
+    append(file, format!("\n<!-- aof:work {} -->\n## {}{agent}\n\n{}", work.ticket, work.gate, work.text));
+}
+
+/// Appends a text to the body in the file's own line endings.
+fn append(file: &mut Vec<u8>, mut text: String) {
+    let crlf = file.windows(2).any(|pair| pair == b"\r\n");
     if !text.ends_with('\n') {
         text.push('\n');
     }

@@ -1,1 +1,45 @@
-//! The only floor that joins rules and disk: every door calls these operations.
+//! The only floor that joins rules and disk: every door calls these operations, and there is no second way to change a task.
+//!
+//! One change goes: read -> decide (pure) -> lock -> prepare -> write -> commit -> settle (DESIGN section 6). `transaction`
+//! is that path; the other modules say what is to be decided, or only read.
+
+mod acts;
+mod adopt;
+mod author;
+mod complete;
+mod create;
+mod deliver;
+mod edit;
+mod error;
+mod gates;
+mod headers;
+mod heal;
+mod history;
+mod in_force;
+mod message;
+mod next;
+mod standing;
+mod status;
+mod transaction;
+mod view;
+mod why;
+mod workspace;
+
+pub use acts::{cancel, claim, override_to, release, reopen, unblock};
+pub use adopt::{Tended, tend};
+pub use author::acting_agent;
+pub use complete::{Completed, complete};
+pub use create::{NewTask, create, new_from};
+pub use deliver::{Delivered, deliver, pending, reason_of};
+pub use edit::{Comment, comment, edit};
+pub use error::OpsError;
+pub use gates::{GateRow, gate_status};
+pub use headers::{Filter, Header, Listing, Sort, Unreadable, list, time};
+pub use history::{HistoryView, Stay, history, is_rejection};
+pub use in_force::{InForce, Notice, check_committed, check_worktree};
+pub use next::{Next, next};
+pub use status::{Attention, Overview, overview};
+pub use transaction::{Changed, DryRun};
+pub use view::{View, brief_value, show, task_value, who};
+pub use why::{Consequence, Reason, why};
+pub use workspace::{Clock, Workspace};

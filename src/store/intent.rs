@@ -4,8 +4,8 @@
 //! is done. A kill leaves:
 //! - before the record: nothing to heal, at most temporary files;
 //! - after it, before the files: files as they were; the record is dropped;
-//! - after the files, before the branch moved: files ahead of HEAD; `commit` names what HEAD was to become;
-//! - after the branch moved: HEAD is `commit`; old files of moved tasks and git's index lock (by its inode) may be left over.
+//! - after the files, before the branch moved: files ahead of HEAD;
+//! - after the branch moved: old files of moved tasks and git's locks may be left over; `locks` tells which are ours.
 //!
 //! It is no proof of anything: whoever heals compares files and HEAD, and lets the record say only where to look and which
 //! locks are ours. Hence no fsync; one that is damaged reads as [`Pending::Unreadable`].
@@ -27,12 +27,8 @@ pub struct Intent {
     pub pid: u32,
     /// The files that it changes.
     pub writes: Vec<Write>,
-    /// The branch that it moves: `refs/heads/main`.
-    pub reference: Option<String>,
-    /// The commit that the branch moves to.
-    pub commit: Option<String>,
-    /// The inode of git's index lock, once taken.
-    pub index_lock: Option<u64>,
+    /// Git's locks, as `audit` describes them, once they are about to be taken.
+    pub locks: Option<serde_json::Value>,
 }
 
 /// One task's change.
@@ -64,9 +60,7 @@ pub enum Pending {
 struct Record {
     pid: u32,
     writes: Vec<WriteRecord>,
-    reference: Option<String>,
-    commit: Option<String>,
-    index_lock: Option<u64>,
+    locks: Option<serde_json::Value>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -111,24 +105,12 @@ impl Record {
             old: write.old.as_ref().map(ToString::to_string),
             new: write.new.to_string(),
         };
-        Self {
-            pid: intent.pid,
-            writes: intent.writes.iter().map(written).collect(),
-            reference: intent.reference.clone(),
-            commit: intent.commit.clone(),
-            index_lock: intent.index_lock,
-        }
+        Self { pid: intent.pid, writes: intent.writes.iter().map(written).collect(), locks: intent.locks.clone() }
     }
 
     fn intent(self) -> Result<Intent, String> {
         let writes: Result<_, String> = self.writes.into_iter().map(WriteRecord::write).collect();
-        Ok(Intent {
-            pid: self.pid,
-            writes: writes?,
-            reference: self.reference,
-            commit: self.commit,
-            index_lock: self.index_lock,
-        })
+        Ok(Intent { pid: self.pid, writes: writes?, locks: self.locks })
     }
 }
 
@@ -167,14 +149,11 @@ mod tests {
                 old: Some("tasks/AOF-abc.md".parse().unwrap()),
                 new: "tasks/archive/2026/02/16/AOF-abc.md".parse().unwrap(),
             }],
-            reference: Some("refs/heads/main".to_owned()),
-            commit: None,
-            index_lock: None,
+            locks: None,
         };
         write(&lock, &intent).unwrap();
         assert_eq!(read(&paths).unwrap(), Pending::Intent(intent.clone()));
-        intent.commit = Some("0123456789".to_owned());
-        intent.index_lock = Some(u64::MAX);
+        intent.locks = Some(serde_json::json!({"index": {"inode": u64::MAX}}));
         write(&lock, &intent).unwrap();
         assert_eq!(read(&paths).unwrap(), Pending::Intent(intent));
 

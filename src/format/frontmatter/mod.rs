@@ -14,14 +14,14 @@ mod patch;
 mod quote;
 mod refusal;
 mod render;
+mod replace;
 mod splice;
 mod split;
 mod verify;
 
-pub(super) use quote::is_printable;
-
 pub use edit::{Edit, Path, Segment};
 pub use emit::emit_document;
+pub(super) use quote::is_printable;
 pub use refusal::SpliceRefusal;
 pub use splice::splice;
 pub use split::{Frontmatter, MAX_FILE, MAX_FRONTMATTER, Split, parse, parse_with, split};

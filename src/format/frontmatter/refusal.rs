@@ -56,6 +56,20 @@ pub enum SpliceRefusal {
     },
 }
 
+impl SpliceRefusal {
+    /// Returns a stable name for programs.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Unreadable(_) => "frontmatter_unreadable",
+            Self::Shared { .. } => "frontmatter_shared",
+            Self::Shape { .. } => "frontmatter_shape",
+            Self::OutOfRange { .. } => "frontmatter_out_of_range",
+            Self::Layout { .. } => "frontmatter_layout",
+            Self::Unverified { .. } => "frontmatter_unverified",
+        }
+    }
+}
+
 fn first(faults: &[Fault]) -> &str {
     faults.first().map_or("", |fault| fault.message.as_str())
 }

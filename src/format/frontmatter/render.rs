@@ -1,18 +1,12 @@
 //! Changes to block style as patches: each stays on the lines that are its own.
 
-use serde_json::Value;
-
 use super::change::{Change, Inside, collection_after, value_after};
-use super::emit::{Lead, Written, flow, indented, push_entry, push_item, write};
+use super::emit::{Lead, flow, push_entry, push_item};
 use super::lines::Lines;
 use super::patch::Patches;
-use super::quote::{Context, literal_header, scalar_like};
 use super::refusal::SpliceRefusal;
 use super::split::Frontmatter;
 use crate::format::yaml::{Kind, Layout, Node, line_column};
-
-/// The longest list or mapping that stays in brackets when all of it is replaced.
-const FLOW_WIDTH: usize = 80;
 
 pub(super) type Outcome = Result<(), SpliceRefusal>;
 
@@ -115,121 +109,6 @@ impl<'a> Renderer<'a> {
         }
     }
 
-    fn replace(&mut self, node: &Node<'_>, value: &Value, column: usize, lead: Lead) -> Outcome {
-        let Some(indicator) = node.indicator else {
-            return Err(self.layout(node.span.start, "the value has no `:` before it"));
-        };
-        let behind = indicator + 1;
-        let tagged = node.outer < node.span.start;
-        let Written { inline, lines } = self.written(node, value, column, lead)?;
-        match node.layout {
-            Layout::Block if tagged => return Err(self.layout(node.outer, "the list or mapping has a tag")),
-            Layout::Block if self.lines.begins_line(node.span.start) => {
-                let start = self.lines.line_start(node.span.start);
-                let end = self.below(node.span.end, Some(column))?;
-                self.insert_inline(behind, &inline);
-                self.patches.replace(start..end, lines);
-            }
-            Layout::Block => {
-                let end = self.below(node.span.end, Some(column))?;
-                self.patches.replace(behind..end, format!(" {inline}\n{lines}"));
-            }
-            Layout::Absent if !tagged => {
-                let below = self.below(behind, Some(column))?;
-                self.insert_inline(behind, &inline);
-                self.patches.insert(below, lines);
-            }
-            Layout::Literal | Layout::Folded => {
-                let header = self.block_header_end(node);
-                let content = self.line_below(header)?;
-                let below = self.below_value(node)?.max(content);
-                let from = if inline.is_empty() { self.lines.before_blanks(node.outer) } else { node.outer };
-                self.patches.replace(from..header, inline);
-                self.patches.replace(content..below, lines);
-            }
-            _ => {
-                let gap = &self.file.text[behind..node.outer];
-                let below = self.below(node.span.end, Some(column))?;
-                // The keys of an item stand below its first one, so the gap before that is ours to choose.
-                let aligned = lead == Lead::Dash && !lines.is_empty() && !value.is_string();
-                if gap.trim().is_empty() && (inline.is_empty() || aligned) {
-                    self.patches.delete(behind..node.span.end);
-                    self.insert_inline(behind, &inline);
-                } else if aligned {
-                    return Err(self.layout(node.outer, "a comment stands between the dash and its value"));
-                } else {
-                    self.patches.replace(node.outer..node.span.end, inline);
-                }
-                self.patches.insert(below, lines);
-            }
-        }
-        Ok(())
-    }
-
-    /// Returns the new value as text, in the style of the old one where that is sane.
-    fn written(&self, old: &Node<'_>, value: &Value, column: usize, lead: Lead) -> Result<Written, SpliceRefusal> {
-        let inline = |inline| Ok(Written { inline, lines: String::new() });
-        let apart = self.apart(old, column)?;
-        if let Some(text) = value.as_str()
-            && let Some(header) = literal_header(text)
-            && !apart
-        {
-            return Ok(Written { inline: header, lines: indented(text, column + 2) });
-        }
-        let filled = |value: &Value| match value {
-            Value::Array(items) => !items.is_empty(),
-            Value::Object(map) => !map.is_empty(),
-            _ => false,
-        };
-        if old.layout == Layout::Flow && !(old.items().is_empty() && old.entries().is_empty()) && filled(value) {
-            let text = flow(value);
-            if text.len() <= FLOW_WIDTH {
-                return inline(text);
-            }
-        }
-        match scalar_like(value, old, Context::Block) {
-            Some(text) => inline(text),
-            None if apart => Ok(write(value, column, Lead::Key)),
-            None => Ok(write(value, column, lead)),
-        }
-    }
-
-    /// Tells whether comments or blank lines stand between the line of a value and the place for more of its lines.
-    /// Inside a text they would become text.
-    fn apart(&self, old: &Node<'_>, column: usize) -> Result<bool, SpliceRefusal> {
-        if old.layout != Layout::Block {
-            return Ok(self.below(self.value_end(old), Some(column))? != self.below_value(old)?);
-        }
-        let behind = old.indicator.map_or(old.span.start, |indicator| indicator + 1);
-        let start = self.lines.line_start(old.span.start);
-        Ok(start > behind && self.line_below(behind)? != start)
-    }
-
-    /// Returns where the line of a value goes on: behind the value, or behind the header of a block scalar without text.
-    fn value_end(&self, node: &Node<'_>) -> usize {
-        match node.layout {
-            Layout::Absent => node.indicator.map_or(node.span.end, |indicator| indicator + 1),
-            Layout::Literal | Layout::Folded => self.lines.line_end(node.span.end),
-            _ => node.span.end,
-        }
-    }
-
-    /// Returns the line below a value that is no block list or mapping.
-    fn below_value(&self, node: &Node<'_>) -> Result<usize, SpliceRefusal> {
-        self.line_below(self.value_end(node))
-    }
-
-    fn block_header_end(&self, node: &Node<'_>) -> usize {
-        let header = &self.file.text[node.span.clone()];
-        node.span.start + header.find(char::is_whitespace).unwrap_or(header.len())
-    }
-
-    fn insert_inline(&mut self, at: usize, inline: &str) {
-        if !inline.is_empty() {
-            self.patches.insert(at, format!(" {inline}"));
-        }
-    }
-
     /// Returns where a child begins, its key or dash included.
     pub(super) fn child_start(&self, node: &Node<'_>, index: usize) -> Result<usize, SpliceRefusal> {
         match &node.kind {
@@ -269,14 +148,8 @@ impl<'a> Renderer<'a> {
         matches!(leaf.layout, Layout::Literal | Layout::Folded) && header.contains('+')
     }
 
-    fn below(&self, end: usize, floor: Option<usize>) -> Result<usize, SpliceRefusal> {
+    pub(super) fn below(&self, end: usize, floor: Option<usize>) -> Result<usize, SpliceRefusal> {
         self.lines.below(end, floor).ok_or_else(|| self.layout(end, "something else stands on the same line"))
-    }
-
-    fn line_below(&self, at: usize) -> Result<usize, SpliceRefusal> {
-        let end = self.lines.rest_of_line(at);
-        let end = end.ok_or_else(|| self.layout(at, "something else stands on the same line"))?;
-        Ok(self.lines.after_break(end))
     }
 
     pub(super) fn layout(&self, at: usize, reason: &'static str) -> SpliceRefusal {

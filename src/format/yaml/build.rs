@@ -148,7 +148,12 @@ impl<'s, 'l> Builder<'s, 'l> {
         self.cursor.at = span.end;
         let weight = Weight { nodes: 1, text: text.len() };
         let kind = match tag {
-            Some(tag) => self.tagged(text, layout, tag, &(opening.outer.min(span.start)..span.end)),
+            Some(tag) => {
+                tagged(text, layout, tag, &(opening.outer.min(span.start)..span.end)).unwrap_or_else(|fault| {
+                    self.faults.push(fault);
+                    Kind::Null
+                })
+            }
             None if layout == Layout::Absent => Kind::Null,
             None if layout == Layout::Plain => scalar::resolve(text),
             None => Kind::String(text),

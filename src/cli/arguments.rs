@@ -1,0 +1,84 @@
+//! What every command takes, and how values are read from the command line.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+
+use crate::model::{AgentId, Map, Period};
+use crate::ops::DryRun;
+
+/// Options of every command.
+#[derive(Debug, Args)]
+pub(super) struct Global {
+    /// Work in the project around this folder
+    #[arg(short = 'C', value_name = "DIR", global = true)]
+    pub directory: Option<PathBuf>,
+    /// Print JSON for programs
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// Say when to use colours
+    #[arg(long, value_name = "WHEN", default_value = "auto", global = true)]
+    pub color: When,
+    /// Say more
+    #[arg(short, long, global = true)]
+    pub verbose: bool,
+    /// Wait this long for another command or for git
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = wait, global = true)]
+    pub wait: Duration,
+}
+
+/// When colours are used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum When {
+    /// At a terminal, unless `NO_COLOR` is set
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+/// Whether a command that changes something only shows what it would do.
+#[derive(Debug, Clone, Copy, Args)]
+pub(super) struct Rehearsal {
+    /// Show what would be done, and do nothing
+    #[arg(long)]
+    dry_run: bool,
+}
+
+impl Rehearsal {
+    pub(super) fn mode(self) -> DryRun {
+        if self.dry_run { DryRun::Yes } else { DryRun::No }
+    }
+}
+
+/// Who acts.
+#[derive(Debug, Clone, Args)]
+pub(super) struct Who {
+    /// The agent that acts
+    #[arg(long, value_name = "ID", env = "AOF_AGENT")]
+    pub agent: Option<AgentId>,
+}
+
+fn wait(text: &str) -> Result<Duration, String> {
+    if matches!(text, "0" | "0s") {
+        return Ok(Duration::ZERO);
+    }
+    text.parse::<Period>().map(|period| Duration::from_secs(period.seconds())).map_err(|fault| fault.to_string())
+}
+
+/// Reads `KEY=VALUE`. A value that is JSON (a number, `true`, a list) is taken as such, anything else as a text.
+pub(super) fn key_value(text: &str) -> Result<(String, serde_json::Value), String> {
+    let (key, value) = text.split_once('=').ok_or("write it as `KEY=VALUE`")?;
+    if key.is_empty() {
+        return Err("the key before `=` is missing".to_owned());
+    }
+    let value = serde_json::from_str(value).unwrap_or_else(|_| value.into());
+    Ok((key.to_owned(), value))
+}
+
+/// Returns pairs as an object; a later pair of the same key counts.
+pub(super) fn object(pairs: &[(String, serde_json::Value)]) -> Map {
+    pairs.iter().cloned().collect()
+}

@@ -1,0 +1,92 @@
+//! What is shown: data on stdout, everything else on stderr. The only place that prints.
+
+use std::io::{IsTerminal, Write};
+
+use anstyle::{AnsiColor, Style};
+use serde_json::Value;
+
+use super::arguments::When;
+use crate::format::diagnostic::Paint;
+
+/// The version of what `--json` prints; it changes when a field is taken away or means something else.
+pub(super) const JSON_VERSION: u64 = 1;
+
+/// How things are shown.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Output {
+    json: bool,
+    colour: When,
+}
+
+impl Output {
+    pub(super) fn new(json: bool, colour: When) -> Self {
+        let choice = match colour {
+            When::Auto => anstream::ColorChoice::Auto,
+            When::Always => anstream::ColorChoice::Always,
+            When::Never => anstream::ColorChoice::Never,
+        };
+        choice.write_global();
+        Self { json, colour }
+    }
+
+    /// Returns whether JSON is wanted.
+    pub(super) fn is_json(self) -> bool {
+        self.json
+    }
+
+    /// Prints a text as it is; colours go where nobody wants them.
+    pub(super) fn print(self, text: &str) {
+        // Whoever closes the pipe has seen enough: `aof task list | head` is no error.
+        let _ = anstream::stdout().write_all(text.as_bytes());
+    }
+
+    /// Prints one line.
+    pub(super) fn line(self, text: impl AsRef<str>) {
+        self.print(&format!("{}\n", text.as_ref()));
+    }
+
+    /// Prints data for programs.
+    pub(super) fn data(self, mut value: Value) {
+        if let Value::Object(map) = &mut value {
+            map.insert("jsonVersion".to_owned(), JSON_VERSION.into());
+        }
+        self.line(format!("{value:#}"));
+    }
+
+    /// Says something beside the data.
+    pub(super) fn say(self, text: impl AsRef<str>) {
+        let _ = writeln!(anstream::stderr(), "{}", text.as_ref());
+    }
+
+    /// Returns how diagnostics for stderr are painted.
+    pub(super) fn paint(self) -> Paint {
+        match self.colour {
+            When::Always => Paint::Colored,
+            When::Auto if std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none() => Paint::Colored,
+            _ => Paint::Plain,
+        }
+    }
+}
+
+/// Returns the text in that style.
+pub(super) fn styled(style: Style, text: impl std::fmt::Display) -> String {
+    format!("{style}{text}{style:#}")
+}
+
+/// What stands out.
+pub(super) const BOLD: Style = Style::new().bold();
+/// What went wrong.
+pub(super) const RED: Style = AnsiColor::Red.on_default().bold();
+/// What is to be looked at.
+pub(super) const YELLOW: Style = AnsiColor::Yellow.on_default().bold();
+/// What went well.
+pub(super) const GREEN: Style = AnsiColor::Green.on_default();
+/// Names of things.
+pub(super) const CYAN: Style = AnsiColor::Cyan.on_default();
+
+/// Returns the text fit for a terminal: control characters shown, not obeyed.
+pub(super) fn inert(text: &str) -> String {
+    text.chars()
+        .flat_map(|c| if c.is_control() && c != '\n' { c.escape_default().collect::<Vec<_>>() } else { vec![c] })
+        .collect()
+}

@@ -1,0 +1,91 @@
+//! One run of the command line: its options, how it shows things, and the project that it works on.
+
+use std::io::IsTerminal;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::arguments::Global;
+use super::output::{Output, YELLOW, styled};
+use super::trouble::Trouble;
+use crate::engine::Warning;
+use crate::model::Timestamp;
+use crate::ops::{InForce, Notice, Workspace};
+
+/// One run of the command line.
+pub(super) struct Session {
+    pub output: Output,
+    pub directory: PathBuf,
+    pub wait: Duration,
+    pub verbose: bool,
+}
+
+impl Session {
+    pub(super) fn new(global: Global) -> Self {
+        Self {
+            output: Output::new(global.json, global.color),
+            directory: global.directory.unwrap_or_else(|| PathBuf::from(".")),
+            wait: global.wait,
+            verbose: global.verbose,
+        }
+    }
+
+    /// Opens the project for a command: `task complete`.
+    pub(super) fn workspace(&self, command: &str) -> Result<Workspace, Trouble> {
+        let start = self
+            .directory
+            .canonicalize()
+            .map_err(|cause| Trouble::Directory { path: self.directory.clone(), cause })?;
+        let on_wait = |what: &str| {
+            use std::io::Write;
+            let _ = writeln!(anstream::stderr(), "waiting: {what}");
+        };
+        Ok(Workspace::open(&start, format!("aof {command}"), now, self.wait, on_wait)?)
+    }
+
+    /// Returns the rules in force, and warns where the worktree's are others.
+    pub(super) fn rules(&self, workspace: &Workspace) -> Result<InForce, Trouble> {
+        let in_force = workspace.rules()?;
+        self.warn_of_rules(&in_force);
+        Ok(in_force)
+    }
+
+    /// Warns where the rules in force are not those that people see.
+    pub(super) fn warn_of_rules(&self, in_force: &InForce) {
+        for notice in &in_force.notices {
+            match notice {
+                Notice::Uncommitted(files) => self
+                    .warn(&format!("{} differs from what is committed; the committed rules count", files.join(", "))),
+                Notice::Superseded { commit, .. } => self.warn(&format!(
+                    "the committed rules are invalid, so those of commit {} stay in force; see `aof workflow validate`",
+                    &commit.to_string()[..7]
+                )),
+            }
+        }
+    }
+
+    /// Says something that stops nothing.
+    pub(super) fn warn(&self, text: &str) {
+        self.output.say(format!("{} {text}", styled(YELLOW, "warning:")));
+    }
+
+    /// Says what a completion should know.
+    pub(super) fn warn_all(&self, warnings: &[Warning]) {
+        for warning in warnings {
+            self.warn(&super::output::inert(&warning.message()));
+        }
+    }
+
+    /// Returns whether a person sits at the other end.
+    pub(super) fn at_terminal() -> bool {
+        std::io::stdin().is_terminal()
+    }
+}
+
+/// Returns the time. Tests of a debug build set it; a release build knows only the clock.
+pub(super) fn now() -> Timestamp {
+    #[cfg(debug_assertions)]
+    if let Some(now) = std::env::var("AOF_NOW").ok().and_then(|text| text.parse().ok()) {
+        return now;
+    }
+    Timestamp::now()
+}

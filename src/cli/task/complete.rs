@@ -1,0 +1,145 @@
+//! `aof task complete`
+
+use std::process::ExitCode;
+
+use super::shown;
+use crate::cli::arguments::{Rehearsal, Who, key_value, object};
+use crate::cli::input;
+use crate::cli::session::{Session, now};
+use crate::cli::trouble::Trouble;
+use crate::engine::{Rules, outcomes_at};
+use crate::model::{AgentId, Completion, CompletionId, Ticket};
+use crate::ops::{Workspace, acting_agent, complete, show};
+use crate::store::random::DeliveryId;
+
+/// Say that the work at a task's gate is done, rejected or blocked
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct Args {
+    /// The task, or one visit of it, as in `AOF-abc` or `AOF-abc@3`
+    #[arg(value_name = "ID")]
+    ticket: Ticket,
+    /// complete, needs_review, blocked or skip
+    #[arg(short, long, value_name = "OUTCOME")]
+    outcome: Option<String>,
+    /// What was done, in one or two sentences
+    #[arg(short, long, value_name = "TEXT")]
+    summary: Option<String>,
+    /// What has to be mended, or what is waited for; once for each thing
+    #[arg(short, long = "blocker", value_name = "TEXT")]
+    blockers: Vec<String>,
+    /// A word to whoever mends it
+    #[arg(short, long, value_name = "TEXT")]
+    notes: Option<String>,
+    /// Hand a value on to later gates
+    #[arg(long = "output", value_name = "KEY=VALUE", value_parser = key_value)]
+    outputs: Vec<(String, serde_json::Value)>,
+    /// Note a fact for the record
+    #[arg(long = "meta", value_name = "KEY=VALUE", value_parser = key_value)]
+    metadata: Vec<(String, serde_json::Value)>,
+    /// A text of up to 64 KiB for the body of the task; `-` reads stdin
+    #[arg(short, long, value_name = "FILE|-")]
+    file: Option<String>,
+    /// What makes this completion count once, however often it is sent
+    #[arg(long, value_name = "COMPLETION-ID")]
+    id: Option<CompletionId>,
+    #[command(flatten)]
+    who: Who,
+    #[command(flatten)]
+    rehearsal: Rehearsal,
+}
+
+pub(super) fn run(session: &Session, args: Args) -> Result<ExitCode, Trouble> {
+    let workspace = session.workspace("task complete")?;
+    let in_force = session.rules(&workspace)?;
+    let rules = &in_force.rules;
+    let agent = acting_agent(&workspace, &rules.org, args.who.agent.as_ref(), Session::at_terminal())?;
+    let mode = args.rehearsal.mode();
+    let mut completion = completion(&args, agent)?;
+    if wants_editor(&completion) && Session::at_terminal() && !session.output.is_json() {
+        ask(&workspace, rules, &mut completion)?;
+    }
+    let completed = complete(&workspace, &completion, mode)?;
+    let changed = &completed.changed;
+    let said = changed.after.task.history.last().map(|visit| visit.outcome.to_string()).unwrap_or_default();
+    shown::changed(session, rules, changed, &format!("{} ({said})", shown::way(changed)), mode);
+    Ok(ExitCode::SUCCESS)
+}
+
+fn completion(args: &Args, agent: AgentId) -> Result<Completion, Trouble> {
+    let id = match &args.id {
+        Some(id) => id.clone(),
+        None => DeliveryId::new(now())?.completion(),
+    };
+    Ok(Completion {
+        ticket: args.ticket.clone(),
+        agent,
+        outcome: args.outcome.clone(),
+        summary: args.summary.clone(),
+        blockers: (!args.blockers.is_empty()).then(|| args.blockers.clone()),
+        rejection_notes: args.notes.clone(),
+        outputs: object(&args.outputs),
+        metadata: object(&args.metadata),
+        body: args.file.as_deref().map(input::text).transpose()?,
+        id,
+    })
+}
+
+fn wants_editor(completion: &Completion) -> bool {
+    let rejects = matches!(completion.outcome.as_deref(), Some("needs_review" | "blocked"));
+    completion.summary.is_none() || (rejects && completion.blockers.is_none())
+}
+
+/// Lets a person write the summary and the blockers, like a commit message.
+fn ask(workspace: &Workspace, rules: &Rules, completion: &mut Completion) -> Result<(), Trouble> {
+    let (view, _) = show(workspace, &completion.ticket.task)?;
+    let task = &view.file.task;
+    let mut template = String::new();
+    if let Some(summary) = &completion.summary {
+        template.push_str(summary);
+    }
+    template.push_str("\n\n");
+    for blocker in completion.blockers.iter().flatten() {
+        template.push_str(&format!("- {blocker}\n"));
+    }
+    let outcome = completion.outcome.as_deref().unwrap_or("complete");
+    template.push_str(&format!("# {} \"{}\": outcome `{outcome}`\n", task.id, task.title));
+    if let Some((_, gate)) = task.gate.as_ref().and_then(|open| rules.workflow_of(task)?.gate(&open.current)) {
+        let words: Vec<&str> = outcomes_at(rules, gate).iter().map(|outcome| outcome.as_str()).collect();
+        template.push_str(&format!("# At gate `{}`; its outcomes are {}.\n", gate.id, words.join(", ")));
+    }
+    template.push_str(
+        "#\n# Write first what was done, in one or two sentences; then, for each thing that has to be mended or is\n\
+         # waited for, a line that begins with `- `. Lines that begin with `#` do not count, and an empty text\n\
+         # gives up.\n",
+    );
+    let (summary, blockers) = read(&input::edited(&template, ".md")?);
+    if summary.is_empty() && blockers.is_empty() {
+        return Err(Trouble::Editor {
+            problem: "nothing was written, so nothing was completed".to_owned(),
+            fix: "write a summary, or give it with `--summary`".to_owned(),
+        });
+    }
+    completion.summary = Some(summary);
+    completion.blockers = (!blockers.is_empty()).then_some(blockers);
+    Ok(())
+}
+
+/// Reads what was written: a summary, and lines of blockers.
+fn read(text: &str) -> (String, Vec<String>) {
+    let lines = || text.lines().filter(|line| !line.starts_with('#'));
+    let blockers = lines().filter_map(|line| line.strip_prefix("- ")).map(|line| line.trim().to_owned());
+    let summary: Vec<&str> = lines().filter(|line| !line.starts_with("- ")).collect();
+    (summary.join("\n").trim().to_owned(), blockers.filter(|blocker| !blocker.is_empty()).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_written_completion_is_read_like_a_commit_message() {
+        let text = "Two things\nto mend.\n\n- first: a\n-  \n- second\n# - no blocker\n";
+        assert_eq!(read(text), ("Two things\nto mend.".to_owned(), vec!["first: a".to_owned(), "second".to_owned()]));
+        assert_eq!(read("# only comments\n"), (String::new(), Vec::new()));
+    }
+}

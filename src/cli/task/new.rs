@@ -1,0 +1,128 @@
+//! `aof task new`
+
+use std::process::ExitCode;
+
+use super::shown;
+use crate::cli::arguments::{Rehearsal, Who, key_value, object};
+use crate::cli::session::Session;
+use crate::cli::trouble::Trouble;
+use crate::model::{TaskId, WorkflowName};
+use crate::ops::{NewTask, create};
+
+/// Create a task, or many
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct Args {
+    /// What is to be done, in a few words
+    #[arg(required_unless_present = "from")]
+    title: Option<String>,
+    /// What is to be done, in a sentence
+    #[arg(long, value_name = "TEXT")]
+    description: Option<String>,
+    /// What is to be done, at length, as Markdown; `-` reads stdin
+    #[arg(long, value_name = "TEXT|-")]
+    body: Option<String>,
+    /// Label it; conditions of gates see labels
+    #[arg(long = "tag", value_name = "TAG")]
+    tags: Vec<String>,
+    /// Note a fact, as in `priority=high`; conditions of gates see facts
+    #[arg(long = "meta", value_name = "KEY=VALUE", value_parser = key_value)]
+    metadata: Vec<(String, serde_json::Value)>,
+    /// Give it something to start with, as in `repo=web`
+    #[arg(long = "context", value_name = "KEY=VALUE", value_parser = key_value)]
+    context: Vec<(String, serde_json::Value)>,
+    /// The workflow that it follows
+    #[arg(long, value_name = "NAME")]
+    workflow: Option<WorkflowName>,
+    /// A task that must be complete before this one is handed out
+    #[arg(long = "depends", value_name = "ID")]
+    depends_on: Vec<TaskId>,
+    /// Create one task for each object in this JSON file, a list; `-` reads stdin
+    #[arg(long, value_name = "FILE|-", conflicts_with_all = ["title", "description", "body", "tags", "metadata", "context", "workflow", "depends_on"])]
+    from: Option<String>,
+    #[command(flatten)]
+    who: Who,
+    #[command(flatten)]
+    rehearsal: Rehearsal,
+}
+
+pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
+    let workspace = session.workspace("task new")?;
+    let in_force = session.rules(&workspace)?;
+    let wanted = match &args.from {
+        Some(name) => many(&super::super::input::text(name)?)?,
+        None => vec![one(args)?],
+    };
+    let mode = args.rehearsal.mode();
+    let made = create(&workspace, &wanted, args.who.agent.as_ref(), mode)?;
+    if args.from.is_some() && session.output.is_json() {
+        let tasks: Vec<_> = made.iter().map(|changed| shown::value(&in_force.rules, changed, mode)).collect();
+        session.output.data(serde_json::json!({"tasks": tasks}));
+    } else {
+        for changed in &made {
+            let done = format!("created, {}", changed.path);
+            shown::changed(session, &in_force.rules, changed, &done, mode);
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn one(args: &Args) -> Result<NewTask, Trouble> {
+    let body = match args.body.as_deref() {
+        Some("-") => super::super::input::text("-")?,
+        Some(text) => text.to_owned(),
+        None => String::new(),
+    };
+    Ok(NewTask {
+        title: args.title.clone().unwrap_or_default(),
+        description: args.description.clone(),
+        body,
+        tags: args.tags.clone(),
+        metadata: object(&args.metadata),
+        input: object(&args.context),
+        workflow: args.workflow.clone(),
+        depends_on: args.depends_on.clone(),
+    })
+}
+
+/// Reads a list of `{title, description, body, tags, metadata, context, workflow, dependsOn}`.
+fn many(text: &str) -> Result<Vec<NewTask>, Trouble> {
+    #[derive(serde::Deserialize)]
+    #[serde(rename_all = "camelCase", deny_unknown_fields)]
+    struct Entry {
+        title: String,
+        description: Option<String>,
+        #[serde(default)]
+        body: String,
+        #[serde(default)]
+        tags: Vec<String>,
+        #[serde(default)]
+        metadata: serde_json::Map<String, serde_json::Value>,
+        #[serde(default)]
+        context: serde_json::Map<String, serde_json::Value>,
+        workflow: Option<String>,
+        #[serde(default)]
+        depends_on: Vec<String>,
+    }
+    let unfit = |problem: String| Trouble::Unfit {
+        code: "invalid_tasks",
+        problem,
+        fix: "give a list of objects, as in `[{\"title\": \"Add login\", \"tags\": [\"auth\"]}]`".to_owned(),
+    };
+    let entries: Vec<Entry> =
+        serde_json::from_str(text).map_err(|error| unfit(format!("these are no tasks: {error}")))?;
+    let task = |entry: Entry| {
+        let workflow = entry.workflow.map(|name| name.parse()).transpose();
+        let depends_on: Result<Vec<TaskId>, _> = entry.depends_on.iter().map(|id| id.parse()).collect();
+        Ok(NewTask {
+            title: entry.title,
+            description: entry.description,
+            body: entry.body,
+            tags: entry.tags,
+            metadata: entry.metadata,
+            input: entry.context,
+            workflow: workflow.map_err(|fault: crate::model::IdFault| unfit(fault.to_string()))?,
+            depends_on: depends_on.map_err(|fault| unfit(fault.to_string()))?,
+        })
+    };
+    entries.into_iter().map(task).collect()
+}

@@ -1,0 +1,105 @@
+//! How a changed task is shown.
+
+use serde_json::{Value, json};
+
+use crate::cli::output::{CYAN, GREEN, YELLOW, inert, styled};
+use crate::cli::session::Session;
+use crate::engine::{Rules, Warning};
+use crate::model::{Destination, Event, Status};
+use crate::ops::{Changed, DryRun, task_value, who};
+
+/// Shows what was done to a task: one line of what, one of what is next.
+pub(in crate::cli) fn changed(session: &Session, rules: &Rules, changed: &Changed, done: &str, dry_run: DryRun) {
+    session.warn_all(&changed.warnings);
+    if session.output.is_json() {
+        session.output.data(value(rules, changed, dry_run));
+        return;
+    }
+    let would = match (dry_run, changed.settled) {
+        (DryRun::Yes, _) => " (dry run: nothing was written)",
+        (DryRun::No, true) => " (it was so already)",
+        (DryRun::No, false) => "",
+    };
+    let id = styled(CYAN, &changed.after.task.id);
+    session.output.line(format!("{id}: {}{would}", inert(done)));
+    session.output.line(format!("  {}", standing(rules, changed)));
+    if session.verbose {
+        let commit = changed.commit.map(|commit| format!(", commit {}", &commit.to_string()[..10])).unwrap_or_default();
+        session.output.line(format!("  {}{commit}", changed.path));
+    }
+}
+
+/// Returns the changed task as `--json` shows it.
+pub(in crate::cli) fn value(rules: &Rules, changed: &Changed, dry_run: DryRun) -> Value {
+    let mut value = task_value(rules, &changed.after, &changed.path);
+    value["warnings"] = warnings(&changed.warnings);
+    value["commit"] = json!(changed.commit.map(|commit| commit.to_string()));
+    if changed.settled {
+        value["settled"] = json!(true);
+    }
+    if dry_run == DryRun::Yes {
+        value["dryRun"] = json!(true);
+    }
+    value
+}
+
+/// Returns warnings in the shape of spec 1, 9.5.
+pub(in crate::cli) fn warnings(warnings: &[Warning]) -> Value {
+    warnings
+        .iter()
+        .map(|warning| {
+            let mut value = json!({"warning": warning.code(), "message": warning.message()});
+            for (key, field) in warning.fields() {
+                value[key] = field;
+            }
+            value
+        })
+        .collect()
+}
+
+/// Returns where the task stands now and whose turn it is.
+fn standing(rules: &Rules, changed: &Changed) -> String {
+    let task = &changed.after.task;
+    let Some(open) = &task.gate else {
+        let way = match task.status {
+            Status::Complete => styled(GREEN, "complete"),
+            other => other.to_string(),
+        };
+        return format!("now {way}; archived as {}", changed.path);
+    };
+    let gate = styled(CYAN, &open.current);
+    let turn = match task.status {
+        Status::Blocked => {
+            format!("{}: {}", styled(YELLOW, "blocked"), inert(&task.blockers.join("; ")))
+        }
+        Status::InProgress => {
+            let agent = task.routing.agent.as_ref().map(ToString::to_string).unwrap_or_default();
+            format!("in progress with {agent}")
+        }
+        _ => {
+            let names: Vec<String> = who(rules, &changed.after).iter().map(ToString::to_string).collect();
+            let names = if names.is_empty() { "nobody".to_owned() } else { names.join(" or ") };
+            format!("ready for {names}")
+        }
+    };
+    let skipped: Vec<String> = changed
+        .events
+        .iter()
+        .filter_map(|event| match event {
+            Event::Skipped { gate } => Some(gate.to_string()),
+            _ => None,
+        })
+        .collect();
+    let skipped = if skipped.is_empty() { String::new() } else { format!(" (passed over: {})", skipped.join(", ")) };
+    format!("now at {gate}, {turn}{skipped}")
+}
+
+/// Returns the way that the last visit went: `implement -> review`.
+pub(in crate::cli) fn way(changed: &Changed) -> String {
+    let Some(visit) = changed.after.task.history.last() else { return String::new() };
+    match &visit.to {
+        Some(Destination::Gate(gate)) if *gate != visit.gate => format!("{} -> {gate}", visit.gate),
+        Some(Destination::End) => format!("{} -> end", visit.gate),
+        _ => visit.gate.to_string(),
+    }
+}

@@ -1,0 +1,141 @@
+//! What went wrong, as people read it, as programs read it, and as an exit code.
+
+use std::io;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use serde_json::{Value, json};
+
+use super::output::{BOLD, RED, inert, styled};
+use super::session::Session;
+use crate::audit::AuditError;
+use crate::engine::RefusalKind;
+use crate::format::diagnostic::render_all;
+use crate::ops::{OpsError, reason_of};
+use crate::store::StoreError;
+
+/// Why a command failed.
+#[derive(Debug)]
+pub(super) enum Trouble {
+    /// The operation was not carried out.
+    Ops(Box<OpsError>),
+    /// The folder given with `-C` cannot be entered.
+    Directory { path: PathBuf, cause: io::Error },
+    /// A file named on the command line, or stdin, cannot be read.
+    Input { name: String, cause: io::Error },
+    /// The editor failed, or was left without a word.
+    Editor { problem: String, fix: String },
+    /// What was given does not fit together.
+    Unfit { code: &'static str, problem: String, fix: String },
+}
+
+impl<E: Into<OpsError>> From<E> for Trouble {
+    fn from(error: E) -> Self {
+        Self::Ops(Box::new(error.into()))
+    }
+}
+
+impl Trouble {
+    /// Shows what went wrong and returns the exit code.
+    pub(super) fn show(&self, session: &Session) -> ExitCode {
+        let output = session.output;
+        if output.is_json() {
+            output.data(self.value());
+            output.say(inert(&self.problem()));
+        } else {
+            output.say(format!("{} {}", styled(RED, "error:"), inert(&self.problem())));
+            if let Self::Ops(error) = self
+                && let OpsError::UnreadableTask { diagnostics, .. } | OpsError::InvalidRules(diagnostics) = &**error
+            {
+                output.say(format!("\n{}", render_all(diagnostics, output.paint()).trim_end()));
+            }
+            if let Some(fix) = self.fix() {
+                output.say(format!("\n{} {}", styled(BOLD, "hint:"), inert(&fix)));
+            }
+            if let Some(example) = self.example() {
+                output.say(format!("\nexample:\n{example}"));
+            }
+        }
+        ExitCode::from(self.code())
+    }
+
+    fn problem(&self) -> String {
+        match self {
+            Self::Ops(error) => error.to_string(),
+            Self::Directory { path, cause } => format!("cannot enter `{}`: {cause}", path.display()),
+            Self::Input { name, cause } => format!("cannot read `{name}`: {cause}"),
+            Self::Editor { problem, .. } | Self::Unfit { problem, .. } => problem.clone(),
+        }
+    }
+
+    fn fix(&self) -> Option<String> {
+        match self {
+            Self::Ops(error) => error.fix(),
+            Self::Editor { fix, .. } | Self::Unfit { fix, .. } => Some(fix.clone()),
+            Self::Directory { .. } | Self::Input { .. } => None,
+        }
+    }
+
+    /// Returns a command that would be accepted in this one's place.
+    fn example(&self) -> Option<String> {
+        let Self::Ops(error) = self else { return None };
+        let OpsError::Refused(refusal) = &**error else { return None };
+        let example = refusal.example()?;
+        let mut text = format!("  aof task complete ID --outcome {}", example["outcome"].as_str()?);
+        text.push_str(&format!(" \\\n    --summary {}", example["summary"]));
+        for blocker in example["blockers"].as_array().into_iter().flatten() {
+            text.push_str(&format!(" \\\n    --blocker {blocker}"));
+        }
+        Some(text)
+    }
+
+    fn value(&self) -> Value {
+        match self {
+            Self::Ops(error) => reason_of(error),
+            Self::Directory { .. } => json!({"error": "no_directory", "message": self.problem()}),
+            Self::Input { .. } => json!({"error": "unreadable_input", "message": self.problem()}),
+            Self::Editor { fix, .. } => json!({"error": "editor", "message": format!("{}\n\n{fix}", self.problem())}),
+            Self::Unfit { code, fix, .. } => {
+                json!({"error": code, "message": format!("{}\n\n{fix}", self.problem())})
+            }
+        }
+    }
+
+    fn code(&self) -> u8 {
+        match self {
+            Self::Ops(error) => code(error),
+            Self::Directory { .. } | Self::Input { .. } | Self::Editor { .. } => 1,
+            Self::Unfit { .. } => 4,
+        }
+    }
+}
+
+/// Returns the exit code: 1 failed, 3 not found, 4 refused, 5 conflict, 6 invalid, 7 timed out.
+pub(super) fn code(error: &OpsError) -> u8 {
+    match error {
+        OpsError::Refused(refusal) => match refusal.kind() {
+            RefusalKind::Refused => 4,
+            RefusalKind::Conflict => 5,
+        },
+        OpsError::NoTask { .. }
+        | OpsError::Store(StoreError::TaskNotFound { .. } | StoreError::NoProject { .. })
+        | OpsError::Audit(AuditError::NoRepository { .. }) => 3,
+        OpsError::NoAgent { .. } => 4,
+        OpsError::Unfit { code: "rules_not_committed", .. } => 6,
+        OpsError::Unfit { .. } => 4,
+        OpsError::Frozen { .. }
+        | OpsError::Restless { .. }
+        | OpsError::Audit(
+            AuditError::StagedElsewise { .. } | AuditError::Unmerged { .. } | AuditError::IntentToAdd { .. },
+        ) => 5,
+        OpsError::UnreadableTask { .. }
+        | OpsError::InvalidRules(_)
+        | OpsError::Splice { .. }
+        | OpsError::Store(
+            StoreError::TaskDoubled { .. } | StoreError::WrongKind { .. } | StoreError::TooLarge { .. },
+        ) => 6,
+        OpsError::Store(StoreError::LockTimedOut { .. })
+        | OpsError::Audit(AuditError::Waiting { .. } | AuditError::Locked { .. }) => 7,
+        _ => 1,
+    }
+}

@@ -1,0 +1,107 @@
+//! Claims, releases and what people do with a task: each is one act of the engine, carried out.
+
+use super::author::{actor, actor_author, agent_author};
+use super::error::OpsError;
+use super::message;
+use super::standing::Standing;
+use super::transaction::{Changed, Choice, DryRun, change};
+use super::workspace::Workspace;
+use crate::audit::Person;
+use crate::engine::{Act, Actor, Decision, decide};
+use crate::model::{AgentId, GateId, TaskId};
+
+/// Takes the task for the agent.
+pub fn claim(workspace: &Workspace, id: &TaskId, agent: &AgentId, dry_run: DryRun) -> Result<Changed, OpsError> {
+    change(workspace, id, dry_run, &mut |standing| {
+        let author = agent_author(&standing.in_force.rules.org, agent)?;
+        choose(workspace, standing, &Act::Claim { agent: agent.clone() }, author)
+    })
+}
+
+/// Gives the task back. Without an agent it is a person who does.
+pub fn release(
+    workspace: &Workspace,
+    id: &TaskId,
+    agent: Option<&AgentId>,
+    dry_run: DryRun,
+) -> Result<Changed, OpsError> {
+    by_actor(workspace, id, agent, dry_run, &|by| Act::Release { by })
+}
+
+/// Sets a blocked task going again.
+pub fn unblock(
+    workspace: &Workspace,
+    id: &TaskId,
+    agent: Option<&AgentId>,
+    reason: Option<&str>,
+    dry_run: DryRun,
+) -> Result<Changed, OpsError> {
+    by_actor(workspace, id, agent, dry_run, &|by| Act::Unblock { by, reason: reason.map(str::to_owned) })
+}
+
+/// Calls the task off.
+pub fn cancel(
+    workspace: &Workspace,
+    id: &TaskId,
+    agent: Option<&AgentId>,
+    reason: &str,
+    dry_run: DryRun,
+) -> Result<Changed, OpsError> {
+    by_actor(workspace, id, agent, dry_run, &|by| Act::Cancel { by, reason: reason.to_owned() })
+}
+
+/// Takes a finished task up again at a gate.
+pub fn reopen(
+    workspace: &Workspace,
+    id: &TaskId,
+    agent: Option<&AgentId>,
+    to: &GateId,
+    reason: &str,
+    dry_run: DryRun,
+) -> Result<Changed, OpsError> {
+    by_actor(workspace, id, agent, dry_run, &|by| Act::Reopen { by, to: to.clone(), reason: reason.to_owned() })
+}
+
+/// Moves the task to a gate against its workflow.
+pub fn override_to(
+    workspace: &Workspace,
+    id: &TaskId,
+    agent: Option<&AgentId>,
+    to: &GateId,
+    reason: &str,
+    dry_run: DryRun,
+) -> Result<Changed, OpsError> {
+    by_actor(workspace, id, agent, dry_run, &|by| Act::Override { by, to: to.clone(), reason: reason.to_owned() })
+}
+
+fn by_actor(
+    workspace: &Workspace,
+    id: &TaskId,
+    agent: Option<&AgentId>,
+    dry_run: DryRun,
+    act: &dyn Fn(Actor) -> Act,
+) -> Result<Changed, OpsError> {
+    change(workspace, id, dry_run, &mut |standing| {
+        let org = &standing.in_force.rules.org;
+        let by = actor(workspace, org, agent);
+        let author = actor_author(workspace, org, &by)?;
+        choose(workspace, standing, &act(by), author)
+    })
+}
+
+/// Decides the act and says how its commit is to speak of it.
+pub(super) fn choose(
+    workspace: &Workspace,
+    standing: &Standing,
+    act: &Act,
+    author: Person,
+) -> Result<Choice, OpsError> {
+    let decision = decide(&standing.in_force.rules, &standing.file.task, act, workspace.now())?;
+    Ok(match decision {
+        Decision::Settled { .. } => Choice::Settled,
+        Decision::Step(step) => {
+            let authored = step.task.updated;
+            Choice::Step { message: message::of_act(act, &step.task), step, author, authored }
+        }
+    })
+}

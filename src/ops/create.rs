@@ -1,0 +1,193 @@
+//! New tasks.
+
+use super::author::{actor, actor_author};
+use super::error::OpsError;
+use super::heal::{heal, heal_if_pending};
+use super::message;
+use super::standing::Version;
+use super::transaction::{Changed, DryRun, Write, commit};
+use super::workspace::Workspace;
+use crate::audit::{AuditError, Head};
+use crate::engine::{Act, Actor, Decision, Refusal, Step, decide};
+use crate::format::task_file;
+use crate::model::{
+    AgentId, Map, Org, Permission, Project, Routing, Status, Task, TaskId, Timestamp, WorkflowName, nearest,
+};
+use crate::store::layout::task_path;
+use crate::store::random::random_local;
+use crate::store::{ProjectPath, StoreError};
+
+/// What people say of a new task.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct NewTask {
+    /// What it is called.
+    pub title: String,
+    /// What is to be done, in short.
+    pub description: Option<String>,
+    /// What is to be done, at length.
+    pub body: String,
+    /// Labels.
+    pub tags: Vec<String>,
+    /// Facts.
+    pub metadata: Map,
+    /// What it starts with: `context.input`.
+    pub input: Map,
+    /// Its workflow; absent means the project's default.
+    pub workflow: Option<WorkflowName>,
+    /// Tasks that must be complete before it is handed out.
+    pub depends_on: Vec<TaskId>,
+}
+
+/// How many new tasks go into one move of the branch.
+const BATCH: usize = 200;
+
+/// Makes the tasks, each in a commit of its own, and returns them in order. All are made, or none of a batch that fails.
+pub fn create(
+    workspace: &Workspace,
+    wanted: &[NewTask],
+    agent: Option<&AgentId>,
+    dry_run: DryRun,
+) -> Result<Vec<Changed>, OpsError> {
+    let mut made = Vec::with_capacity(wanted.len());
+    for batch in wanted.chunks(BATCH) {
+        made.extend(create_batch(workspace, batch, agent, dry_run)?);
+    }
+    Ok(made)
+}
+
+fn create_batch(
+    workspace: &Workspace,
+    wanted: &[NewTask],
+    agent: Option<&AgentId>,
+    dry_run: DryRun,
+) -> Result<Vec<Changed>, OpsError> {
+    loop {
+        heal_if_pending(workspace)?;
+        let head = workspace.head()?;
+        let in_force = super::in_force::in_force(&workspace.repository, &head)?;
+        let rules = &in_force.rules;
+        let by = actor(workspace, &rules.org, agent);
+        permit(&rules.org, &by)?;
+        let author = actor_author(workspace, &rules.org, &by)?;
+        let now = workspace.now();
+        let mut writes = Vec::new();
+        let mut made = Vec::new();
+        for new in wanted {
+            let task = task(&rules.project, new, now)?;
+            let Decision::Step(step) = decide(rules, &task, &Act::Open, now)? else { continue };
+            let bytes = task_file::create(&step.task, &new.body).into_bytes();
+            let to = task_path(&task.id, rules.project.layout);
+            let message = message::of_act(&Act::Open, &step.task);
+            let version = Version { bytes: bytes.clone(), message, author: author.clone(), authored: now };
+            made.push(changed(&in_force, *step, bytes, &to, now)?);
+            writes.push(Write {
+                id: task.id,
+                head_path: None,
+                from: None,
+                to,
+                versions: vec![version],
+                companions: Vec::new(),
+            });
+        }
+        if dry_run == DryRun::Yes || writes.is_empty() {
+            return Ok(made);
+        }
+        if let Some(commit) = commit_new(workspace, &head, &writes)? {
+            made.iter_mut().for_each(|made| made.commit = Some(commit));
+            return Ok(made);
+        }
+    }
+}
+
+fn commit_new(
+    workspace: &Workspace,
+    head: &Head,
+    writes: &[Write],
+) -> Result<Option<crate::audit::CommitId>, OpsError> {
+    let lock = workspace.lock()?;
+    if heal(workspace, &lock)? || workspace.head()? != *head {
+        return Ok(None);
+    }
+    match commit(workspace, &lock, head, writes) {
+        Ok(commit) => Ok(Some(commit)),
+        // An id that was taken in the meantime: another is drawn.
+        Err(OpsError::Store(StoreError::Exists { .. }) | OpsError::Audit(AuditError::Moved { .. })) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Returns a new task that stands nowhere yet.
+pub fn new_from(new: &NewTask, id: TaskId, workflow: WorkflowName, now: Timestamp) -> Task {
+    let mut context = Map::new();
+    if !new.input.is_empty() {
+        context.insert("input".to_owned(), new.input.clone().into());
+    }
+    Task {
+        id,
+        title: new.title.trim().to_owned(),
+        description: new.description.clone(),
+        status: Status::Ready,
+        created: now,
+        updated: now,
+        routing: Routing { workflow, role: None, agent: None },
+        gate: None,
+        history: Vec::new(),
+        review: None,
+        blockers: Vec::new(),
+        context,
+        workflow_hash: None,
+        tags: new.tags.clone(),
+        metadata: new.metadata.clone(),
+        depends_on: new.depends_on.clone(),
+    }
+}
+
+fn task(project: &Project, new: &NewTask, now: Timestamp) -> Result<Task, OpsError> {
+    if new.title.trim().is_empty() {
+        return Err(OpsError::Unfit {
+            code: "missing_title",
+            problem: "a task needs a title".to_owned(),
+            fix: "say what is to be done, as in `aof task new \"Add login\"`".to_owned(),
+        });
+    }
+    let workflow = new.workflow.clone().unwrap_or_else(|| project.default_workflow.clone());
+    if project.workflow(&workflow).is_none() {
+        let names: Vec<&str> = project.workflows.iter().map(|workflow| workflow.name.as_str()).collect();
+        let meant = nearest(workflow.as_str(), names.iter().copied()).map(|name| format!("did you mean `{name}`? "));
+        return Err(OpsError::Unfit {
+            code: "unknown_workflow",
+            problem: format!("there is no workflow `{workflow}`"),
+            fix: format!("{}there is {}", meant.unwrap_or_default(), crate::model::listed(names)),
+        });
+    }
+    let id = TaskId::compose(&project.id_prefix, &random_local(5)?)?;
+    Ok(new_from(new, id, workflow, now))
+}
+
+fn changed(
+    in_force: &super::InForce,
+    step: Step,
+    bytes: Vec<u8>,
+    path: &ProjectPath,
+    now: Timestamp,
+) -> Result<Changed, OpsError> {
+    let id = step.task.id.clone();
+    let after = super::standing::parse(in_force, &id, path, &bytes, now)?;
+    Ok(Changed {
+        before: None,
+        after,
+        path: path.clone(),
+        commit: None,
+        events: step.events,
+        warnings: step.warnings,
+        settled: false,
+    })
+}
+
+fn permit(org: &Org, by: &Actor) -> Result<(), OpsError> {
+    let Actor::Agent(agent) = by else { return Ok(()) };
+    if org.agent(agent).is_some_and(|known| known.may.contains(&Permission::New)) {
+        return Ok(());
+    }
+    Err(Refusal::NotPermitted { agent: agent.clone(), act: Permission::New }.into())
+}

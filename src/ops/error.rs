@@ -1,0 +1,158 @@
+//! What an operation can fail with; each says what is wrong and what to do about it.
+
+use crate::audit::AuditError;
+use crate::engine::Refusal;
+use crate::format::diagnostic::Diagnostic;
+use crate::format::frontmatter::SpliceRefusal;
+use crate::model::{IdFault, TaskId};
+use crate::store::{ProjectPath, StoreError};
+
+/// Why an operation was not carried out. Nothing was changed.
+#[derive(Debug, thiserror::Error)]
+pub enum OpsError {
+    /// The rules said no.
+    #[error("{}", .0.problem())]
+    Refused(Refusal),
+    /// Files.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The repository.
+    #[error(transparent)]
+    Audit(#[from] AuditError),
+    /// A text that is no id.
+    #[error(transparent)]
+    Id(#[from] IdFault),
+    /// There is no such task.
+    #[error("there is no task `{id}`")]
+    NoTask {
+        /// What was asked for.
+        id: TaskId,
+        /// A task of a similar id.
+        nearest: Option<TaskId>,
+    },
+    /// The task's file cannot be read.
+    #[error("`{path}` cannot be read as a task")]
+    UnreadableTask {
+        /// The task.
+        id: TaskId,
+        /// Its file.
+        path: ProjectPath,
+        /// Everything wrong with it.
+        diagnostics: Vec<Diagnostic>,
+    },
+    /// The rules in force, or a file of theirs, are invalid.
+    #[error("the configuration is invalid")]
+    InvalidRules(Vec<Diagnostic>),
+    /// The task's file was changed by hand where it is the engine's.
+    #[error("`{path}` was changed by hand in what the engine keeps: {}", .fields.join(", "))]
+    Frozen {
+        /// The task.
+        id: TaskId,
+        /// Its file.
+        path: ProjectPath,
+        /// The fields.
+        fields: Vec<String>,
+    },
+    /// The change cannot be made without touching more than it.
+    #[error("`{path}` cannot be changed safely: {refusal}")]
+    Splice {
+        /// The file.
+        path: ProjectPath,
+        /// Why not.
+        refusal: SpliceRefusal,
+    },
+    /// The task kept changing while it was worked on.
+    #[error("task `{id}` changed each time it was about to be written")]
+    Restless {
+        /// The task.
+        id: TaskId,
+    },
+    /// Nobody is named who acts.
+    #[error("it is not known which agent you are")]
+    NoAgent {
+        /// The user's address that no agent has.
+        email: Option<String>,
+        /// An agent of that address that is a person's, away from a terminal.
+        human: Option<String>,
+    },
+    /// There is a project here already.
+    #[error("there is a project here already: `{path}`")]
+    ProjectExists {
+        /// The file that says so.
+        path: ProjectPath,
+    },
+    /// What was given for a new task or an edit does not fit.
+    #[error("{problem}")]
+    Unfit {
+        /// The code in JSON.
+        code: &'static str,
+        /// What is wrong.
+        problem: String,
+        /// What to do.
+        fix: String,
+    },
+}
+
+impl From<Refusal> for OpsError {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
+    }
+}
+
+impl OpsError {
+    /// Returns the code that stands for the error in JSON.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Refused(refusal) => refusal.code(),
+            Self::Store(StoreError::TaskNotFound { .. }) | Self::NoTask { .. } => "task_not_found",
+            Self::Store(StoreError::NoProject { .. }) => "no_project",
+            Self::Store(StoreError::TaskDoubled { .. }) => "task_doubled",
+            Self::Store(StoreError::LockTimedOut { .. }) => "lock_timeout",
+            Self::Store(_) => "files",
+            Self::Audit(AuditError::Waiting { .. }) => "git_busy",
+            Self::Audit(AuditError::Locked { .. }) => "git_locked",
+            Self::Audit(AuditError::NoRepository { .. }) => "no_repository",
+            Self::Audit(AuditError::NoIdentity { .. }) => "no_identity",
+            Self::Audit(AuditError::StagedElsewise { .. }) => "staged_elsewise",
+            Self::Audit(AuditError::Unmerged { .. }) => "unmerged",
+            Self::Audit(_) => "git",
+            Self::Id(_) => "invalid_id",
+            Self::UnreadableTask { .. } => "unreadable_task",
+            Self::InvalidRules(_) => "workflow_config_invalid",
+            Self::Frozen { .. } => "task_frozen",
+            Self::Splice { .. } => "unsafe_change",
+            Self::Restless { .. } => "task_restless",
+            Self::NoAgent { .. } => "no_agent",
+            Self::ProjectExists { .. } => "project_exists",
+            Self::Unfit { code, .. } => code,
+        }
+    }
+
+    /// Returns what to do about it.
+    pub fn fix(&self) -> Option<String> {
+        Some(match self {
+            Self::Refused(refusal) => refusal.fix(),
+            Self::Store(error) => return error.hint(),
+            Self::Audit(_) | Self::Id(_) | Self::UnreadableTask { .. } | Self::InvalidRules(_) => return None,
+            Self::NoTask { nearest: Some(near), .. } => format!("did you mean `{near}`?"),
+            Self::NoTask { nearest: None, .. } => "see what there is with `aof task list --all`".to_owned(),
+            Self::Frozen { path, .. } => format!(
+                "see the change with `git diff HEAD -- {path}` and take it back with `git restore --source=HEAD {path}`; \
+                 to move a task against the workflow there is `aof task override`"
+            ),
+            Self::Splice { path, .. } => format!("write that part of `{path}` more plainly, then try again"),
+            Self::Restless { .. } => "try again when nobody edits it".to_owned(),
+            Self::NoAgent { human: Some(human), .. } => format!(
+                "git's user is `{human}`, and a person acts at a terminal; a program says who it is with `--agent ID` or `AOF_AGENT`"
+            ),
+            Self::NoAgent { email, .. } => {
+                let email = email.as_deref().unwrap_or("you@example.org");
+                format!(
+                    "say it with `--agent ID` or `AOF_AGENT`, or let org.yaml know git's user: `agents: {{human-you: {{email: {email}}}}}`"
+                )
+            }
+            Self::ProjectExists { path } => format!("edit `{path}`, or start another project in a folder of its own"),
+            Self::Unfit { fix, .. } => fix.clone(),
+        })
+    }
+}

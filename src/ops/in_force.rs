@@ -1,0 +1,187 @@
+//! The rules that decide: the committed ones. Where HEAD's are invalid, the newest valid ones before them stay in force.
+
+use super::error::OpsError;
+use crate::audit::{CommitId, Head, Repository};
+use crate::engine::{Finding, Rules};
+use crate::format::config::{Configuration, ORG_FILE, PROJECT_FILE, Source, Subject, WORKFLOWS_FOLDER, load};
+use crate::format::diagnostic::Diagnostic;
+use crate::format::task_file::Defaults;
+use crate::model::Timestamp;
+
+/// The files and folders that rules are read from.
+const RULE_FILES: [&str; 3] = [PROJECT_FILE, ORG_FILE, WORKFLOWS_FOLDER];
+
+/// The rules in force, and what is to be said about them.
+pub struct InForce {
+    /// The rules.
+    pub rules: Rules,
+    /// The commit that they are from; absent for a project without any.
+    pub commit: Option<CommitId>,
+    /// What people should know.
+    pub notices: Vec<Notice>,
+}
+
+/// Something that people should know about the rules in force.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Notice {
+    /// These files say something else in the worktree; it counts once it is committed.
+    Uncommitted(Vec<String>),
+    /// The rules of HEAD are invalid; those of an earlier commit stay in force.
+    Superseded {
+        /// The commit whose rules are in force.
+        commit: CommitId,
+        /// What is wrong with HEAD's.
+        diagnostics: Vec<Diagnostic>,
+    },
+}
+
+impl InForce {
+    /// Returns what a hand-made task file means where it says nothing.
+    pub(super) fn defaults(&self, created: Timestamp) -> Defaults {
+        Defaults { workflow: self.rules.project.default_workflow.clone(), created }
+    }
+}
+
+pub(super) fn in_force(repository: &Repository, head: &Head) -> Result<InForce, OpsError> {
+    let Some(commit) = head.commit else {
+        return without_commit(repository);
+    };
+    let differing: Vec<String> = uncommitted(repository, Some(commit))?;
+    let mut notices = if differing.is_empty() { Vec::new() } else { vec![Notice::Uncommitted(differing)] };
+    match compiled(committed(repository, commit)?) {
+        Ok((rules, _)) => {
+            if rules.project.implicit_workflow && repository.read(commit, PROJECT_FILE)?.is_none() {
+                never_committed(repository)?;
+            }
+            Ok(InForce { rules, commit: Some(commit), notices })
+        }
+        Err(diagnostics) => {
+            let (rules, earlier) = newest_valid(repository, commit, &diagnostics)?;
+            notices.push(Notice::Superseded { commit: earlier, diagnostics });
+            Ok(InForce { rules, commit: Some(earlier), notices })
+        }
+    }
+}
+
+/// Returns everything to say about the rules of the worktree, and the rules if they are valid.
+pub fn check_worktree(repository: &Repository) -> Result<(Option<Rules>, Vec<Diagnostic>), OpsError> {
+    match compiled(standing_files(repository)?) {
+        Ok((rules, diagnostics)) => Ok((Some(rules), diagnostics)),
+        Err(diagnostics) => Ok((None, diagnostics)),
+    }
+}
+
+/// Returns everything to say about the rules of HEAD.
+pub fn check_committed(repository: &Repository, commit: CommitId) -> Result<Vec<Diagnostic>, OpsError> {
+    Ok(match compiled(committed(repository, commit)?) {
+        Ok((_, diagnostics)) | Err(diagnostics) => diagnostics,
+    })
+}
+
+fn without_commit(repository: &Repository) -> Result<InForce, OpsError> {
+    never_committed(repository)?;
+    let (rules, _) = compiled(Vec::new()).map_err(OpsError::InvalidRules)?;
+    Ok(InForce { rules, commit: None, notices: Vec::new() })
+}
+
+/// Rules that were written but never committed do not count, and nobody means the stand-in then.
+fn never_committed(repository: &Repository) -> Result<(), OpsError> {
+    let files = standing_files(repository)?;
+    if files.is_empty() {
+        return Ok(());
+    }
+    let names: Vec<&str> = files.iter().map(|source| source.name.as_str()).collect();
+    Err(OpsError::Unfit {
+        code: "rules_not_committed",
+        problem: format!("the rules of this project are not committed yet: {}", names.join(", ")),
+        fix: format!("they count once they are: `git add {0} && git commit -m \"rules\" -- {0}`", names.join(" ")),
+    })
+}
+
+fn newest_valid(
+    repository: &Repository,
+    from: CommitId,
+    diagnostics: &[Diagnostic],
+) -> Result<(Rules, CommitId), OpsError> {
+    for entry in repository.log_of(from, &RULE_FILES)? {
+        let id = entry?.id;
+        let sources = committed(repository, id)?;
+        if sources.is_empty() {
+            break;
+        }
+        if let Ok((rules, _)) = compiled(sources) {
+            return Ok((rules, id));
+        }
+    }
+    Err(OpsError::InvalidRules(diagnostics.to_vec()))
+}
+
+fn compiled(sources: Vec<Source>) -> Result<(Rules, Vec<Diagnostic>), Vec<Diagnostic>> {
+    let configuration = load(&sources)?;
+    match Rules::new(configuration.project.clone(), configuration.org.clone()) {
+        Ok((rules, findings)) => Ok((rules, placed(&configuration, findings))),
+        Err(findings) => Err(placed(&configuration, findings)),
+    }
+}
+
+fn placed(configuration: &Configuration, findings: Vec<Finding>) -> Vec<Diagnostic> {
+    let place = |finding: Finding| {
+        let Finding { severity, code, at, range, message, help } = finding;
+        configuration.diagnostic(severity, code, &at, range.as_ref(), &message, help.as_deref())
+    };
+    findings.into_iter().map(place).collect()
+}
+
+fn committed(repository: &Repository, commit: CommitId) -> Result<Vec<Source>, OpsError> {
+    let mut sources = Vec::new();
+    for name in [PROJECT_FILE, ORG_FILE] {
+        if let Some(bytes) = repository.read(commit, name)? {
+            sources.push(source(name, &bytes));
+        }
+    }
+    for file in repository.list(commit, WORKFLOWS_FOLDER)? {
+        if Subject::of(&file.path).is_some() {
+            sources.push(source(&file.path, &repository.read_blob(file.id)?));
+        }
+    }
+    Ok(sources)
+}
+
+fn standing_files(repository: &Repository) -> Result<Vec<Source>, OpsError> {
+    let mut names = vec![PROJECT_FILE.to_owned(), ORG_FILE.to_owned()];
+    let folder = repository.worktree_path(WORKFLOWS_FOLDER);
+    let mut workflows: Vec<String> = std::fs::read_dir(folder)
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| Some(format!("{WORKFLOWS_FOLDER}/{}", entry.ok()?.file_name().to_str()?)))
+        .filter(|name| Subject::of(name).is_some())
+        .collect();
+    workflows.sort();
+    names.append(&mut workflows);
+    let mut sources = Vec::new();
+    for name in names {
+        let path = repository.worktree_path(&name);
+        match std::fs::read(&path) {
+            Ok(bytes) => sources.push(source(&name, &bytes)),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(cause) => return Err(crate::store::StoreError::Io { doing: "read", path, cause }.into()),
+        }
+    }
+    Ok(sources)
+}
+
+fn source(name: &str, bytes: &[u8]) -> Source {
+    Source { name: name.to_owned(), bytes: bytes.to_vec() }
+}
+
+/// Returns the files of rules in which the worktree differs from the commit.
+fn uncommitted(repository: &Repository, commit: Option<CommitId>) -> Result<Vec<String>, OpsError> {
+    let before = commit.map(|commit| committed(repository, commit)).transpose()?.unwrap_or_default();
+    let now = standing_files(repository)?;
+    let says = |sources: &[Source], name: &str| sources.iter().find(|s| s.name == name).map(|s| s.bytes.clone());
+    let mut names: Vec<String> = before.iter().chain(&now).map(|source| source.name.clone()).collect();
+    names.sort();
+    names.dedup();
+    names.retain(|name| says(&before, name) != says(&now, name));
+    Ok(names)
+}

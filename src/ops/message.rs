@@ -1,0 +1,101 @@
+//! What the commit of a change says: a line for `git log`, what was said, and trailers for programs.
+
+use crate::audit::trailers::{Trailer, message};
+use crate::engine::{Act, Actor};
+use crate::model::{Destination, Ending, Task, Visit};
+
+/// Returns the message of the commit that carries out the act and leads to `after`.
+pub(super) fn of_act(act: &Act, after: &Task) -> String {
+    let id = &after.id;
+    let mut trailers = vec![("Aof-Task", id.to_string())];
+    match act {
+        Act::Complete(_) | Act::Cancel { .. } | Act::Reopen { .. } | Act::Override { .. } => {
+            if let Some(visit) = after.history.last() {
+                return of_entry(visit, trailers, id.as_str());
+            }
+        }
+        Act::Unblock { .. } if after.history.last().is_some_and(|visit| ended_now(visit, after)) => {
+            if let Some(visit) = after.history.last() {
+                return of_entry(visit, trailers, id.as_str());
+            }
+        }
+        _ => {}
+    }
+    let gate = after.gate.as_ref().map(|open| open.current.to_string());
+    trailers.extend(gate.clone().map(|gate| ("Aof-Gate", gate)));
+    let at = gate.map(|gate| format!(" at {gate}")).unwrap_or_default();
+    let (event, subject, body, by) = match act {
+        Act::Open => ("created", format!("{id}: created{at}"), after.title.clone(), None),
+        Act::Claim { agent } => {
+            ("claimed", format!("{id}: claimed by {agent}{at}"), String::new(), Some(agent.clone()))
+        }
+        Act::Release { by } => ("released", format!("{id}: released{at}"), String::new(), by.agent().cloned()),
+        Act::Unblock { by, reason } => {
+            ("unblocked", format!("{id}: unblocked{at}"), reason.clone().unwrap_or_default(), by.agent().cloned())
+        }
+        _ => ("changed", format!("{id}: changed{at}"), String::new(), None),
+    };
+    trailers.push(("Aof-Event", event.to_owned()));
+    trailers.extend(by.map(|agent| ("Aof-Agent", agent.to_string())));
+    build(&subject, &body, trailers)
+}
+
+/// Returns the message of the commit that takes up a hand-made file.
+pub(super) fn of_adoption(after: &Task) -> String {
+    let gate = after.gate.as_ref().map(|open| open.current.to_string()).unwrap_or_default();
+    build(
+        &format!("{}: adopted at {gate}", after.id),
+        &after.title,
+        vec![("Aof-Task", after.id.to_string()), ("Aof-Gate", gate), ("Aof-Event", "adopted".to_owned())],
+    )
+}
+
+/// Returns the message of the commit of what people wrote themselves.
+pub(super) fn of_edit(task: &Task, what: &str) -> String {
+    build(
+        &format!("{}: {what}", task.id),
+        "",
+        vec![("Aof-Task", task.id.to_string()), ("Aof-Event", "edited".to_owned())],
+    )
+}
+
+/// Returns the message of the commit of a comment.
+pub(super) fn of_comment(task: &Task, actor: &Actor, text: &str) -> String {
+    let mut trailers = vec![("Aof-Task", task.id.to_string()), ("Aof-Event", "commented".to_owned())];
+    trailers.extend(actor.agent().map(|agent| ("Aof-Agent", agent.to_string())));
+    build(&format!("{}: comment", task.id), text, trailers)
+}
+
+fn ended_now(visit: &Visit, after: &Task) -> bool {
+    visit.outcome == Ending::Override && visit.exited == after.updated
+}
+
+fn of_entry(visit: &Visit, mut trailers: Vec<(&'static str, String)>, id: &str) -> String {
+    let way = match &visit.to {
+        Some(Destination::Gate(gate)) if *gate == visit.gate => visit.gate.to_string(),
+        Some(Destination::Gate(gate)) => format!("{} -> {gate}", visit.gate),
+        Some(Destination::End) => format!("{} -> end", visit.gate),
+        None => visit.gate.to_string(),
+    };
+    let mut body = visit.summary.clone();
+    for blocker in &visit.blockers {
+        body.push_str("\n- ");
+        body.push_str(blocker);
+    }
+    if let Some(notes) = &visit.rejection_notes {
+        body.push_str("\n\n");
+        body.push_str(notes);
+    }
+    trailers.push(("Aof-Gate", visit.gate.to_string()));
+    trailers.push(("Aof-Outcome", visit.outcome.to_string()));
+    trailers.extend(visit.agent.as_ref().map(|agent| ("Aof-Agent", agent.to_string())));
+    trailers.extend(visit.completion.as_ref().map(|stamp| ("Aof-Completion", stamp.id.to_string())));
+    build(&format!("{id}: {way} ({})", visit.outcome), &body, trailers)
+}
+
+fn build(subject: &str, body: &str, trailers: Vec<(&'static str, String)>) -> String {
+    // Every value here is an identifier or a word of ours, so none can fail to be a trailer.
+    let trailers: Vec<Trailer> =
+        trailers.into_iter().filter_map(|(key, value)| Trailer::new(key, &value).ok()).collect();
+    message(subject, body, &trailers)
+}

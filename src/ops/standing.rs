@@ -1,0 +1,202 @@
+//! Where a task stands: its file in the worktree, the same in HEAD, and what lies between the two.
+
+use super::author;
+use super::error::OpsError;
+use super::in_force::{InForce, in_force};
+use super::message;
+use super::workspace::Workspace;
+use crate::audit::{Head, Person};
+use crate::engine::{Act, Change, explain};
+use crate::format::diagnostic::Diagnostic;
+use crate::format::task_file::{self, Origin, TaskFile};
+use crate::model::{TaskId, Timestamp, nearest};
+use crate::store::tasks::{self, Place, Snapshot};
+use crate::store::{ProjectPath, StoreError};
+
+/// A task as it was read, with the rules of the same moment.
+pub(super) struct Standing {
+    pub id: TaskId,
+    pub head: Head,
+    pub in_force: InForce,
+    pub snapshot: Snapshot,
+    pub place: Place,
+    pub file: TaskFile,
+    /// Where HEAD has the file; nothing if it does not.
+    pub head_path: Option<ProjectPath>,
+    pub pending: Pending,
+}
+
+/// What lies between HEAD and the worktree's file.
+pub(super) enum Pending {
+    /// Nothing.
+    Nothing,
+    /// What is to be committed before anything else: a person's edit, or what the engine wrote before a crash.
+    Version(Version),
+    /// What nobody may have done.
+    Foreign(Vec<String>),
+}
+
+/// One version of a file, with how its commit speaks of it.
+#[derive(Clone)]
+pub(super) struct Version {
+    pub bytes: Vec<u8>,
+    pub message: String,
+    pub author: Person,
+    pub authored: Timestamp,
+}
+
+impl Standing {
+    /// Reads the task, the branch and the rules. Takes no lock.
+    pub(super) fn read(workspace: &Workspace, id: &TaskId) -> Result<Self, OpsError> {
+        let head = workspace.head()?;
+        let in_force = in_force(&workspace.repository, &head)?;
+        Self::read_under(workspace, id, head, in_force)
+    }
+
+    /// Reads the task under rules that are known already.
+    pub(super) fn read_under(
+        workspace: &Workspace,
+        id: &TaskId,
+        head: Head,
+        in_force: InForce,
+    ) -> Result<Self, OpsError> {
+        let (snapshot, place) = find(workspace, id)?;
+        let file = parse(&in_force, id, &snapshot.path, &snapshot.bytes, workspace.now())?;
+        let head_path = head_path(workspace, &head, id, &snapshot.path)?;
+        let mut standing =
+            Self { id: id.clone(), head, in_force, snapshot, place, file, head_path, pending: Pending::Nothing };
+        standing.pending = standing.compare(workspace)?;
+        Ok(standing)
+    }
+
+    /// Returns an error if the file was changed by hand where it is the engine's.
+    pub(super) fn thawed(self) -> Result<Self, OpsError> {
+        match self.pending {
+            Pending::Foreign(fields) => Err(OpsError::Frozen { id: self.id, path: self.snapshot.path, fields }),
+            _ => Ok(self),
+        }
+    }
+
+    fn compare(&self, workspace: &Workspace) -> Result<Pending, OpsError> {
+        let repository = &workspace.repository;
+        let blob = match (self.head.commit, &self.head_path) {
+            (Some(commit), Some(path)) => repository.blob_id(commit, path.as_str())?,
+            _ => None,
+        };
+        let moved = self.head_path.as_ref().is_some_and(|path| *path != self.snapshot.path);
+        if blob == Some(repository.hash_blob(&self.snapshot.bytes)) && !moved {
+            return Ok(Pending::Nothing);
+        }
+        let before = match blob {
+            None => None,
+            Some(blob) => {
+                let bytes = repository.read_blob(blob)?;
+                let defaults = self.in_force.defaults(self.file.task.created);
+                match task_file::parse(&bytes, &self.id, &defaults) {
+                    Ok(file) => Some(file),
+                    // What HEAD has cannot be read; a person mended it, and nothing can tell what else.
+                    Err(_) => return Ok(Pending::Foreign(vec!["frontmatter".to_owned()])),
+                }
+            }
+        };
+        self.judge(workspace, before.as_ref())
+    }
+
+    fn judge(&self, workspace: &Workspace, before: Option<&TaskFile>) -> Result<Pending, OpsError> {
+        if before.is_none() && self.file.origin == Origin::HandMade {
+            return Ok(Pending::Nothing);
+        }
+        if let Some(before) = before.filter(|before| !extends(before, &self.file)) {
+            let fields = vec![if before.raw.contains_key("gateHistory") { "gateHistory" } else { "gate" }.to_owned()];
+            return Ok(Pending::Foreign(fields));
+        }
+        let task_before = before.map(|file| &file.task);
+        match explain(&self.in_force.rules, task_before, &self.file.task) {
+            Change::Same | Change::Edit => {
+                let what = if self.head_path.as_ref().is_some_and(|path| *path != self.snapshot.path) {
+                    "moved and edited by hand"
+                } else {
+                    "edited by hand"
+                };
+                let author = workspace.repository.author_identity()?;
+                let message = message::of_edit(&self.file.task, what);
+                Ok(Pending::Version(self.version(message, author, workspace.now())))
+            }
+            Change::Act(act) => self.ahead(workspace, &act),
+            Change::Foreign(fields) => Ok(Pending::Foreign(fields.into_iter().map(str::to_owned).collect())),
+        }
+    }
+
+    /// The engine wrote this and was stopped before it was committed: the commit is made as it would have been.
+    fn ahead(&self, workspace: &Workspace, act: &Act) -> Result<Pending, OpsError> {
+        let org = &self.in_force.rules.org;
+        let entry = self.file.task.history.last();
+        let (author, authored) = match (act, entry) {
+            (Act::Complete(completion), Some(entry)) => (author::agent_author(org, &completion.agent)?, entry.exited),
+            (Act::Claim { agent }, _) => (author::agent_author(org, agent)?, self.file.task.updated),
+            _ => (workspace.repository.author_identity()?, self.file.task.updated),
+        };
+        let message = message::of_act(act, &self.file.task);
+        Ok(Pending::Version(self.version(message, author, authored)))
+    }
+
+    fn version(&self, message: String, author: Person, authored: Timestamp) -> Version {
+        Version { bytes: self.snapshot.bytes.clone(), message, author, authored }
+    }
+}
+
+/// Finds and reads the file of a task.
+pub(super) fn find(workspace: &Workspace, id: &TaskId) -> Result<(Snapshot, Place), OpsError> {
+    let paths = &workspace.paths;
+    let found = tasks::find(paths, id).map_err(|error| match error {
+        StoreError::TaskNotFound { id } => {
+            let known = tasks::known_ids(paths);
+            let near = nearest(id.as_str(), known.iter().map(TaskId::as_str)).and_then(|text| text.parse().ok());
+            OpsError::NoTask { id, nearest: near }
+        }
+        other => other.into(),
+    })?;
+    Ok((tasks::read(paths, &found.path)?, found.place))
+}
+
+/// Reads a task file; everything wrong with it is said with its line.
+pub(super) fn parse(
+    in_force: &InForce,
+    id: &TaskId,
+    path: &ProjectPath,
+    bytes: &[u8],
+    now: Timestamp,
+) -> Result<TaskFile, OpsError> {
+    task_file::parse(bytes, id, &in_force.defaults(now)).map_err(|faults| {
+        let text = String::from_utf8_lossy(bytes);
+        OpsError::UnreadableTask {
+            id: id.clone(),
+            path: path.clone(),
+            diagnostics: faults.iter().map(|fault| Diagnostic::from_fault(path.as_str(), &text, fault)).collect(),
+        }
+    })
+}
+
+/// Returns where HEAD has the task's file: usually where it stands; people may have moved it since.
+fn head_path(
+    workspace: &Workspace,
+    head: &Head,
+    id: &TaskId,
+    path: &ProjectPath,
+) -> Result<Option<ProjectPath>, OpsError> {
+    let Some(commit) = head.commit else { return Ok(None) };
+    if workspace.repository.blob_id(commit, path.as_str())?.is_some() {
+        return Ok(Some(path.clone()));
+    }
+    let name = format!("{id}.md");
+    let files = workspace.repository.list(commit, "tasks")?;
+    let found = files.into_iter().find(|file| file.path.rsplit('/').next() == Some(&name));
+    Ok(found.map(|file| file.path.parse()).transpose()?)
+}
+
+/// Returns whether the later file's history, as it is written, begins with the earlier one's.
+fn extends(before: &TaskFile, after: &TaskFile) -> bool {
+    let entries = |file: &TaskFile| file.raw.get("gateHistory").and_then(|list| list.as_array().cloned());
+    let (old, new) = (entries(before).unwrap_or_default(), entries(after).unwrap_or_default());
+    new.starts_with(&old)
+}

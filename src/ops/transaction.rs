@@ -1,0 +1,371 @@
+//! The one way a task changes on disk.
+//!
+//! ```text
+//!   read and decide     no lock held; a refusal ends here
+//!   lock                the writer lock; what a crash left is healed; unchanged since it was read? else from the start
+//!   prepare             objects of the commits                           kill: unreachable objects
+//!   intent              `.aof/intent` names the files and git's locks    kill: the record, nothing else
+//!   write               the files, each replaced whole                   kill: files ahead of HEAD -> committed by `heal`
+//!   commit              the branch and the index move                    <- the commit point
+//!   settle              the old file of a moved task goes, the intent too   kill: both are cleared by `heal`
+//! ```
+//! If the commit fails, the files are put back as they were; nothing is left half-done.
+
+use super::adopt;
+use super::error::OpsError;
+use super::heal;
+use super::standing::{Pending, Standing, Version};
+use super::workspace::Workspace;
+use crate::audit::{AuditError, Change, CommitId, Draft, Head, Person};
+use crate::engine::{Step, Warning};
+use crate::format::task_file::{self, Origin, TaskFile};
+use crate::model::{Event, Layout, TaskId, Timestamp};
+use crate::stop;
+use crate::store::intent::{self, Intent, Write as Intended};
+use crate::store::layout::{archive_path, companions, task_path};
+use crate::store::tasks::{self, Place};
+use crate::store::{ProjectPath, StoreError, WriterLock, atomic};
+
+/// How often an operation starts again because somebody else was faster.
+const ATTEMPTS: usize = 100;
+
+/// Whether an operation is carried out, or only shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DryRun {
+    /// Nothing is written.
+    Yes,
+    /// It is carried out.
+    No,
+}
+
+/// A change that was made, or would be.
+pub struct Changed {
+    /// The task before it; nothing for a new one.
+    pub before: Option<TaskFile>,
+    /// The task after it.
+    pub after: TaskFile,
+    /// Where its file is.
+    pub path: ProjectPath,
+    /// The commit; nothing where none was made.
+    pub commit: Option<CommitId>,
+    /// What happened besides.
+    pub events: Vec<Event>,
+    /// What whoever acted should know.
+    pub warnings: Vec<Warning>,
+    /// Whether it had been done before.
+    pub settled: bool,
+}
+
+/// What an operation wants done with a task.
+pub(super) enum Choice {
+    /// A step of the engine.
+    Step { step: Box<Step>, message: String, author: Person, authored: Timestamp },
+    /// Other bytes, which say nothing else of what is the engine's.
+    Bytes { bytes: Vec<u8>, message: String, author: Person },
+    /// Only what lies between HEAD and the worktree is to be committed.
+    Pending,
+    /// Nothing: it was done before.
+    Settled,
+}
+
+/// One task's change on its way to disk.
+pub(super) struct Write {
+    pub id: TaskId,
+    pub head_path: Option<ProjectPath>,
+    /// The file as it was read; nothing for a new one.
+    pub from: Option<(ProjectPath, Vec<u8>)>,
+    pub to: ProjectPath,
+    /// The commits to be, oldest first; the last one's bytes are the file's.
+    pub versions: Vec<Version>,
+    /// Files that go with the task.
+    pub companions: Vec<Companion>,
+}
+
+/// A file beside a task file, which moves with it.
+pub(super) struct Companion {
+    from: ProjectPath,
+    to: ProjectPath,
+    bytes: Vec<u8>,
+}
+
+/// Reads the task, lets `decide` choose, and carries it out. A hand-made task is adopted first.
+pub(super) fn change(
+    workspace: &Workspace,
+    id: &TaskId,
+    dry_run: DryRun,
+    decide: &mut dyn FnMut(&Standing) -> Result<Choice, OpsError>,
+) -> Result<Changed, OpsError> {
+    for _ in 0..ATTEMPTS {
+        heal::heal_if_pending(workspace)?;
+        let standing = Standing::read(workspace, id)?.thawed()?;
+        if standing.file.origin == Origin::HandMade && dry_run == DryRun::No {
+            carry_out(workspace, &standing, adopt::choose(workspace, &standing)?, dry_run)?;
+            continue;
+        }
+        let choice = decide(&standing)?;
+        if let Some(changed) = carry_out(workspace, &standing, choice, dry_run)? {
+            return Ok(changed);
+        }
+    }
+    Err(OpsError::Restless { id: id.clone() })
+}
+
+/// Carries a choice out; nothing if the task or the branch changed since they were read.
+pub(super) fn carry_out(
+    workspace: &Workspace,
+    standing: &Standing,
+    choice: Choice,
+    dry_run: DryRun,
+) -> Result<Option<Changed>, OpsError> {
+    let plan = plan(workspace, standing, choice)?;
+    let Some(write) = plan.write.filter(|_| dry_run == DryRun::No) else {
+        return Ok(Some(plan.changed));
+    };
+    let commit = commit_if_current(workspace, standing, write)?;
+    Ok(commit.map(|commit| Changed { commit: Some(commit), ..plan.changed }))
+}
+/// What a choice comes to.
+pub(super) struct Plan {
+    pub changed: Changed,
+    pub write: Option<Write>,
+}
+
+/// Returns what the choice would make of the task.
+pub(super) fn plan(workspace: &Workspace, standing: &Standing, choice: Choice) -> Result<Plan, OpsError> {
+    let mut write = Write {
+        id: standing.id.clone(),
+        head_path: standing.head_path.clone(),
+        from: Some((standing.snapshot.path.clone(), standing.snapshot.bytes.clone())),
+        to: standing.snapshot.path.clone(),
+        versions: Vec::new(),
+        companions: Vec::new(),
+    };
+    if let Pending::Version(version) = &standing.pending {
+        write.versions.push(version.clone());
+    }
+    let mut after = standing.file.clone();
+    let (mut events, mut warnings) = (Vec::new(), Vec::new());
+    let mut settled = false;
+    match choice {
+        Choice::Step { step, message, author, authored } => {
+            let step = *step;
+            let bytes = task_file::update(&standing.snapshot.bytes, &standing.file, &step.task, step.work.as_ref())
+                .map_err(|refusal| OpsError::Splice { path: standing.snapshot.path.clone(), refusal })?;
+            after = reread(workspace, standing, &bytes)?;
+            write.versions.push(Version { bytes, message, author, authored });
+            (events, warnings) = (step.events, step.warnings);
+        }
+        Choice::Bytes { bytes, message, author } => {
+            after = reread(workspace, standing, &bytes)?;
+            let authored = workspace.now();
+            write.versions.push(Version { bytes, message, author, authored });
+        }
+        Choice::Pending => {}
+        Choice::Settled => {
+            settled = true;
+            write.versions.clear();
+        }
+    }
+    write.to = destination(standing, &after)?;
+    if write.to != standing.snapshot.path {
+        write.companions = companions_of(workspace, &standing.snapshot.path, &write.to)?;
+    }
+    let changed = Changed {
+        before: Some(standing.file.clone()),
+        after,
+        path: write.to.clone(),
+        commit: None,
+        events,
+        warnings,
+        settled,
+    };
+    Ok(Plan { changed, write: Some(write).filter(|write| !write.versions.is_empty()) })
+}
+
+/// Commits the write under the lock, unless the task or the branch changed since they were read.
+fn commit_if_current(workspace: &Workspace, standing: &Standing, write: Write) -> Result<Option<CommitId>, OpsError> {
+    let lock = workspace.lock()?;
+    if heal::heal(workspace, &lock)? {
+        return Ok(None);
+    }
+    if workspace.head()? != standing.head || !standing.snapshot.is_current(&workspace.paths)? {
+        return Ok(None);
+    }
+    match commit(workspace, &lock, &standing.head, &[write]) {
+        Ok(commit) => Ok(Some(commit)),
+        Err(OpsError::Audit(AuditError::Moved { .. }) | OpsError::Store(StoreError::Changed { .. })) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Commits writes of different tasks, each version a commit of its own, in one move of the branch.
+pub(super) fn commit(
+    workspace: &Workspace,
+    lock: &WriterLock,
+    head: &Head,
+    writes: &[Write],
+) -> Result<CommitId, OpsError> {
+    let committer = workspace.repository.identity()?;
+    let committed = workspace.now();
+    let drafts: Vec<Draft> = writes.iter().flat_map(|write| drafts(write, &committer, committed)).collect();
+    let prepared = workspace.repository.prepare_batch(head, &drafts)?;
+    stop::point("ops.prepared");
+
+    let mut record =
+        Intent { pid: std::process::id(), writes: writes.iter().map(Write::intended).collect(), locks: None };
+    intent::write(lock, &record)?;
+    stop::point("ops.intent-written");
+    let mut failure = None;
+    let published = workspace.repository.publish(
+        &prepared,
+        workspace.deadline(),
+        &mut |locks| {
+            record.locks = serde_json::to_value(locks).ok();
+            intent::write(lock, &record).map_err(std::io::Error::other)
+        },
+        &mut || match write_files(lock, writes) {
+            Ok(()) => true,
+            Err(error) => {
+                failure = Some(error);
+                false
+            }
+        },
+    );
+    let published = match (published, failure) {
+        (Ok(published), _) => published,
+        (Err(_), Some(error)) => {
+            put_back(lock, writes)?;
+            intent::clear(lock)?;
+            return Err(error.into());
+        }
+        (Err(error), None) => {
+            put_back(lock, writes)?;
+            intent::clear(lock)?;
+            return Err(error.into());
+        }
+    };
+    stop::point("ops.committed");
+    settle(lock, writes)?;
+    stop::point("ops.settled");
+    intent::clear(lock)?;
+    Ok(published.commit)
+}
+
+fn drafts(write: &Write, committer: &Person, committed: Timestamp) -> Vec<Draft> {
+    let mut at = write.head_path.clone();
+    let last = write.versions.len().saturating_sub(1);
+    let here = write.from.as_ref().map_or(&write.to, |(path, _)| path);
+    let mut drafts = Vec::new();
+    for (index, version) in write.versions.iter().enumerate() {
+        let path = if index == last { &write.to } else { here };
+        let mut changes = vec![Change { path: path.to_string(), content: Some(version.bytes.clone()) }];
+        if let Some(old) = at.filter(|old| old != path) {
+            changes.push(Change { path: old.to_string(), content: None });
+        }
+        if index == last {
+            for companion in &write.companions {
+                changes.push(Change { path: companion.from.to_string(), content: None });
+                changes.push(Change { path: companion.to.to_string(), content: Some(companion.bytes.clone()) });
+            }
+        }
+        at = Some(path.clone());
+        drafts.push(Draft {
+            changes,
+            message: version.message.clone(),
+            author: version.author.clone(),
+            authored: version.authored,
+            committer: committer.clone(),
+            committed,
+        });
+    }
+    drafts
+}
+
+fn write_files(lock: &WriterLock, writes: &[Write]) -> Result<(), StoreError> {
+    for write in writes {
+        let bytes = write.bytes();
+        match &write.from {
+            Some((path, before)) if *path == write.to && before == bytes => {}
+            Some((path, before)) if *path == write.to => atomic::replace_if(lock, path, before, bytes)?,
+            Some(_) => atomic::replace(lock, &write.to, bytes)?,
+            None => atomic::create_new(lock, &write.to, bytes)?,
+        }
+        for companion in &write.companions {
+            atomic::replace(lock, &companion.to, &companion.bytes)?;
+        }
+        stop::point("ops.file-written");
+    }
+    Ok(())
+}
+
+/// Undoes `write_files`. A file that somebody changed in the meantime stays as they left it.
+fn put_back(lock: &WriterLock, writes: &[Write]) -> Result<(), StoreError> {
+    for write in writes {
+        let bytes = write.bytes();
+        let undone = match &write.from {
+            Some((path, before)) if *path == write.to => atomic::replace_if(lock, path, bytes, before),
+            _ => atomic::remove_if(lock, &write.to, bytes),
+        };
+        accept_changed(undone)?;
+        for companion in &write.companions {
+            accept_changed(atomic::remove_if(lock, &companion.to, &companion.bytes))?;
+        }
+    }
+    Ok(())
+}
+
+/// Removes the old files of tasks that moved, if they still are what was read.
+fn settle(lock: &WriterLock, writes: &[Write]) -> Result<(), StoreError> {
+    for write in writes {
+        if let Some((path, before)) = write.from.as_ref().filter(|(path, _)| *path != write.to) {
+            accept_changed(atomic::remove_if(lock, path, before))?;
+        }
+        for companion in &write.companions {
+            accept_changed(atomic::remove_if(lock, &companion.from, &companion.bytes))?;
+        }
+    }
+    Ok(())
+}
+
+fn accept_changed(result: Result<(), StoreError>) -> Result<(), StoreError> {
+    match result {
+        Err(StoreError::Changed { .. } | StoreError::Gone { .. }) => Ok(()),
+        other => other,
+    }
+}
+
+fn reread(workspace: &Workspace, standing: &Standing, bytes: &[u8]) -> Result<TaskFile, OpsError> {
+    super::standing::parse(&standing.in_force, &standing.id, &standing.snapshot.path, bytes, workspace.now())
+}
+
+/// Finished tasks stand in the archive, active ones do not; otherwise a file stays where people put it.
+fn destination(standing: &Standing, after: &TaskFile) -> Result<ProjectPath, OpsError> {
+    let layout: Layout = standing.in_force.rules.project.layout;
+    let here = &standing.snapshot.path;
+    let finished = after.origin == Origin::Adopted && after.task.status.is_finished();
+    Ok(match (finished, standing.place) {
+        (true, Place::Active) => archive_path(&standing.id, after.task.latest()),
+        (false, Place::Archived) => task_path(&standing.id, layout),
+        _ => here.clone(),
+    })
+}
+
+fn companions_of(workspace: &Workspace, from: &ProjectPath, to: &ProjectPath) -> Result<Vec<Companion>, OpsError> {
+    let mut list = Vec::new();
+    for path in companions(&workspace.paths, from)? {
+        let bytes = tasks::read(&workspace.paths, &path)?.bytes;
+        let target = to.sibling(path.name())?;
+        list.push(Companion { from: path, to: target, bytes });
+    }
+    Ok(list)
+}
+
+impl Write {
+    fn bytes(&self) -> &[u8] {
+        self.versions.last().map_or(&[], |version| &version.bytes)
+    }
+
+    fn intended(&self) -> Intended {
+        Intended { task: self.id.clone(), old: self.from.as_ref().map(|(path, _)| path.clone()), new: self.to.clone() }
+    }
+}

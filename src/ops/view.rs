@@ -1,0 +1,103 @@
+//! One task, whole: as it stands, and what can be done with it.
+
+use serde_json::{Map, Value, json};
+
+use super::error::OpsError;
+use super::in_force::InForce;
+use super::standing::{find, parse};
+use super::workspace::Workspace;
+use crate::engine::brief::{GateContext, brief};
+use crate::engine::{Rules, outcomes_at};
+use crate::format::task_file::{TaskFile, review_value};
+use crate::model::{AgentId, TaskId};
+use crate::store::ProjectPath;
+
+/// A task as it is shown.
+pub struct View {
+    /// Its file.
+    pub file: TaskFile,
+    /// Where that is.
+    pub path: ProjectPath,
+    /// What an agent is told at its gate.
+    pub context: Option<GateContext>,
+}
+
+/// Returns the task. Reads only; a task that is frozen is shown as it stands.
+pub fn show(workspace: &Workspace, id: &TaskId) -> Result<(View, InForce), OpsError> {
+    let in_force = workspace.rules()?;
+    let (snapshot, _) = find(workspace, id)?;
+    let file = parse(&in_force, id, &snapshot.path, &snapshot.bytes, workspace.now())?;
+    let context = brief(&in_force.rules, &file.task);
+    Ok((View { file, path: snapshot.path, context }, in_force))
+}
+
+/// Returns the task as `--json` shows it: its frontmatter as it stands, and `body`, `path`, `version`, `ticket`, `available`.
+pub fn task_value(rules: &Rules, file: &TaskFile, path: &ProjectPath) -> Value {
+    let mut map = file.raw.clone();
+    map.insert("id".to_owned(), json!(file.task.id.as_str()));
+    map.insert("body".to_owned(), json!(file.body));
+    map.insert("path".to_owned(), json!(path.as_str()));
+    map.insert("version".to_owned(), json!(file.task.history.len()));
+    map.insert("ticket".to_owned(), json!(file.task.ticket().to_string()));
+    map.insert("available".to_owned(), available(rules, file));
+    Value::Object(map)
+}
+
+/// Returns the outcomes that are possible now, and for whom.
+fn available(rules: &Rules, file: &TaskFile) -> Value {
+    let task = &file.task;
+    let gate =
+        task.gate.as_ref().and_then(|open| rules.workflow_of(task).and_then(|workflow| workflow.gate(&open.current)));
+    let Some((_, gate)) = gate else {
+        return json!({"outcomes": [], "agents": []});
+    };
+    let outcomes: Vec<&str> = outcomes_at(rules, gate).iter().map(|outcome| outcome.as_str()).collect();
+    let agents: Vec<String> = who(rules, file).iter().map(ToString::to_string).collect();
+    json!({"outcomes": outcomes, "role": gate.role.as_str(), "agents": agents})
+}
+
+/// Returns who can complete the open visit now.
+pub fn who(rules: &Rules, file: &TaskFile) -> Vec<AgentId> {
+    let task = &file.task;
+    if let Some(holder) = &task.routing.agent {
+        return vec![holder.clone()];
+    }
+    let Some(workflow) = rules.workflow_of(task) else { return Vec::new() };
+    let Some((_, gate)) = task.gate.as_ref().and_then(|open| workflow.gate(&open.current)) else {
+        return Vec::new();
+    };
+    let human = rules.requires_human(gate);
+    let members = rules.org.role(&gate.role).map(|role| role.agents.clone()).unwrap_or_default();
+    members.into_iter().filter(|agent| !human || agent.is_human()).collect()
+}
+
+/// Returns the brief as `--json` shows it: spec 1's `gate_context`, and the review that it answers.
+pub fn brief_value(file: &TaskFile, context: &GateContext) -> Value {
+    let mut told = Map::new();
+    told.insert("role".to_owned(), json!(context.role));
+    told.insert("gate".to_owned(), json!(context.gate.as_str()));
+    told.insert("expectations".to_owned(), json!(context.expectations));
+    let outcomes: Map<String, Value> =
+        context.outcomes.iter().map(|(outcome, text)| (outcome.to_string(), json!(text))).collect();
+    told.insert("outcomes".to_owned(), Value::Object(outcomes));
+    told.insert("tips".to_owned(), json!(context.tips));
+    if let Some(instructions) = &context.instructions {
+        told.insert("instructions".to_owned(), json!(instructions));
+    }
+    let mut map = Map::new();
+    map.insert("id".to_owned(), json!(file.task.id.as_str()));
+    map.insert("ticket".to_owned(), json!(context.ticket.to_string()));
+    map.insert("title".to_owned(), json!(file.task.title));
+    if let Some(description) = &file.task.description {
+        map.insert("description".to_owned(), json!(description));
+    }
+    map.insert("body".to_owned(), json!(file.body));
+    map.insert("gate_context".to_owned(), Value::Object(told));
+    if let Some(review) = &context.review {
+        map.insert("reviewContext".to_owned(), review_value(review));
+    }
+    if let Some(Value::Object(routing)) = file.raw.get("routing") {
+        map.insert("routing".to_owned(), Value::Object(routing.clone()));
+    }
+    Value::Object(map)
+}

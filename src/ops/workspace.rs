@@ -1,0 +1,99 @@
+//! An opened project: where it is, its repository, the clock and how long to wait. Decides nothing.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use super::error::OpsError;
+use super::in_force::{InForce, in_force};
+use crate::audit::{AuditError, Head, Repository};
+use crate::model::Timestamp;
+use crate::store::{Holder, Paths, WriterLock};
+
+/// Tells the time. It comes from the door, so that tests can move it.
+pub type Clock = fn() -> Timestamp;
+
+/// A project that is worked on by one command.
+pub struct Workspace {
+    /// Its files.
+    pub paths: Paths,
+    /// Its repository.
+    pub repository: Repository,
+    /// What runs, in the words that waiting commands are shown: `aof task complete`.
+    pub command: String,
+    clock: Clock,
+    deadline: Instant,
+    on_wait: fn(&str),
+}
+
+impl Workspace {
+    /// Opens the project around a folder. `on_wait` is told, once, what a wait is for.
+    pub fn open(
+        start: &Path,
+        command: String,
+        clock: Clock,
+        wait: Duration,
+        on_wait: fn(&str),
+    ) -> Result<Self, OpsError> {
+        let paths = Paths::find(start)?;
+        let repository = Repository::discover(paths.root())?;
+        Ok(Self { paths, repository, command, clock, deadline: Instant::now() + wait, on_wait })
+    }
+
+    /// Returns the time, in whole seconds: histories are for people.
+    pub fn now(&self) -> Timestamp {
+        Timestamp::from_second((self.clock)().as_second()).expect("a second of a time is a time")
+    }
+
+    /// Returns what tells the time, to the nanosecond.
+    pub(super) fn clock(&self) -> Clock {
+        self.clock
+    }
+
+    /// Gives a long-running command its full wait again.
+    pub fn restart_wait(&mut self, wait: Duration) {
+        self.deadline = Instant::now() + wait;
+    }
+
+    pub(super) fn deadline(&self) -> Instant {
+        self.deadline
+    }
+
+    /// Returns the branch; waits while git is in the middle of something.
+    pub(super) fn head(&self) -> Result<Head, OpsError> {
+        let mut told = false;
+        loop {
+            match self.repository.head() {
+                Err(AuditError::Waiting { reason }) if Instant::now() < self.deadline => {
+                    if !told {
+                        (self.on_wait)(&reason);
+                        told = true;
+                    }
+                    std::thread::sleep(Duration::from_millis(50));
+                }
+                other => return Ok(other?),
+            }
+        }
+    }
+
+    /// Returns the branch as it is now, or why nothing can be committed to it; never waits.
+    pub fn head_now(&self) -> Result<Head, AuditError> {
+        self.repository.head()
+    }
+
+    /// Returns the rules that decide now: the committed ones.
+    pub fn rules(&self) -> Result<InForce, OpsError> {
+        in_force(&self.repository, &self.head()?)
+    }
+
+    /// Takes the right to write; waits for whoever has it.
+    pub(super) fn lock(&self) -> Result<WriterLock, OpsError> {
+        self.paths.prepare_local()?;
+        let holder = Holder::this_process(self.command.clone(), self.now());
+        let wait = self.deadline.saturating_duration_since(Instant::now());
+        let mut tell = |holder: Option<&Holder>| {
+            let who = holder.map_or_else(|| "another command".to_owned(), ToString::to_string);
+            (self.on_wait)(&format!("waiting for {who}"));
+        };
+        Ok(WriterLock::acquire(&self.paths, &holder, wait, &mut tell)?)
+    }
+}
