@@ -1,6 +1,9 @@
 //! Step 4 of a transition: everything that can fail before anything moves. Blobs, trees spliced from the parent's,
 //! commits (signed if git's configuration says so), all durable on disk, but on no branch yet.
 //!
+//! Blobs are the bytes given: no filter and no line-ending conversion is applied. `core.autocrlf` and `text=auto` leave
+//! such files clean; an explicit `text`, `eol` or `filter` attribute on task files makes git show them as modified.
+//!
 //! Nothing here reads the worktree, runs a hook, or writes outside `objects/`. A crash leaves unreachable objects.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};

@@ -4,6 +4,7 @@
 //! file linked to its lock name, which fails if the name is taken. Whoever recovers later removes a lock file only if
 //! it is that very file, and for a branch only if it also holds the recorded commit.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File, Metadata};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::MetadataExt;
@@ -19,6 +20,8 @@ use super::objects::Temp;
 use super::repository::Repository;
 use crate::stop;
 
+const TEMP_PREFIX: &str = "aof-";
+const TEMP_AGE: Duration = Duration::from_hours(1);
 const LONGEST_NAP: Duration = Duration::from_millis(10);
 
 /// What has to be written down before git's locks are taken, to tell afterwards whose they are.
@@ -77,6 +80,25 @@ impl Repository {
         }
         Ok(cleared)
     }
+
+    /// Removes temp files of ours that a kill left before their names were told to anybody; returns how many.
+    ///
+    /// They live for milliseconds, so an old one has no owner any more.
+    pub fn sweep_temps(&self) -> Result<usize, AuditError> {
+        let mut swept = 0;
+        for folder in BTreeSet::from([self.git_dir(), self.common_dir()]) {
+            for entry in fs::read_dir(folder).at("read", folder)? {
+                let entry = entry.at("read", folder)?;
+                let is_ours = entry.file_name().to_string_lossy().starts_with(TEMP_PREFIX);
+                let age = entry.metadata().and_then(|data| data.modified()).ok().and_then(|time| time.elapsed().ok());
+                if is_ours && age.is_some_and(|age| age >= TEMP_AGE) {
+                    fs::remove_file(entry.path()).at("remove", &entry.path())?;
+                    swept += 1;
+                }
+            }
+        }
+        Ok(swept)
+    }
 }
 
 impl LockFile {
@@ -103,7 +125,7 @@ impl LockFile {
 
 fn remove_temp(folder: &Path, name: &str) -> Result<(), AuditError> {
     let path = folder.join(name);
-    let is_ours = name.starts_with("aof-") && !name.contains('/');
+    let is_ours = name.starts_with(TEMP_PREFIX) && !name.contains('/');
     match fs::remove_file(&path) {
         Err(error) if is_ours && error.kind() != ErrorKind::NotFound => Err(error).at("remove", &path),
         _ => Ok(()),

@@ -97,7 +97,7 @@ impl ObjectFolder {
             temps.push((self.write_temp(object)?, place));
         }
         for (temp, _) in &temps {
-            temp.file.sync_data().at("sync", &temp.path)?;
+            temp.sync()?;
         }
         stop::point("audit.objects-written");
         for (temp, place) in &mut temps {
@@ -160,6 +160,10 @@ impl Temp {
         let temp = Self { path, file, named: false };
         temp.file.set_permissions(fs::Permissions::from_mode(mode)).at("open up", &temp.path)?;
         Ok(temp)
+    }
+
+    pub(super) fn sync(&self) -> Result<(), AuditError> {
+        self.file.sync_data().at("sync", &self.path)
     }
 }
 

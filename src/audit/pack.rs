@@ -42,7 +42,7 @@ impl ObjectFolder {
             temps.push((temp, folder.join(format!("pack-{name}.{extension}"))));
         }
         for (temp, _) in &temps {
-            temp.file.sync_data().at("sync", &temp.path)?;
+            temp.sync()?;
         }
         stop::point("audit.objects-written");
         for (temp, place) in &mut temps {

@@ -7,5 +7,6 @@ mod history;
 mod hostile;
 mod indexes;
 mod locking;
+mod people;
 mod signing;
 mod staged;
