@@ -48,6 +48,7 @@ pub struct Log<'r> {
     /// What the paths stand for in commits that are still waiting.
     looked: HashMap<CommitId, Vec<Option<Leaf>>>,
     number: u64,
+    shallow: bool,
 }
 
 impl Repository {
@@ -121,6 +122,7 @@ impl<'r> Log<'r> {
             seen: HashSet::new(),
             looked: HashMap::new(),
             number: 0,
+            shallow: repository.git().is_shallow(),
         };
         log.add(from)?;
         Ok(log)
@@ -182,8 +184,7 @@ impl<'r> Log<'r> {
     /// A shallow clone ends at commits whose parents it does not have.
     fn parents_in_reach(&self, commit: &git2::Commit<'_>) -> Vec<CommitId> {
         let git = self.repository.git();
-        let shallow = git.is_shallow();
-        parents(commit).into_iter().filter(|parent| !shallow || git.find_commit(parent.to_git()).is_ok()).collect()
+        parents(commit).into_iter().filter(|parent| !self.shallow || git.find_commit(parent.to_git()).is_ok()).collect()
     }
 
     /// What the paths stand for in a commit.

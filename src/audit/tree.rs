@@ -3,7 +3,7 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use super::error::{AuditError, During};
 use super::id::ObjectId;
@@ -34,13 +34,13 @@ pub(super) struct Edit<'a> {
 pub(super) struct Trees<'r> {
     git: &'r git2::Repository,
     cache: &'r TreeCache,
-    fresh: HashMap<ObjectId, Rc<[u8]>>,
+    fresh: HashMap<ObjectId, Arc<[u8]>>,
 }
 
 /// Raw trees that were read lately.
 #[derive(Default)]
 pub(super) struct TreeCache {
-    trees: RefCell<HashMap<ObjectId, Rc<[u8]>>>,
+    trees: RefCell<HashMap<ObjectId, Arc<[u8]>>>,
 }
 
 /// One entry of a raw tree, with the bytes it takes up.
@@ -67,23 +67,23 @@ impl<'r> Trees<'r> {
         Self { git, cache, fresh: HashMap::new() }
     }
 
-    fn load(&self, id: ObjectId) -> Result<Rc<[u8]>, AuditError> {
+    fn load(&self, id: ObjectId) -> Result<Arc<[u8]>, AuditError> {
         if let Some(tree) = self.fresh.get(&id) {
-            return Ok(Rc::clone(tree));
+            return Ok(Arc::clone(tree));
         }
         if let Some(tree) = self.cache.trees.borrow().get(&id) {
-            return Ok(Rc::clone(tree));
+            return Ok(Arc::clone(tree));
         }
         let tree = self
             .git
             .odb()
-            .and_then(|odb| Ok(Rc::from(odb.read(id.to_git())?.data())))
+            .and_then(|odb| Ok(Arc::from(odb.read(id.to_git())?.data())))
             .during(|| format!("read the tree `{id}`"))?;
         let mut cache = self.cache.trees.borrow_mut();
-        if cache.values().map(|tree: &Rc<[u8]>| tree.len()).sum::<usize>() > CACHE_BYTES {
+        if cache.values().map(|tree: &Arc<[u8]>| tree.len()).sum::<usize>() > CACHE_BYTES {
             cache.clear();
         }
-        cache.insert(id, Rc::clone(&tree));
+        cache.insert(id, Arc::clone(&tree));
         Ok(tree)
     }
 
@@ -200,7 +200,7 @@ impl<'r> Trees<'r> {
     fn add(&mut self, raw: Vec<u8>, objects: &mut Vec<Object>) -> ObjectId {
         let object = Object::new(Kind::Tree, raw);
         let id = object.id;
-        if self.fresh.insert(id, Rc::from(object.bytes.as_slice())).is_none() {
+        if self.fresh.insert(id, Arc::from(object.bytes.as_slice())).is_none() {
             objects.push(object);
         }
         id

@@ -203,3 +203,10 @@ fn the_worktrees_rules_are_compared_with_the_commits() {
     test.write("org.yaml", "{}\n");
     assert_eq!(repository.worktree_differs(commit, &paths).unwrap(), paths);
 }
+
+#[test]
+fn a_repository_can_go_to_another_thread() {
+    fn goes<T: Send>() {}
+    goes::<Repository>();
+    goes::<crate::audit::Prepared>();
+}

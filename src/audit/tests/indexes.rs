@@ -166,10 +166,15 @@ fn long_names() {
 fn an_edit_in_the_same_tick_is_seen() {
     let test = TestRepository::with_tasks();
     let repository = test.open();
-    // Same size, same time: only its content tells that the file is another.
-    let before = fs::metadata(test.path("src/x.txt")).unwrap().modified().unwrap();
+    // Git wrote its index in the tick in which the file was written, and then the file changed once more, with the same
+    // size: only its content tells. All that was a while ago, so a younger index would hide it.
+    let then = SystemTime::now() - Duration::from_secs(100);
+    let date = |path: &str| fs::File::open(test.path(path)).unwrap().set_modified(then).unwrap();
+    date("src/x.txt");
+    test.git(&["add", "src/x.txt"]);
+    date(".git/index");
     fs::write(test.path("src/x.txt"), "q\n").unwrap();
-    fs::File::open(test.path("src/x.txt")).unwrap().set_modified(before).unwrap();
+    date("src/x.txt");
     test.git(&["config", "core.trustctime", "false"]);
     commit(&test, &repository, vec![put("tasks/AOF-aaa.md", "racy 1\n")]).unwrap();
     assert_eq!(test.status(), " M src/x.txt\n");
@@ -218,5 +223,29 @@ fn a_damaged_index_is_reported_and_left_alone() {
         let refused = repository.prepare(&repository.head().unwrap(), &draft(vec![put("tasks/AOF-aaa.md", "x\n")]));
         assert!(matches!(refused, Err(AuditError::Index { .. })));
         assert_eq!(fs::read(test.path(".git/index")).unwrap(), bad);
+    }
+}
+
+#[test]
+fn cached_trees_are_what_git_would_write() {
+    let test = TestRepository::with_tasks();
+    let repository = test.open();
+    let cached_trees = |path: &str| {
+        let index = fs::read(test.path(path)).unwrap();
+        let at = index.windows(4).rposition(|window| window == b"TREE").unwrap();
+        let size = u32::from_be_bytes(index[at + 4..at + 8].try_into().unwrap());
+        String::from_utf8_lossy(&index[at + 8..at + 8 + size as usize]).into_owned()
+    };
+    for changes in [
+        vec![put("tasks/AOF-aaa.md", "one\n")],
+        vec![put("tasks/AOF-new.md", "new\n"), put("tasks/ccc/AOF-ccd.md", "c\n")],
+        vec![put("tasks/archive/2026/02/16/AOF-aaa.md", "done\n"), delete("tasks/AOF-aaa.md")],
+        vec![put("tasks/archive/2026/02/17/AOF-x.md", "x\n"), put("tasks/zz/AOF-y.md", "y\n"), put("a/b", "b\n")],
+        vec![delete("tasks/archive/2026/02/16/AOF-aaa.md")],
+        vec![delete("tasks/ccc/AOF-ccc.md"), delete("tasks/ccc/AOF-ccd.md")],
+    ] {
+        commit(&test, &repository, changes).unwrap();
+        test.git(&["-c", "alias.fresh=!GIT_INDEX_FILE=.git/fresh git read-tree HEAD", "fresh"]);
+        assert_eq!(cached_trees(".git/index"), cached_trees(".git/fresh"));
     }
 }
