@@ -5,7 +5,6 @@
 
 use std::collections::{BinaryHeap, HashMap, HashSet};
 
-use git2::DiffOptions;
 use jiff::Timestamp;
 
 use super::error::{AuditError, During};
@@ -83,25 +82,22 @@ impl Repository {
         })
     }
 
-    /// Returns what a commit changed in the project, compared with its first parent.
+    /// Returns what a commit changed in the project, compared with its first parent; sorted by path.
     pub fn changed_files(&self, id: CommitId) -> Result<Vec<ChangedFile>, AuditError> {
         let doing = || format!("compare the commit `{id}` with its parent");
         let commit = self.git().find_commit(id.to_git()).during(doing)?;
-        let new = commit.tree().during(doing)?;
-        let old = commit.parents().next().map(|parent| parent.tree()).transpose().during(doing)?;
-        let mut options = DiffOptions::new();
-        options.skip_binary_check(true).disable_pathspec_match(true).ignore_submodules(true);
-        if !self.prefix().is_empty() {
-            options.pathspec(self.prefix());
-        }
-        let diff = self.git().diff_tree_to_tree(old.as_ref(), Some(&new), Some(&mut options)).during(doing)?;
-        let object = |file: git2::DiffFile<'_>| Some(ObjectId::from_git(file.id())).filter(|_| !file.id().is_zero());
-        let files = diff.deltas().filter_map(|delta| {
-            let full = delta.new_file().path_bytes().or_else(|| delta.old_file().path_bytes())?;
-            let path = self.own_path(str::from_utf8(full).ok()?)?;
-            Some(ChangedFile { path, before: object(delta.old_file()), after: object(delta.new_file()) })
-        });
-        Ok(files.collect())
+        let parent = if commit.parent_count() == 0 { None } else { Some(commit.parent(0).during(doing)?) };
+        let trees = self.trees();
+        let project =
+            |commit: &git2::Commit<'_>| trees.folder(Some(ObjectId::from_git(commit.tree_id())), self.prefix());
+        let before = parent.as_ref().map(project).transpose()?.flatten();
+        let mut files = Vec::new();
+        trees.compare(before, project(&commit)?, "", &mut |path, before, after| {
+            let id = |leaf: Option<Leaf>| leaf.map(|leaf| leaf.id);
+            files.push(ChangedFile { path, before: id(before), after: id(after) });
+        })?;
+        files.sort();
+        Ok(files)
     }
 
     /// Turns a path of the worktree into one of the project, if it is one.

@@ -2,6 +2,7 @@
 //! worktree: a tree that the engine writes is the parent's tree but for the paths of the change.
 
 use std::cell::RefCell;
+use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -57,7 +58,7 @@ impl Entry<'_> {
         self.mode == MODE_TREE
     }
 
-    const fn leaf(&self) -> Leaf {
+    fn leaf(&self) -> Leaf {
         Leaf { mode: self.mode, id: self.id }
     }
 }
@@ -136,6 +137,40 @@ impl<'r> Trees<'r> {
             }
         }
         Ok(())
+    }
+
+    /// Compares two folders, as `found(path, before, after)` for whatever is not a folder and differs.
+    pub(super) fn compare(
+        &self,
+        before: Option<ObjectId>,
+        after: Option<ObjectId>,
+        below: &str,
+        found: &mut impl FnMut(String, Option<Leaf>, Option<Leaf>),
+    ) -> Result<(), AuditError> {
+        let load = |tree: Option<ObjectId>| tree.map_or_else(|| Ok(Arc::from([])), |tree| self.load(tree));
+        let (old, new) = (load(before)?, load(after)?);
+        let (mut old, mut new) = (entries(&old).peekable(), entries(&new).peekable());
+        loop {
+            let order = match (old.peek(), new.peek()) {
+                (None, None) => return Ok(()),
+                (Some(_), None) => Ordering::Less,
+                (None, Some(_)) => Ordering::Greater,
+                (Some(a), Some(b)) => sort_key(a.name, a.is_tree()).cmp(sort_key(b.name, b.is_tree())),
+            };
+            let gone = if order.is_le() { old.next() } else { None };
+            let come = if order.is_ge() { new.next() } else { None };
+            let (gone_leaf, come_leaf) = (gone.as_ref().map(Entry::leaf), come.as_ref().map(Entry::leaf));
+            let Some(entry) = gone.or(come).filter(|_| gone_leaf != come_leaf) else {
+                continue;
+            };
+            let Ok(name) = str::from_utf8(entry.name) else { continue };
+            let path = if below.is_empty() { name.to_owned() } else { format!("{below}/{name}") };
+            if entry.is_tree() {
+                self.compare(gone_leaf.map(|leaf| leaf.id), come_leaf.map(|leaf| leaf.id), &path, found)?;
+            } else {
+                found(path, gone_leaf, come_leaf);
+            }
+        }
     }
 
     /// Applies edits below a tree and returns the new root; every new tree is appended to `objects`.

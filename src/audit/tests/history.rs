@@ -64,3 +64,40 @@ fn a_subfolder_project_sees_its_own_history() {
     let elsewhere = repository.log_entry(published.commit).unwrap().parents[0];
     assert_eq!(repository.changed_files(elsewhere).unwrap(), []);
 }
+
+#[test]
+fn changes_are_what_git_says() {
+    let test = TestRepository::with_tasks();
+    test.git(&["rm", "-q", "-r", "tasks/ccc", "src/x.txt"]);
+    for (path, content) in
+        [("tasks/ccc", "a file now\n"), ("src/x.txt/y", "a folder now\n"), ("tasks/AOF-aaa.md", "a\n")]
+    {
+        test.write(path, content);
+    }
+    std::os::unix::fs::symlink("AOF-aaa.md", test.path("tasks/link")).unwrap();
+    test.git(&["add", "."]);
+    test.git(&["update-index", "--chmod=+x", "tasks/AOF-bbb.md"]);
+    test.git(&["commit", "-qm", "everything"]);
+    let repository = test.open();
+    let head = repository.head().unwrap().commit.unwrap();
+    let none = "0".repeat(40);
+    let line = |file: &ChangedFile| {
+        let id = |id: Option<crate::audit::ObjectId>| id.map_or(none.clone(), |id| id.to_string());
+        format!("{} {} {}\n", id(file.before), id(file.after), file.path)
+    };
+    for commit in [head, repository.log_entry(head).unwrap().parents[0]] {
+        let mut by_git: Vec<_> = test
+            .git(&["diff-tree", "--root", "-r", "--no-commit-id", "--no-renames", "--no-abbrev", &commit.to_string()])
+            .lines()
+            .map(|line| {
+                let (fields, path) = line.split_once('\t').unwrap();
+                let fields: Vec<_> = fields.split(' ').collect();
+                format!("{} {} {path}\n", fields[2], fields[3])
+            })
+            .collect();
+        let mut ours: Vec<_> = repository.changed_files(commit).unwrap().iter().map(line).collect();
+        by_git.sort();
+        ours.sort();
+        assert_eq!(ours, by_git);
+    }
+}

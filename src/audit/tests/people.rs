@@ -15,8 +15,8 @@ fn run(test: &TestRepository, name: &str, variables: &[(&str, &str)]) {
         .envs(variables.iter().copied())
         .output()
         .unwrap();
-    let text = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success() && text.contains("1 passed"), "{text}");
+    let printed = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && printed.contains("1 passed"), "{printed}");
 }
 
 /// The repository that this process is about, if it was started by `run`.
