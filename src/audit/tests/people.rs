@@ -91,3 +91,36 @@ fn a_submodule_is_a_repository_of_its_own() {
     let refused = into.prepare(&into.head().unwrap(), &super::environment::draft(vec![put("inner/tasks/x.md", "x\n")]));
     assert!(matches!(refused, Err(AuditError::BadPath { .. })));
 }
+
+#[test]
+fn child_does_not_own_the_repository() {
+    let Some(root) = std::env::var_os("AOF_TEST_REPOSITORY") else { return };
+    let error = Repository::discover(root.as_ref()).map(|_| ()).unwrap_err();
+    let line = format!("git config --global --add safe.directory {}", root.display());
+    assert!(matches!(error, AuditError::NotOwned { .. }) && error.to_string().contains(&line), "{error}");
+}
+
+#[test]
+fn child_trusts_the_repository() {
+    if let Some(repository) = own() {
+        repository.head().unwrap();
+    }
+}
+
+#[test]
+fn a_repository_of_somebody_else_has_to_be_trusted_first() {
+    let test = TestRepository::with_tasks();
+    let root = test.root().canonicalize().unwrap();
+    for path in [root.clone(), root.join(".git")] {
+        if std::os::unix::fs::chown(path, Some(65_534), None).is_err() {
+            eprintln!("skipped: only root can give files away");
+            return;
+        }
+    }
+    let global = test.beside("trusting.gitconfig");
+    std::fs::write(&global, "").unwrap();
+    let variables = [("GIT_CONFIG_GLOBAL", global.to_str().unwrap())];
+    run(&test, "child_does_not_own_the_repository", &variables);
+    std::fs::write(&global, format!("[safe]\ndirectory = {}\n", root.display())).unwrap();
+    run(&test, "child_trusts_the_repository", &variables);
+}
