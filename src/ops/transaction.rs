@@ -206,8 +206,8 @@ pub(super) fn commit(
     writes: &[Write],
 ) -> Result<CommitId, OpsError> {
     let committer = workspace.repository.identity()?;
-    let committed = workspace.now();
-    let drafts: Vec<Draft> = writes.iter().flat_map(|write| drafts(write, &committer, committed)).collect();
+    let now = workspace.now();
+    let drafts: Vec<Draft> = writes.iter().flat_map(|write| drafts(write, &committer, now)).collect();
     let prepared = workspace.repository.prepare_batch(head, &drafts)?;
     stop::point("ops.prepared");
 
@@ -251,7 +251,7 @@ pub(super) fn commit(
     Ok(published.commit)
 }
 
-fn drafts(write: &Write, committer: &Person, committed: Timestamp) -> Vec<Draft> {
+fn drafts(write: &Write, committer: &Person, now: Timestamp) -> Vec<Draft> {
     let mut at = write.head_path.clone();
     let last = write.versions.len().saturating_sub(1);
     let here = write.from.as_ref().map_or(&write.to, |(path, _)| path);
@@ -275,7 +275,7 @@ fn drafts(write: &Write, committer: &Person, committed: Timestamp) -> Vec<Draft>
             author: version.author.clone(),
             authored: version.authored,
             committer: committer.clone(),
-            committed,
+            committed: now,
         });
     }
     drafts

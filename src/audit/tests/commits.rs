@@ -142,7 +142,7 @@ fn linked_worktrees_have_a_branch_and_an_index_of_their_own() {
     let change = put("tasks/AOF-aaa.md", "side\n");
     let prepared = repository.prepare(&repository.head().unwrap(), &draft(vec![change])).unwrap();
     std::fs::write(linked.join("tasks/AOF-aaa.md"), "side\n").unwrap();
-    repository.publish(&prepared, soon(), &mut no_intent).unwrap();
+    repository.publish(&prepared, soon(), &mut no_intent, &mut || true).unwrap();
     assert_eq!(test.git_in(&linked, &["status", "--porcelain"]), "");
     assert_eq!(
         test.git_in(&linked, &["reflog", "HEAD", "-1", "--format=%h"]),

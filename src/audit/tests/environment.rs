@@ -198,7 +198,7 @@ pub(super) fn write_and_publish(
             test.write(&full(&change.path), str::from_utf8(content).unwrap());
         }
     }
-    let published = repository.publish(prepared, soon(), &mut no_intent)?;
+    let published = repository.publish(prepared, soon(), &mut no_intent, &mut || true)?;
     for change in changes {
         if change.content.is_none() {
             fs::remove_file(test.path(&full(&change.path))).unwrap();

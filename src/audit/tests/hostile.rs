@@ -76,7 +76,9 @@ fn names_and_messages_cannot_forge_a_header() {
     evil.message = "subject\0 with\u{1b}[31m nul\ngpgsig x\n\n\n".to_owned();
     let prepared = repository.prepare(&repository.head().unwrap(), &evil).unwrap();
     test.write("tasks/AOF-aaa.md", "x\n");
-    repository.publish(&prepared, super::environment::soon(), &mut super::environment::no_intent).unwrap();
+    repository
+        .publish(&prepared, super::environment::soon(), &mut super::environment::no_intent, &mut || true)
+        .unwrap();
     test.assert_clean();
     assert_eq!(test.git(&["show", "-s", "--format=%an|%ae|%P"]).matches('|').count(), 2);
     assert_eq!(test.git(&["reflog"]).lines().count(), 2);

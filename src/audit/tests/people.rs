@@ -82,7 +82,9 @@ fn a_submodule_is_a_repository_of_its_own() {
         .prepare(&repository.head().unwrap(), &super::environment::draft(vec![put("tasks/AOF-aaa.md", "inner\n")]))
         .unwrap();
     std::fs::write(outer.path("inner/tasks/AOF-aaa.md"), "inner\n").unwrap();
-    repository.publish(&prepared, super::environment::soon(), &mut super::environment::no_intent).unwrap();
+    repository
+        .publish(&prepared, super::environment::soon(), &mut super::environment::no_intent, &mut || true)
+        .unwrap();
     assert_eq!(outer.git_in(&outer.path("inner"), &["status", "--porcelain"]), "");
     assert_eq!(outer.status(), " M inner\n");
     commit(&outer, &outer.open(), vec![put("tasks/AOF-aaa.md", "outer\n")]).unwrap();

@@ -18,7 +18,7 @@ pub(in crate::cli) struct Args {
     /// The task, or one visit of it, as in `AOF-abc` or `AOF-abc@3`
     #[arg(value_name = "ID")]
     ticket: Ticket,
-    /// complete, needs_review, blocked or skip
+    /// `complete`, `needs_review`, `blocked` or `skip`
     #[arg(short, long, value_name = "OUTCOME")]
     outcome: Option<String>,
     /// What was done, in one or two sentences
@@ -48,13 +48,13 @@ pub(in crate::cli) struct Args {
     rehearsal: Rehearsal,
 }
 
-pub(super) fn run(session: &Session, args: Args) -> Result<ExitCode, Trouble> {
+pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
     let workspace = session.workspace("task complete")?;
     let in_force = session.rules(&workspace)?;
     let rules = &in_force.rules;
     let agent = acting_agent(&workspace, &rules.org, args.who.agent.as_ref(), Session::at_terminal())?;
     let mode = args.rehearsal.mode();
-    let mut completion = completion(&args, agent)?;
+    let mut completion = completion(args, agent)?;
     if wants_editor(&completion) && Session::at_terminal() && !session.output.is_json() {
         ask(&workspace, rules, &mut completion)?;
     }

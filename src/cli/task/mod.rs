@@ -22,6 +22,6 @@ pub(super) enum Command {
 pub(super) fn run(session: &Session, command: Command) -> Result<ExitCode, Trouble> {
     match command {
         Command::New(args) => new::run(session, &args),
-        Command::Complete(args) => complete::run(session, args),
+        Command::Complete(args) => complete::run(session, &args),
     }
 }

@@ -53,12 +53,12 @@ pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
         None => vec![one(args)?],
     };
     let mode = args.rehearsal.mode();
-    let made = create(&workspace, &wanted, args.who.agent.as_ref(), mode)?;
+    let tasks = create(&workspace, &wanted, args.who.agent.as_ref(), mode)?;
     if args.from.is_some() && session.output.is_json() {
-        let tasks: Vec<_> = made.iter().map(|changed| shown::value(&in_force.rules, changed, mode)).collect();
-        session.output.data(serde_json::json!({"tasks": tasks}));
+        let values: Vec<_> = tasks.iter().map(|changed| shown::value(&in_force.rules, changed, mode)).collect();
+        session.output.data(serde_json::json!({"tasks": values}));
     } else {
-        for changed in &made {
+        for changed in &tasks {
             let done = format!("created, {}", changed.path);
             shown::changed(session, &in_force.rules, changed, &done, mode);
         }
