@@ -132,3 +132,6 @@ pub fn render_all(diagnostics: &[Diagnostic], paint: Paint) -> String {
     let rendered: Vec<String> = diagnostics.iter().map(|diagnostic| diagnostic.render(paint) + "\n").collect();
     rendered.join("\n")
 }
+
+#[cfg(test)]
+mod tests;

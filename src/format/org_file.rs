@@ -124,7 +124,7 @@ impl<'n, 's> Register<'n, 's> {
     }
 
     fn email(&mut self, email: &str, node: &'n Node<'s>, faults: &mut Vec<Fault>) {
-        if !is_signature(email) || !email.contains('@') || email.contains(char::is_whitespace) {
+        if !is_signature(email) || email.contains(char::is_whitespace) {
             faults.push(
                 Fault::new("invalid_value", node.span.clone(), format!("`{email}` is not an e-mail address"))
                     .help("write it as git has it: see `git config user.email`"),

@@ -175,19 +175,14 @@ fn by_outcome<'n, 's>(node: &'n Node<'s>, wanted: &str, faults: &mut Vec<Fault>)
     }
     let mut found = Vec::new();
     for entry in node.entries() {
-        match entry.key.text.parse() {
-            Ok(outcome) => found.push((outcome, entry)),
-            Err(_) => {
-                let words = listed(Outcome::ALL);
-                faults.push(
-                    Fault::new(
-                        "unknown_outcome",
-                        entry.key.span.clone(),
-                        format!("`{}` is not an outcome", entry.key.text),
-                    )
-                    .help(format!("the outcomes are {words}")),
-                );
-            }
+        let key = &entry.key;
+        if let Ok(outcome) = key.text.parse() {
+            found.push((outcome, entry));
+        } else {
+            faults.push(
+                Fault::new("unknown_outcome", key.span.clone(), format!("`{}` is not an outcome", key.text))
+                    .help(format!("the outcomes are {}", listed(Outcome::ALL))),
+            );
         }
     }
     found

@@ -15,7 +15,7 @@ mod project;
 mod severity;
 mod task;
 mod visit;
-mod words;
+pub(crate) mod words;
 mod workflow;
 
 pub use completion::{BODY_LIMIT, Completion, Digest, Stamp};

@@ -2,7 +2,7 @@ use insta::assert_snapshot;
 
 use super::*;
 use crate::format::diagnostic::{Paint, render_all};
-use crate::model::{AgentId, Layout, OnConditionError, Outcome, Permission, RejectionStrategy};
+use crate::model::{AgentId, Layout, OnConditionError, Outcome, Period, Permission, RejectionStrategy};
 
 fn source(name: &str, text: &str) -> Source {
     Source { name: name.to_owned(), bytes: text.as_bytes().to_vec() }
@@ -96,7 +96,7 @@ agents:
     assert!(inspect.can_reject && !inspect.can_skip && !inspect.require_human);
     assert_eq!(inspect.when.as_deref(), Some("!tags.includes('known') || metadata.rarity > 3"));
     assert_eq!(inspect.on_condition_error, OnConditionError::Enter);
-    assert_eq!(inspect.timeout.map(|timeout| timeout.seconds()), Some(5_400));
+    assert_eq!(inspect.timeout.map(Period::seconds), Some(5_400));
     assert_eq!(inspect.brief.entry.tips, Some(vec!["Use a lens".to_owned()]));
     assert_eq!(inspect.brief.entry.instructions.as_deref(), Some("Look first.\nThen write.\n"));
     assert_eq!(inspect.brief.entry.outcomes[1], (Outcome::NeedsReview, "It needs more care".to_owned()));
@@ -214,9 +214,7 @@ fn several_workflows_are_told_apart_by_name() {
     ");
 }
 
-#[test]
-fn everything_wrong_in_two_files_is_said_at_once() {
-    let project = "\
+const WRONG_PROJECT: &str = "\
 project: {nam: Garden, idPrefix: bg}
 git: {branch: tasks}
 gates: []
@@ -233,7 +231,8 @@ workflow:
       when: [tags]
     - label
 ";
-    let org = "\
+
+const WRONG_ORG: &str = "\
 roles:
   gardener: [agent-1]
   po: {agents: {a: b}, requireHuman: on}
@@ -242,7 +241,10 @@ agents:
   human-bob: {email: ada@garden.example, may: [delete]}
 teams: []
 ";
-    assert_snapshot!(bad(&[("project.yaml", project), ("org.yaml", org)]), @"
+
+#[test]
+fn everything_wrong_with_a_project_is_said_at_once() {
+    assert_snapshot!(bad(&[("project.yaml", WRONG_PROJECT)]), @"
     error[unknown_field]: `project` has no field `nam`
      --> project.yaml:1:11
       |
@@ -342,7 +344,14 @@ teams: []
        |
     15 |     - label
        |       ^^^^^
+    ");
+}
 
+#[test]
+fn two_files_can_be_wrong_at_once() {
+    let found = bad(&[("org.yaml", WRONG_ORG), ("project.yaml", WRONG_PROJECT)]);
+    let own = bad(&[("project.yaml", WRONG_PROJECT)]) + "\n";
+    assert_snapshot!(found.strip_prefix(&own).unwrap(), @"
     error[wrong_kind]: a role is a mapping of fields, and this is a list
      --> org.yaml:2:13
       |

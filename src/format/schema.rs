@@ -1,0 +1,57 @@
+//! JSON Schemas of the files that people and agents write, for editors and for other programs.
+//!
+//! The decoders decide what is valid; the tests hold the schemas to the same fields and words.
+
+use serde_json::Value;
+
+use crate::model::Map;
+use crate::model::words::words;
+
+words!(
+    /// What a schema is of.
+    Schema, "a kind of file", {
+        /// The frontmatter of a task file.
+        Task = "task",
+        /// project.yaml
+        Project = "project",
+        /// org.yaml
+        Org = "org",
+        /// A file of `workflows/`.
+        Workflow = "workflow",
+        /// A completion file.
+        Completion = "completion",
+        /// What `--json` says when the rules say no.
+        Refusal = "refusal",
+    }
+);
+
+impl Schema {
+    /// Returns the schema: draft 2020-12, complete in itself.
+    pub fn document(self) -> Value {
+        let mut document = parsed(self.source());
+        if let (Self::Project, Some(project)) = (self, document.as_object_mut()) {
+            // A project holds workflows: one definition serves both.
+            let mut workflow: Map = parsed(Self::Workflow.source()).as_object().cloned().unwrap_or_default();
+            project.extend(workflow.remove_entry("$defs"));
+        }
+        document
+    }
+
+    const fn source(self) -> &'static str {
+        match self {
+            Self::Task => include_str!("schema/task.json"),
+            Self::Project => include_str!("schema/project.json"),
+            Self::Org => include_str!("schema/org.json"),
+            Self::Workflow => include_str!("schema/workflow.json"),
+            Self::Completion => include_str!("schema/completion.json"),
+            Self::Refusal => include_str!("schema/refusal.json"),
+        }
+    }
+}
+
+fn parsed(source: &str) -> Value {
+    serde_json::from_str(source).expect("it is part of the program, and a test reads it")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,316 @@
+use std::collections::BTreeSet;
+
+use jsonschema::Validator;
+use serde_json::json;
+
+use super::*;
+use crate::format::config::{Source, load};
+use crate::format::template::{Founder, Template};
+use crate::format::yaml::{self, Fault, Limits};
+use crate::format::{completion_file, task_file};
+use crate::model::*;
+
+fn validator(schema: Schema) -> Validator {
+    jsonschema::draft202012::new(&schema.document()).unwrap()
+}
+
+fn value(text: &str) -> Value {
+    yaml::parse(text, &Limits::default()).unwrap().to_value()
+}
+
+#[track_caller]
+fn assert_valid(schema: Schema, instance: &Value) {
+    let faults: Vec<String> =
+        validator(schema).iter_errors(instance).map(|e| format!("{}: {e}", e.instance_path())).collect();
+    assert!(faults.is_empty(), "{faults:#?}\n{instance:#}");
+}
+
+/// Returns the fields that a decoder names when it meets one it does not know.
+fn decoder_fields(help: &str) -> BTreeSet<String> {
+    let names = help.strip_prefix("its fields are ").unwrap_or_else(|| panic!("{help}"));
+    names.split(", ").map(|name| name.trim_matches('`').to_owned()).collect()
+}
+
+fn schema_fields(schema: Schema, pointer: &str) -> BTreeSet<String> {
+    let document = schema.document();
+    let node = document.pointer(pointer).unwrap_or_else(|| panic!("{pointer}"));
+    assert_eq!(node["additionalProperties"], false, "{pointer}");
+    node["properties"].as_object().unwrap().keys().cloned().collect()
+}
+
+/// The word that no decoder knows, and that is near to none it knows.
+const STRANGER: &str = "xxxxxxxxxxxxxxxx";
+
+fn said_in(file: &str, text: &str) -> BTreeSet<String> {
+    let found = load(&[Source { name: file.to_owned(), bytes: text.as_bytes().to_vec() }]).unwrap_err();
+    let one = found.iter().find(|one| one.code == "unknown_field" && one.message.contains(STRANGER)).unwrap();
+    decoder_fields(one.help.as_ref().unwrap())
+}
+
+#[test]
+fn schemas_are_schemas_that_help() {
+    fn described(value: &Value, path: &str) {
+        for (name, property) in value["properties"].as_object().into_iter().flatten() {
+            let path = format!("{path}/{name}");
+            assert!(property.get("description").is_some() || property.get("$ref").is_some(), "{path}");
+            described(property, &path);
+        }
+        for (name, definition) in value["$defs"].as_object().into_iter().flatten() {
+            described(definition, &format!("{path}/{name}"));
+        }
+    }
+    for schema in Schema::ALL {
+        let document = schema.document();
+        assert!(jsonschema::draft202012::meta::is_valid(&document), "{schema}");
+        assert!(document["title"].is_string() && document["description"].is_string());
+        described(&document, schema.as_str());
+        validator(*schema);
+    }
+}
+
+#[test]
+fn configuration_schemas_have_the_fields_that_the_decoders_have() {
+    let gate = |inside: &str| format!("workflow: {{gates: [{{id: a, role: r, {inside}}}]}}");
+    let x = STRANGER;
+    for (file, text, schema, pointer) in [
+        ("project.yaml", format!("{x}: 1"), Schema::Project, ""),
+        ("project.yaml", format!("project: {{{x}: 1}}"), Schema::Project, "/properties/project"),
+        ("project.yaml", format!("tasks: {{{x}: 1}}"), Schema::Project, "/properties/tasks"),
+        ("project.yaml", format!("watch: {{{x}: 1}}"), Schema::Project, "/properties/watch"),
+        ("project.yaml", format!("workflow: {{{x}: 1}}"), Schema::Project, "/$defs/workflow"),
+        ("workflows/a.yaml", format!("{x}: 1"), Schema::Workflow, "/$defs/workflow"),
+        ("project.yaml", gate(&format!("{x}: 1")), Schema::Project, "/$defs/gate"),
+        ("project.yaml", gate(&format!("brief: {{{x}: 1}}")), Schema::Project, "/$defs/gate/properties/brief"),
+        (
+            "project.yaml",
+            gate(&format!("brief: {{reentry: {{{x}: 1}}}}")),
+            Schema::Project,
+            "/$defs/gate/properties/brief/properties/reentry",
+        ),
+        ("org.yaml", format!("{x}: 1"), Schema::Org, ""),
+        ("org.yaml", format!("roles: {{a: {{{x}: 1}}}}"), Schema::Org, "/$defs/role"),
+        ("org.yaml", format!("agents: {{a: {{{x}: 1}}}}"), Schema::Org, "/$defs/agent"),
+        ("org.yaml", format!("agents: [{{id: a, {x}: 1}}]"), Schema::Org, "/$defs/listedAgent"),
+    ] {
+        assert_eq!(said_in(file, &text), schema_fields(schema, pointer), "{file} {pointer}");
+    }
+}
+
+#[test]
+fn the_words_of_the_schemas_are_those_of_the_model() {
+    fn words<T: std::fmt::Display>(all: &[T]) -> Value {
+        all.iter().map(|word| Value::String(word.to_string())).collect()
+    }
+    let at = |schema: Schema, pointer: &str| schema.document().pointer(pointer).cloned().unwrap();
+    let gate = "/$defs/gate/properties";
+    let workflow = "/$defs/workflow/properties";
+    assert_eq!(at(Schema::Workflow, "/$defs/outcome/enum"), words(Outcome::ALL));
+    assert_eq!(at(Schema::Workflow, &format!("{workflow}/rejectionStrategy/enum")), words(RejectionStrategy::ALL));
+    assert_eq!(at(Schema::Workflow, &format!("{gate}/onConditionError/enum")), words(OnConditionError::ALL));
+    assert_eq!(at(Schema::Project, "/properties/tasks/properties/layout/enum"), words(Layout::ALL));
+    assert_eq!(at(Schema::Org, "/$defs/permission/enum"), words(Permission::ALL));
+    assert_eq!(at(Schema::Task, "/properties/status/enum"), words(Status::ALL));
+    let endings = [Ending::Cancelled, Ending::Moved, Ending::Override, Ending::Reopened];
+    let endings: Vec<Ending> = Outcome::ALL.iter().copied().map(Ending::Said).chain(endings).collect();
+    assert_eq!(at(Schema::Task, "/$defs/visit/properties/outcome/enum"), words(&endings));
+    for pointer in [format!("{workflow}/outcomes/properties"), "/$defs/meanings/properties".to_owned()] {
+        let keys: Value = at(Schema::Workflow, &pointer).as_object().unwrap().keys().cloned().collect();
+        assert_eq!(keys, words(Outcome::ALL));
+    }
+}
+
+#[test]
+fn the_templates_are_valid_by_the_schemas() {
+    for template in Template::ALL {
+        let files = template.files("Garden", &Founder::new("Ada", "ada@garden.example"));
+        assert_valid(Schema::Project, &value(&files.project));
+        assert_valid(Schema::Org, &value(&files.org));
+        assert_valid(Schema::Workflow, &value(&files.project)["workflow"]);
+        assert_valid(Schema::Workflow, &json!({"workflow": value(&files.project)["workflow"]}));
+    }
+}
+
+/// What decoder and schema must judge alike, each with the judgement.
+#[test]
+fn decoders_and_schemas_judge_alike() {
+    let gate = |inside: &str| format!("workflow: {{gates: [{{id: a, role: r, {inside}}}]}}");
+    let gates = "gates: [{id: a, role: r}]";
+    let project = [
+        (true, String::new()),
+        (true, "{}".to_owned()),
+        (true, format!("workflow: {{{gates}}}")),
+        (true, format!("workflows: [{{name: default, {gates}}}]")),
+        (true, format!("workflows: {{one: {{{gates}}}}}")),
+        (true, gate("timeout: 1h30m, canReject: true, canSkip: false, metadata: {a: [1]}")),
+        (true, gate("when: true")),
+        (true, gate("brief: {tips: one, expectations: [1, two], outcomes: {skip: never}, reentry: {role: you}}")),
+        (true, "project: {name: 2024}".to_owned()),
+        (true, format!("workflow: {{{gates}, outcomes: {{needs_review: hold, complete: advance}}}}")),
+        (false, "[]".to_owned()),
+        (false, "git: {branch: x}".to_owned()),
+        (false, "project: {idPrefix: aof}".to_owned()),
+        (false, "workflows: []".to_owned()),
+        (false, "workflows: {}".to_owned()),
+        (false, format!("workflows: [{{{gates}}}]")),
+        (false, format!("workflow: {{{gates}}}\nworkflows: {{b: {{{gates}}}}}")),
+        (false, "workflow: {name: a}".to_owned()),
+        (false, "workflow: {gates: []}".to_owned()),
+        (false, "workflow: {gates: [{id: a}]}".to_owned()),
+        (false, "workflow: {gates: [{id: a b, role: r}]}".to_owned()),
+        (false, gate("timeout: 90")),
+        (false, gate("timeout: 1:30")),
+        (false, gate("timeout: 30m1h")),
+        (false, gate("canReject: yes")),
+        (false, gate("rejectTo: [a]")),
+        (false, gate("onConditionError: fail")),
+        (false, gate("when: [a]")),
+        (false, gate("metadata: 1")),
+        (false, gate("brief: {outcomes: {done: x}}")),
+        (false, format!("workflow: {{{gates}, outcomes: {{needs_review: advance}}}}")),
+        (false, format!("workflow: {{{gates}, outcomes: {{blocked: advance}}}}")),
+        (false, "tasks: {layout: deep}".to_owned()),
+        (false, "watch: {commitEdits: 1}".to_owned()),
+    ];
+    let org = [
+        (true, String::new()),
+        (true, "roles: {a: {agents: [x, human-y]}, b: {agents: z}, c: }".to_owned()),
+        (true, "agents: {x: , y: {name: Y, email: y@z.example, may: [new]}}".to_owned()),
+        (true, "agents: [{id: x, may: cancel}]".to_owned()),
+        (false, "roles: [a]".to_owned()),
+        (false, "roles: {a: [x]}".to_owned()),
+        (false, "roles: {a b: {}}".to_owned()),
+        (false, "roles: {a: {agents: [x y]}}".to_owned()),
+        (false, "roles: {a: {requireHuman: on}}".to_owned()),
+        (false, "agents: {x: {email: no body}}".to_owned()),
+        (false, "agents: {x: {may: [fly]}}".to_owned()),
+        (false, "agents: [{name: x}]".to_owned()),
+        (false, "agents: one".to_owned()),
+    ];
+    for (schema, file, cases) in [(Schema::Project, "project.yaml", &project[..]), (Schema::Org, "org.yaml", &org[..])]
+    {
+        let validator = validator(schema);
+        for (good, text) in cases {
+            let read = load(&[Source { name: file.to_owned(), bytes: text.as_bytes().to_vec() }]);
+            assert_eq!(read.is_ok(), *good, "the decoder of {text}");
+            assert_eq!(validator.is_valid(&value(text)), *good, "the schema of {text}");
+        }
+    }
+}
+
+fn full_task() -> Task {
+    let time: Timestamp = "2026-02-16T10:00:00Z".parse().unwrap();
+    let map = || json!({"k": 1}).as_object().unwrap().clone();
+    let visit = Visit {
+        gate: "review".parse().unwrap(),
+        role: "reviewer".parse().unwrap(),
+        agent: Some("agent-1".parse().unwrap()),
+        entered: time,
+        exited: time,
+        outcome: Ending::Said(Outcome::NeedsReview),
+        summary: "no".to_owned(),
+        blockers: vec!["mend it".to_owned()],
+        rejection_notes: Some("please".to_owned()),
+        to: Some(Destination::Gate("work".parse().unwrap())),
+        skipped: vec!["docs".parse().unwrap()],
+        retry: Some(1),
+        outputs: map(),
+        metadata: map(),
+        workflow: Some("cafe".to_owned()),
+        completion: Some(Stamp { id: "c1".parse().unwrap(), sha256: Digest::of(b"x") }),
+    };
+    Task {
+        id: "AOF-abc".parse().unwrap(),
+        title: "Water the plants".to_owned(),
+        description: Some("all of them".to_owned()),
+        status: Status::Ready,
+        created: time,
+        updated: time,
+        routing: Routing {
+            workflow: "default".parse().unwrap(),
+            role: Some("worker".parse().unwrap()),
+            agent: Some("agent-1".parse().unwrap()),
+        },
+        gate: Some(OpenVisit { current: "work".parse().unwrap(), entered: time, visit: 0 }),
+        history: vec![visit],
+        review: Some(ReviewContext {
+            from_gate: "review".parse().unwrap(),
+            from_agent: Some("agent-1".parse().unwrap()),
+            from_role: "reviewer".parse().unwrap(),
+            timestamp: time,
+            blockers: vec!["mend it".to_owned()],
+            notes: Some("please".to_owned()),
+        }),
+        blockers: vec!["no water".to_owned()],
+        context: map(),
+        workflow_hash: Some("cafe".to_owned()),
+        tags: vec!["garden".to_owned()],
+        metadata: map(),
+        depends_on: vec!["AOF-abd".parse().unwrap()],
+    }
+}
+
+#[test]
+fn the_task_schema_has_the_fields_that_tasks_have() {
+    let task = full_task();
+    let bytes = task_file::create(&Task { history: Vec::new(), ..task.clone() }, "");
+    let defaults = task_file::Defaults { workflow: "default".parse().unwrap(), created: task.created };
+    let file = task_file::parse(bytes.as_bytes(), &task.id, &defaults).unwrap();
+    let mut written = file.raw;
+    let visit = crate::format::visit_entry::write(&task.history[0]);
+    written.insert("gateHistory".to_owned(), json!([visit]));
+    let written = Value::Object(written);
+    assert_valid(Schema::Task, &written);
+    let document = Schema::Task.document();
+    let keys = |value: &Value| value.as_object().unwrap().keys().cloned().collect::<BTreeSet<_>>();
+    let mut known = keys(&document["properties"]);
+    for of_people in ["tests", "testsFile"] {
+        assert!(known.remove(of_people));
+    }
+    assert_eq!(keys(&written), known);
+    for nested in ["routing", "gate", "reviewContext"] {
+        assert_eq!(keys(&written[nested]), keys(&document["properties"][nested]["properties"]), "{nested}");
+    }
+    let visit_schema = &document["$defs"]["visit"]["properties"];
+    assert_eq!(keys(&visit), keys(visit_schema));
+    assert_eq!(keys(&visit["completion"]), keys(&visit_schema["completion"]["properties"]));
+    // The decoder knows what the writer writes.
+    let strange = format!(
+        "---\ntitle: x\ngateHistory: [{{gate: a, role: r, entered: 2026-02-16, exited: 2026-02-16, outcome: skip, {STRANGER}: 1}}]\n---\n"
+    );
+    let faults: Vec<Fault> = task_file::parse(strange.as_bytes(), &task.id, &defaults).unwrap_err();
+    let help = faults.iter().find(|fault| fault.code == "unknown_field").and_then(|fault| fault.help.as_deref());
+    assert_eq!(decoder_fields(help.unwrap()), keys(visit_schema));
+}
+
+#[test]
+fn the_completion_schema_has_the_fields_that_completions_have() {
+    let id = "given".parse().unwrap();
+    let text = format!("task: AOF-abc@2\nagent: agent-1\n{STRANGER}: 1\n");
+    let faults = completion_file::parse(text.as_bytes(), completion_file::Syntax::Yaml, &id).unwrap_err();
+    assert_eq!(decoder_fields(faults[0].help.as_ref().unwrap()), schema_fields(Schema::Completion, ""));
+    for (good, text) in [
+        (
+            true,
+            "{task: AOF-abc@2, agent: agent-1, outcome: approved, summary: done, blockers: [a], rejectionNotes: b, outputs: {}, metadata: {a: 1}, id: a:b}",
+        ),
+        (true, "{task: AOF-abc, agent: human-ada, blockers: one}"),
+        (false, "{task: AOF-abc}"),
+        (false, "{agent: agent-1}"),
+        (false, "{task: abc, agent: agent-1}"),
+        (false, "{task: AOF-abc, agent: agent 1}"),
+        (false, "{task: AOF-abc, agent: a, blockers: {a: b}}"),
+        (false, "{task: AOF-abc, agent: a, outputs: [a]}"),
+    ] {
+        let read = completion_file::parse(text.as_bytes(), completion_file::Syntax::Yaml, &id);
+        assert_eq!(read.is_ok(), good, "the decoder of {text}");
+        assert_eq!(validator(Schema::Completion).is_valid(&value(text)), good, "the schema of {text}");
+    }
+}
+
+#[test]
+fn a_refusal_has_a_code_and_a_sentence() {
+    let refusal = json!({"error": "missing_blockers", "message": "say why", "requiredField": "blockers", "other": 1});
+    assert_valid(Schema::Refusal, &refusal);
+    assert!(!validator(Schema::Refusal).is_valid(&json!({"error": "Missing blockers", "message": ""})));
+    assert!(!validator(Schema::Refusal).is_valid(&json!({"message": ""})));
+}
