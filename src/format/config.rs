@@ -10,7 +10,7 @@ use std::ops::Range;
 use self::loading::Loading;
 use super::diagnostic::Diagnostic;
 use super::locate::{Step, find, within};
-use super::yaml::{self, Limits};
+use super::yaml::Node;
 use crate::model::{Org, Place, Project, Severity, WorkflowName};
 
 /// The project's own file, at its top.
@@ -72,6 +72,7 @@ pub struct Configuration {
 struct File {
     name: String,
     text: String,
+    root: Node<'static>,
 }
 
 /// Where a workflow is defined.
@@ -118,9 +119,7 @@ impl Configuration {
 
     fn span(&self, at: &Place, part: Option<&Range<usize>>) -> (Option<&File>, Range<usize>) {
         let Some((file, steps)) = self.way(at) else { return (None, 0..0) };
-        // It has been read before, so it reads again; diagnostics are rare enough to do it for each.
-        let Ok(root) = yaml::parse(&file.text, &Limits::default()) else { return (Some(file), 0..0) };
-        let (whole, node) = find(&file.text, &root, &steps);
+        let (whole, node) = find(&file.text, &file.root, &steps);
         let part = part.zip(node).and_then(|(part, node)| within(&file.text, node, part));
         (Some(file), part.unwrap_or(whole))
     }

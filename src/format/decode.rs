@@ -26,7 +26,9 @@ impl<'n, 's> Fields<'n, 's> {
 
     /// Returns the value of a field; an absent value (`key:`) counts as no field.
     pub(super) fn take(&mut self, key: &'static str) -> Option<&'n Node<'s>> {
-        self.known.push(key);
+        if !self.known.contains(&key) {
+            self.known.push(key);
+        }
         self.node.get(key).filter(|node| !node.is_null())
     }
 

@@ -8,8 +8,8 @@ use annotate_snippets::renderer::{DEFAULT_LINE_NUM_STYLE, Style};
 use annotate_snippets::{AnnotationKind, Level, Origin, Renderer, Snippet};
 use serde_json::{Value, json};
 
-use super::excerpt::{Excerpt, inert};
-use super::yaml::{Fault, line_column};
+use super::excerpt::{Excerpt, Lines, inert};
+use super::yaml::{Fault, Label};
 use crate::model::Severity;
 
 /// Something to say about a place in a file.
@@ -53,20 +53,37 @@ impl Diagnostic {
         span: Range<usize>,
         message: &str,
     ) -> Self {
-        let (line, column) = line_column(source, span.start);
-        let excerpt = Excerpt::of(source, &span, None);
-        let message = inert(message);
-        Self { severity, code, file: inert(file), span, line, column, message, help: None, excerpt }
+        Self::at(severity, code, file, &Lines::of(source), span, None, message)
     }
 
     /// Returns the diagnostic for what was found when the file was read.
     pub fn from_fault(file: &str, source: &str, fault: &Fault) -> Self {
-        let mut own = Self::new(Severity::Error, fault.code, file, source, fault.span.clone(), &fault.message);
-        own.help = fault.help.as_ref().map(|help| inert(help));
-        if fault.label.is_some() {
-            own.excerpt = Excerpt::of(source, &fault.span, fault.label.as_ref());
-        }
-        own
+        Self::of_fault(file, &Lines::of(source), fault)
+    }
+
+    /// Returns the diagnostics for all that was found when the file was read.
+    pub fn from_faults(file: &str, source: &str, faults: &[Fault]) -> Vec<Self> {
+        let lines = Lines::of(source);
+        faults.iter().map(|fault| Self::of_fault(file, &lines, fault)).collect()
+    }
+
+    fn of_fault(file: &str, lines: &Lines<'_>, fault: &Fault) -> Self {
+        let (span, label) = (fault.span.clone(), fault.label.as_ref());
+        Self::at(Severity::Error, fault.code, file, lines, span, label, &fault.message).help(fault.help.as_deref())
+    }
+
+    fn at(
+        severity: Severity,
+        code: &'static str,
+        file: &str,
+        lines: &Lines<'_>,
+        span: Range<usize>,
+        label: Option<&Label>,
+        message: &str,
+    ) -> Self {
+        let (line, column) = lines.line_column(span.start);
+        let excerpt = Excerpt::of(lines, &span, label);
+        Self { severity, code, file: inert(file), span, line, column, message: inert(message), help: None, excerpt }
     }
 
     /// Adds the fix.

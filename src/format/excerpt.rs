@@ -5,6 +5,45 @@ use std::ops::Range;
 use super::frontmatter::is_printable;
 use super::yaml::{Label, line_column};
 
+/// A file by its lines, which are numbered from 1.
+pub(super) struct Lines<'s> {
+    source: &'s str,
+    starts: Vec<usize>,
+}
+
+impl<'s> Lines<'s> {
+    pub(super) fn of(source: &'s str) -> Self {
+        let breaks = source.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
+        let starts = std::iter::once(0).chain(breaks.map(|(at, _)| at + 1)).collect();
+        Self { source, starts }
+    }
+
+    /// Returns line and column (in characters, from 1) of an offset; one past the end means the end.
+    pub(super) fn line_column(&self, offset: usize) -> (usize, usize) {
+        let at = self.boundary(offset);
+        let number = self.number(at);
+        let (_, column) = line_column(&self.source[self.start(number)..], at - self.start(number));
+        (number, column)
+    }
+
+    fn boundary(&self, offset: usize) -> usize {
+        self.source.floor_char_boundary(offset)
+    }
+
+    fn number(&self, at: usize) -> usize {
+        self.starts.partition_point(|start| *start <= at)
+    }
+
+    fn start(&self, number: usize) -> usize {
+        self.starts[number - 1]
+    }
+
+    /// Returns a line without its end.
+    fn line(&self, number: usize) -> &'s str {
+        self.source[self.start(number)..].lines().next().unwrap_or_default()
+    }
+}
+
 /// Lines of a file, and the parts of them that are meant.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Excerpt {
@@ -28,12 +67,12 @@ const FEW_LINES: usize = 4;
 
 impl Excerpt {
     /// Returns what to show for those bytes of the file; nothing where the file is empty.
-    pub(super) fn of(source: &str, span: &Range<usize>, label: Option<&Label>) -> Option<Self> {
-        let marked = Line::around(source, span)?;
+    pub(super) fn of(text: &Lines<'_>, span: &Range<usize>, label: Option<&Label>) -> Option<Self> {
+        let marked = Line::around(text, span)?;
         let Some(label) = label else {
             return Some(Self { first: marked.number, text: marked.text, mark: marked.mark, label: None });
         };
-        let other = Line::around(source, &label.span)?;
+        let other = Line::around(text, &label.span)?;
         let label = inert(&label.text);
         if other.number == marked.number {
             // One line shows both only if it is shown from its beginning for both.
@@ -42,20 +81,20 @@ impl Excerpt {
         }
         let marked_first = marked.number < other.number;
         let (above, below) = if marked_first { (&marked, &other) } else { (&other, &marked) };
-        let mut text = above.text.clone();
+        let mut shown = above.text.clone();
         let few = below.number - above.number <= FEW_LINES;
-        for line in source.lines().skip(above.number).take(below.number - above.number - 1) {
-            text.push('\n');
+        for number in above.number + 1..below.number {
+            shown.push('\n');
             if few {
-                text.push_str(&Line::cut(line, &(0..0)).text);
+                shown.push_str(&Line::cut(text.line(number), &(0..0)).text);
             }
         }
-        text.push('\n');
-        let shift = text.len();
-        text.push_str(&below.text);
+        shown.push('\n');
+        let shift = shown.len();
+        shown.push_str(&below.text);
         let shifted = below.mark.start + shift..below.mark.end + shift;
         let (mark, other) = if marked_first { (above.mark.clone(), shifted) } else { (shifted, above.mark.clone()) };
-        Some(Self { first: above.number, text, mark, label: Some((other, label)) })
+        Some(Self { first: above.number, text: shown, mark, label: Some((other, label)) })
     }
 
     /// Returns the number of the last line.
@@ -72,18 +111,16 @@ struct Line {
 
 impl Line {
     /// Returns the line in which the span begins, marked as far as the span goes in it.
-    fn around(source: &str, span: &Range<usize>) -> Option<Self> {
-        if source.is_empty() {
+    fn around(text: &Lines<'_>, span: &Range<usize>) -> Option<Self> {
+        if text.source.is_empty() {
             return None;
         }
-        let mut at = span.start.min(source.len());
-        while !source.is_char_boundary(at) {
-            at -= 1;
-        }
-        let start = source[..at].rfind('\n').map_or(0, |found| found + 1);
-        let line = source[start..].lines().next().unwrap_or_default();
-        let mark = at - start..span.end.saturating_sub(start).clamp(at - start, line.len().max(at - start));
-        Some(Self { number: line_column(source, at).0, ..Self::cut(line, &mark) })
+        let at = text.boundary(span.start);
+        let number = text.number(at);
+        let line = text.line(number);
+        let start = (at - text.start(number)).min(line.len());
+        let end = span.end.saturating_sub(text.start(number)).clamp(start, line.len());
+        Some(Self { number, ..Self::cut(line, &(start..end)) })
     }
 
     /// Returns the part of the line around the mark.

@@ -21,31 +21,29 @@ pub(super) struct Loading {
 
 impl Loading {
     pub(super) fn file(&mut self, source: &Source, subject: Subject) {
-        let mut faults = Vec::new();
         let (text, broken) = decoded(&source.bytes);
-        faults.extend(broken);
-        let index = self.files.len();
-        if faults.is_empty() {
-            match yaml::parse(&text, &Limits::default()) {
-                Ok(root) => self.read(index, &source.name, &root, subject, &text, &mut faults),
-                Err(found) => faults.extend(found),
+        let parsed = match broken {
+            Some(fault) => Err(vec![fault]),
+            None => yaml::parse(&text, &Limits::default()).map(Node::into_owned),
+        };
+        let mut faults = Vec::new();
+        match parsed {
+            Ok(root) => {
+                let definitions = self.read(&root, subject, &mut faults);
+                let file = self.files.len();
+                self.files.push(File { name: source.name.clone(), text: text.clone(), root });
+                for definition in definitions {
+                    self.define(file, definition, &mut faults);
+                }
             }
+            Err(found) => faults.extend(found),
         }
         faults.sort_by_key(|fault| fault.span.start);
-        self.diagnostics.extend(faults.iter().map(|fault| Diagnostic::from_fault(&source.name, &text, fault)));
-        self.files.push(File { name: source.name.clone(), text });
+        self.diagnostics.extend(Diagnostic::from_faults(&source.name, &text, &faults));
     }
 
-    fn read(
-        &mut self,
-        index: usize,
-        name: &str,
-        root: &Node<'_>,
-        subject: Subject,
-        text: &str,
-        faults: &mut Vec<Fault>,
-    ) {
-        let definitions = match subject {
+    fn read(&mut self, root: &Node<'_>, subject: Subject, faults: &mut Vec<Fault>) -> Vec<Definition> {
+        match subject {
             Subject::Project => {
                 self.project = project_file::read(root, faults);
                 std::mem::take(&mut self.project.workflows)
@@ -55,24 +53,21 @@ impl Loading {
                 Vec::new()
             }
             Subject::Workflow(stem) => workflow_file::read_file(root, &stem, faults).into_iter().collect(),
-        };
-        for definition in definitions {
-            let same = |(_, other): &&(usize, Definition)| other.workflow.name == definition.workflow.name;
-            if let Some((file, first)) = self.workflows.iter().find(same) {
-                let other = self.files.get(*file);
-                let (line, _) = line_column(other.map_or(text, |file| &file.text), first.span.start);
-                let message = format!(
-                    "there is already a workflow `{}`, at {}:{line}",
-                    definition.workflow.name,
-                    other.map_or(name, |file| &file.name)
-                );
-                faults.push(
-                    Fault::new("duplicate_workflow", definition.span.clone(), message)
-                        .help("give each workflow a `name` of its own"),
-                );
-            }
-            self.workflows.push((index, definition));
         }
+    }
+
+    fn define(&mut self, file: usize, definition: Definition, faults: &mut Vec<Fault>) {
+        let name = &definition.workflow.name;
+        if let Some((other, first)) = self.workflows.iter().find(|(_, other)| other.workflow.name == *name) {
+            let other = &self.files[*other];
+            let (line, _) = line_column(&other.text, first.span.start);
+            let message = format!("there is already a workflow `{name}`, at {}:{line}", other.name);
+            faults.push(
+                Fault::new("duplicate_workflow", definition.span.clone(), message)
+                    .help("give each workflow a `name` of its own"),
+            );
+        }
+        self.workflows.push((file, definition));
     }
 
     pub(super) fn finish(mut self) -> Result<Configuration, Vec<Diagnostic>> {

@@ -132,6 +132,121 @@ fn a_project_without_a_workflow_has_the_implicit_one() {
     }
 }
 
+/// The shapes in which people write workflows of very different trades, comments and all.
+#[test]
+fn workflows_of_any_trade_are_read_as_people_write_them() {
+    let kitchen = "\
+workflow:  # from order to table
+  name: dinner         # what orders call it
+  rejectionStrategy: origin  # back to the stove
+
+  gates:  # in this order
+    # The stove
+    - id: cook  # gate id
+      role: cook          # role in org.yaml
+      description: \"Cook the dish\"  # shown
+
+    - id: taste
+      role: chef
+      canReject: true     # may send it back
+      when: \"metadata.guests > 4 || tags.includes('vip')\"  # large tables only
+
+    - id: serve
+      role: waiter
+      requireHuman: true
+      timeout: 10m
+      escalateTo: chef
+";
+    let press = "\
+name: press
+rejectionStrategy: previous
+gates:
+- {id: draft, role: writer}
+- {id: check, role: checker, canReject: true, when: 'tags.includes(''news'')'}
+- {id: print, role: printer}
+";
+    let court = "
+workflow:
+  rejectionStrategy: named
+  gates: [{id: file, role: clerk}, {id: hear, role: judge}, {id: appeal, role: judge, canReject: true, rejectTo: hear}]
+";
+    let org = "\
+roles:  # who does what
+  cook:
+    agents:
+      - agent-cook-1      # the first
+      - agent-cook-2      # and a second
+    description: \"Cooks\"
+  chef:
+    agents: [human-chef]
+    requireHuman: true
+";
+    let files = [
+        ("project.yaml", kitchen),
+        ("org.yaml", org),
+        ("workflows/newspaper.yaml", press),
+        ("workflows/court.yaml", court),
+    ];
+    let configuration = good(&files);
+    let told: Vec<(String, RejectionStrategy, usize)> = configuration
+        .project
+        .workflows
+        .iter()
+        .map(|one| (one.name.to_string(), one.rejection, one.gates.len()))
+        .collect();
+    let expected = [
+        ("dinner".to_owned(), RejectionStrategy::Origin, 3),
+        ("court".to_owned(), RejectionStrategy::Named, 3),
+        ("press".to_owned(), RejectionStrategy::Previous, 3),
+    ];
+    assert_eq!(told, expected);
+    assert_eq!(configuration.project.default_workflow, workflow("dinner"));
+    let court = configuration.project.workflow(&workflow("court")).unwrap();
+    assert_eq!(court.gates[2].reject_to, Some("hear".parse().unwrap()));
+    // As Windows editors save it, it says the same.
+    let windows: Vec<(&str, String)> =
+        files.iter().map(|(name, text)| (*name, format!("\u{feff}{}", text.replace('\n', "\r\n")))).collect();
+    let windows = good(&windows.iter().map(|(name, text)| (*name, text.as_str())).collect::<Vec<_>>());
+    assert_eq!((windows.project, windows.org), (configuration.project, configuration.org));
+}
+
+#[test]
+fn what_is_written_once_with_an_anchor_counts_everywhere() {
+    let text = "\
+workflow:
+  gates:
+    - {id: a, role: r, brief: &brief {tips: [Look twice]}}
+    - {id: b, role: r, brief: *brief, timeout: 1h}
+";
+    let configuration = good(&[("project.yaml", text)]);
+    let gates = &configuration.project.workflows[0].gates;
+    assert_eq!(gates[0].brief, gates[1].brief);
+    let at = Place::Gate { workflow: workflow("default"), gate: 1, field: "brief" };
+    let (_, span) = configuration.locate(&at);
+    assert_eq!(&text[span], "*brief");
+}
+
+#[test]
+fn names_say_what_a_file_is_about() {
+    let workflow = |stem: &str| Some(Subject::Workflow(stem.to_owned()));
+    for (name, subject) in [
+        ("project.yaml", Some(Subject::Project)),
+        ("org.yaml", Some(Subject::Org)),
+        ("workflows/release.yaml", workflow("release")),
+        ("workflows/release.yml", workflow("release")),
+        ("workflows/a.b.yaml", workflow("a.b")),
+        ("workflows/README.md", None),
+        ("workflows/.release.yaml", None),
+        ("workflows/.yaml", None),
+        ("workflows/old/release.yaml", None),
+        ("workflowsx.yaml", None),
+        ("sub/project.yaml", None),
+        ("project.yml", None),
+    ] {
+        assert_eq!(Subject::of(name), subject, "{name}");
+    }
+}
+
 #[test]
 fn several_workflows_are_told_apart_by_name() {
     let gates = "gates: [{id: a, role: r}]";

@@ -55,7 +55,10 @@ fn colours_change_nothing_but_colours() {
     let one = Diagnostic::new(Severity::Error, "odd", "project.yaml", source, at(source, "bee"), "this is odd");
     let colored = one.render(Paint::Colored);
     assert!(colored.contains("\u{1b}["));
-    assert_eq!(anstream::adapter::strip_str(&colored).to_string(), one.render(Paint::Plain));
+    let mut parts = colored.split("\u{1b}[");
+    let first = parts.next().unwrap().to_owned();
+    let stripped = parts.fold(first, |text, part| text + part.split_once('m').unwrap().1);
+    assert_eq!(stripped, one.render(Paint::Plain));
 }
 
 #[test]

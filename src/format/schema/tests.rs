@@ -28,7 +28,10 @@ fn assert_valid(schema: Schema, instance: &Value) {
 /// Returns the fields that a decoder names when it meets one it does not know.
 fn decoder_fields(help: &str) -> BTreeSet<String> {
     let names = help.strip_prefix("its fields are ").unwrap_or_else(|| panic!("{help}"));
-    names.split(", ").map(|name| name.trim_matches('`').to_owned()).collect()
+    let names: Vec<String> = names.split(", ").map(|name| name.trim_matches('`').to_owned()).collect();
+    let set: BTreeSet<String> = names.iter().cloned().collect();
+    assert_eq!(set.len(), names.len(), "each is named once: {help}");
+    set
 }
 
 fn schema_fields(schema: Schema, pointer: &str) -> BTreeSet<String> {

@@ -114,6 +114,13 @@ impl From<usize> for Step<'_> {
     }
 }
 
+impl Entry<'_> {
+    fn into_owned(self) -> Entry<'static> {
+        let key = Key { text: self.key.text.into_owned().into(), span: self.key.span, decorated: self.key.decorated };
+        Entry { key, value: self.value.into_owned() }
+    }
+}
+
 impl<'s> Node<'s> {
     /// Returns the value of a key, if this is a mapping that has it.
     pub fn get(&self, key: &str) -> Option<&Node<'s>> {
@@ -171,6 +178,26 @@ impl<'s> Node<'s> {
             Kind::String(_) => "a string",
             Kind::Sequence(_) => "a list",
             Kind::Mapping(_) => "a mapping",
+        }
+    }
+
+    /// Returns the tree with texts of its own: it outlives the text that it was read from.
+    pub fn into_owned(self) -> Node<'static> {
+        let kind = match self.kind {
+            Kind::Null => Kind::Null,
+            Kind::Bool(value) => Kind::Bool(value),
+            Kind::Number(number) => Kind::Number(number),
+            Kind::String(text) => Kind::String(text.into_owned().into()),
+            Kind::Sequence(items) => Kind::Sequence(items.into_iter().map(Node::into_owned).collect()),
+            Kind::Mapping(entries) => Kind::Mapping(entries.into_iter().map(Entry::into_owned).collect()),
+        };
+        Node {
+            span: self.span,
+            kind,
+            layout: self.layout,
+            sharing: self.sharing,
+            outer: self.outer,
+            indicator: self.indicator,
         }
     }
 
