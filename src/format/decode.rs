@@ -100,13 +100,11 @@ impl<'n, 's> Fields<'n, 's> {
     /// Returns a mapping as it stands.
     pub(super) fn object(&mut self, key: &'static str, faults: &mut Vec<Fault>) -> Option<Map> {
         let node = self.take(key)?;
-        match node.to_value() {
-            serde_json::Value::Object(map) => Some(map),
-            _ => {
-                faults.push(wrong_kind(node, &format!("`{key}` is a mapping of keys and values")));
-                None
-            }
+        if let serde_json::Value::Object(map) = node.to_value() {
+            return Some(map);
         }
+        faults.push(wrong_kind(node, &format!("`{key}` is a mapping of keys and values")));
+        None
     }
 
     /// Returns the value, or says that the field is missing (unless a fault about it has been said).

@@ -78,8 +78,8 @@ fn create_batch(
             let bytes = task_file::create(&step.task, &new.body).into_bytes();
             let to = task_path(&task.id, rules.project.layout);
             let message = message::of_act(&Act::Open, &step.task);
-            let version = Version { bytes: bytes.clone(), message, author: author.clone(), authored: now };
-            made.push(changed(&in_force, *step, bytes, &to, now)?);
+            made.push(changed(&in_force, *step, &bytes, &to, now)?);
+            let version = Version { bytes, message, author: author.clone(), authored: now };
             writes.push(Write {
                 id: task.id,
                 head_path: None,
@@ -93,7 +93,9 @@ fn create_batch(
             return Ok(made);
         }
         if let Some(commit) = commit_new(workspace, &head, &writes)? {
-            made.iter_mut().for_each(|made| made.commit = Some(commit));
+            for task in &mut made {
+                task.commit = Some(commit);
+            }
             return Ok(made);
         }
     }
@@ -167,12 +169,12 @@ fn task(project: &Project, new: &NewTask, now: Timestamp) -> Result<Task, OpsErr
 fn changed(
     in_force: &super::InForce,
     step: Step,
-    bytes: Vec<u8>,
+    bytes: &[u8],
     path: &ProjectPath,
     now: Timestamp,
 ) -> Result<Changed, OpsError> {
     let id = step.task.id.clone();
-    let after = super::standing::parse(in_force, &id, path, &bytes, now)?;
+    let after = super::standing::parse(in_force, &id, path, bytes, now)?;
     Ok(Changed {
         before: None,
         after,

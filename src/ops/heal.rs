@@ -41,6 +41,7 @@ pub(super) fn heal(workspace: &Workspace, lock: &WriterLock) -> Result<bool, Ops
     if let Some(locks) = &locks {
         workspace.repository.clear_stale(locks)?;
     }
+    workspace.repository.sweep_temps()?;
     let before = locks.as_ref().and_then(|locks| locks.branch.as_ref()).and_then(|branch| branch.from);
     for write in &record.writes {
         sweep_folders(lock, write)?;

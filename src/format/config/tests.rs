@@ -586,6 +586,8 @@ fn broken_yaml_is_shown_where_it_breaks() {
       |
     3 |   b: {}
       |   ^
+      |
+      = help: a bracket or brace may be left open above
     ");
     assert_snapshot!(bad(&[("project.yaml", "workflow:\n  gates:\n    - id: a\n      role: r\n      when: !tags.includes('x')\n      id: b\nworkflow: {}\n")]), @"
     error[tag]: the tag `!tags.includes('x')` is not supported

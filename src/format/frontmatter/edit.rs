@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde_json::Value;
 
+use crate::format::yaml::{Node, Step};
+
 /// One change to a frontmatter.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Edit {
@@ -71,6 +73,14 @@ impl Path {
     pub fn then(mut self, segment: impl Into<Segment>) -> Self {
         self.0.push(segment.into());
         self
+    }
+
+    /// Returns the node at the path, if there is one.
+    pub fn find<'n, 's>(&self, root: &'n Node<'s>) -> Option<&'n Node<'s>> {
+        root.at(self.0.iter().map(|segment| match segment {
+            Segment::Key(key) => Step::Key(key),
+            Segment::Index(index) => Step::Index(*index),
+        }))
     }
 }
 

@@ -22,21 +22,26 @@ impl Patches {
         }
     }
 
-    /// Returns the text with all replacements made, their line breaks written as `newline`; `None` if two overlap.
+    /// Returns the text with all replacements made, their line breaks written as `newline`; `None` if two overlap that
+    /// are no deletions.
     pub(super) fn apply(mut self, source: &str, newline: &str) -> Option<Vec<u8>> {
         // Stable: what was inserted first at one place comes first.
         self.0.sort_by_key(|(range, _)| (range.start, range.end));
         let added: usize = self.0.iter().map(|(_, text)| text.len()).sum();
         let mut out = String::with_capacity(source.len() + added + added / 16);
         let mut at = 0;
+        let mut deleted = false;
         for (range, text) in self.0 {
-            out.push_str(source.get(at..range.start)?);
+            // Blank lines may go with the neighbours on both sides, and something new may begin among them.
+            let start = if deleted { range.start.max(at) } else { range.start };
+            deleted = text.is_empty();
+            out.push_str(source.get(at..start)?);
             if newline == "\n" {
                 out.push_str(&text);
             } else {
                 out.push_str(&text.replace('\n', newline));
             }
-            at = range.end;
+            at = range.end.max(start);
         }
         out.push_str(source.get(at..)?);
         Some(out.into_bytes())

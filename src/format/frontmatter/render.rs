@@ -45,7 +45,7 @@ impl<'a> Renderer<'a> {
                 Change::Remove => {
                     let start = self.lines.line_start(self.child_start(node, index)?);
                     let mut end = self.child_end(node, index, column)?;
-                    if self.keeps_blank_lines(node, inside, index) {
+                    if self.keeps_blank_lines(node, inside, index)? {
                         end = self.lines.skip_blank_lines(end);
                     }
                     self.patches.delete(start..end);
@@ -135,17 +135,22 @@ impl<'a> Renderer<'a> {
 
     /// Tells whether the text above a child is a block scalar that takes in every blank line below it (`|+`), so that
     /// blank lines cannot stay behind when the child goes.
-    fn keeps_blank_lines(&self, node: &Node<'_>, inside: &Inside, index: usize) -> bool {
+    fn keeps_blank_lines(&self, node: &Node<'_>, inside: &Inside, index: usize) -> Result<bool, SpliceRefusal> {
         let removed = |at: &usize| matches!(inside.children.get(at), Some(Change::Remove));
         let Some(above) = (0..index).rev().find(|at| !removed(at)) else {
-            return false;
+            return Ok(false);
         };
         let mut leaf = child(node, above).0;
         while let Some(last) = leaf.items().last().or(leaf.entries().last().map(|entry| &entry.value)) {
             leaf = last;
         }
         let header = &self.file.text[leaf.span.start..self.block_header_end(leaf)];
-        matches!(leaf.layout, Layout::Literal | Layout::Folded) && header.contains('+')
+        if !matches!(leaf.layout, Layout::Literal | Layout::Folded) || !header.contains('+') {
+            return Ok(false);
+        }
+        // A comment in between ends the text, and stays.
+        let next = self.child_start(node, above + 1)?;
+        Ok(self.file.text[leaf.span.end..next].trim().is_empty())
     }
 
     pub(super) fn below(&self, end: usize, floor: Option<usize>) -> Result<usize, SpliceRefusal> {

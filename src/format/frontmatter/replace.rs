@@ -20,6 +20,8 @@ impl Renderer<'_> {
         let behind = indicator + 1;
         let tagged = node.outer < node.span.start;
         let Written { inline, lines } = self.written(node, value, column, lead)?;
+        // The keys of an item stand below its first one, so the gap before that is ours to choose.
+        let aligned = lead == Lead::Dash && !lines.is_empty() && !value.is_string();
         match node.layout {
             Layout::Block if tagged => return Err(self.layout(node.outer, "the list or mapping has a tag")),
             Layout::Block if self.lines.begins_line(node.span.start) => {
@@ -41,27 +43,35 @@ impl Renderer<'_> {
                 let header = self.block_header_end(node);
                 let content = self.line_below(header)?;
                 let below = self.below_value(node)?.max(content);
-                let from = if inline.is_empty() { self.lines.before_blanks(node.outer) } else { node.outer };
+                let (from, inline) = self.inline_for(node, behind, inline, aligned)?;
                 self.patches.replace(from..header, inline);
                 self.patches.replace(content..below, lines);
             }
             _ => {
-                let gap = &self.text()[behind..node.outer];
                 let below = self.below(node.span.end, Some(column))?;
-                // The keys of an item stand below its first one, so the gap before that is ours to choose.
-                let aligned = lead == Lead::Dash && !lines.is_empty() && !value.is_string();
-                if gap.trim().is_empty() && (inline.is_empty() || aligned) {
-                    self.patches.delete(behind..node.span.end);
-                    self.insert_inline(behind, &inline);
-                } else if aligned {
-                    return Err(self.layout(node.outer, "a comment stands between the dash and its value"));
-                } else {
-                    self.patches.replace(node.outer..node.span.end, inline);
-                }
+                let (from, inline) = self.inline_for(node, behind, inline, aligned)?;
+                self.patches.replace(from..node.span.end, inline);
                 self.patches.insert(below, lines);
             }
         }
         Ok(())
+    }
+
+    /// Returns where the text on the line of the key or dash is put, and that text.
+    fn inline_for(
+        &self,
+        node: &Node<'_>,
+        behind: usize,
+        inline: String,
+        aligned: bool,
+    ) -> Result<(usize, String), SpliceRefusal> {
+        let only_blanks = self.text()[behind..node.outer].trim().is_empty();
+        match (only_blanks, inline.is_empty(), aligned) {
+            (true, true, _) => Ok((behind, inline)),
+            (true, false, true) => Ok((behind, format!(" {inline}"))),
+            (false, _, true) => Err(self.layout(node.outer, "a comment stands between the dash and its value")),
+            _ => Ok((node.outer, inline)),
+        }
     }
 
     /// Returns the new value as text, in the style of the old one where that is sane.

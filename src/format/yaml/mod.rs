@@ -11,7 +11,7 @@ mod fault;
 mod key;
 mod node;
 mod parse;
-pub mod position;
+mod position;
 pub mod scalar;
 mod tag;
 mod unique;

@@ -152,8 +152,8 @@ fn faults_name_place_and_reason() {
     merge_key 5:1 merge keys (`<<`) are not supported
     ");
     insta::assert_snapshot!(report("a: !secret x\nb: !!int x\nc: !!set {d}\nd: !!seq {}\n"), @"
-    tag 1:12 the tag `!secret` is not supported
-    tag_mismatch 2:10 this value is no `!!int`
+    tag 1:4 the tag `!secret` is not supported
+    tag_mismatch 2:4 this value is no `!!int`
     tag 3:10 the tag `!!set` is not supported
     tag 4:10 the tag `!!seq` is not supported
     ");

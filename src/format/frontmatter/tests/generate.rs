@@ -347,7 +347,7 @@ impl Writer {
     fn block_scalar(&mut self, r: &mut Random, column: usize) {
         let header = *r.pick(&["|", "|-", "|+", ">", ">-", "|2", ">+"]);
         let inner = if header == "|2" { 2 } else { 2 + 2 * r.below(2) };
-        self.out.push(' ');
+        self.spaces(1 + r.below(2));
         self.out.push_str(header);
         self.end_line(r);
         for line in ["first line", "  # not a comment", "", "last: line"].iter().take(1 + r.below(4)) {

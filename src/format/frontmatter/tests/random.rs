@@ -104,7 +104,7 @@ fn surroundings_stay(original: &Frontmatter<'_>, changed: &str, edit: &Edit) -> 
     let file = original.text;
     let mut path = &edit.path().0[..];
     if let (Edit::Remove { .. }, Some((_, parents))) = (edit, path.split_last()) {
-        let parent = find(&original.root, parents);
+        let parent = Path(parents.to_vec()).find(&original.root);
         let inline = |node: &Node<'_>| {
             !file[..node.span.start].ends_with([' ', '\n']) || {
                 let line = file[..node.span.start].rsplit('\n').next().unwrap();
@@ -160,7 +160,7 @@ fn bounds(file: &str, root: &Node<'_>, yaml: &std::ops::Range<usize>, path: &[Se
 
 /// Returns the edit that takes an addition back, where the addition left a list or mapping standing that was not empty.
 fn undo(original: &Frontmatter<'_>, edit: &Edit) -> Option<Edit> {
-    let at = |path| find(&original.root, path);
+    let at = |path: &[Segment]| Path(path.to_vec()).find(&original.root);
     let path = &edit.path().0;
     let empty = |node: &Node<'_>| node.items().is_empty() && node.entries().is_empty();
     match edit {
@@ -178,11 +178,4 @@ fn undo(original: &Frontmatter<'_>, edit: &Edit) -> Option<Edit> {
         }
         _ => None,
     }
-}
-
-fn find<'n, 's>(root: &'n Node<'s>, path: &[Segment]) -> Option<&'n Node<'s>> {
-    path.iter().try_fold(root, |node, segment| match segment {
-        Segment::Key(key) => node.get(key),
-        Segment::Index(index) => node.items().get(*index),
-    })
 }

@@ -366,6 +366,52 @@ fn empty_frontmatter_takes_its_first_key() {
 }
 
 #[test]
+fn unusual_but_sound_layouts_are_changed_too() {
+    let json = "---\n{\n  \"id\": \"a\",\n  \"gate\": {\"current\":\"x\"},\n  \"list\": []\n}\n---\n";
+    let edits = [Edit::set(["gate", "current"], "y"), Edit::append("list", 1), Edit::set("new", "no")];
+    assert_snapshot!(diff(json, &edits), @r#"
+        "id": "a",
+    -   "gate": {"current":"x"},
+    -   "list": []
+    +   "gate": {"current":"y"},
+    +   "list": [1],
+    +   new: "no"
+    "#);
+    assert_snapshot!(diff("---\na: 1\n# end\n...\n---\n", &[Edit::set("b", 2)]), @"
+      # end
+    + b: 2
+    ");
+    assert_snapshot!(diff("---\n  a: 1\n  b:\t2\t# c\n---\n", &[Edit::set("b", json!([3])), Edit::set("c", 4)]), @r"
+        a: 1
+    -   b:\t2\t# c
+    +   b:\t# c
+    +     - 3
+    +   c: 4
+    ");
+    assert_snapshot!(diff("---\na:\n  # why\n  1 # one\n---\n", &[Edit::set("a", 2)]), @"
+        # why
+    -   1 # one
+    +   2 # one
+    ");
+    assert_snapshot!(diff("---\na: !!str 1\n---\n", &[Edit::set("a", 2)]), @"
+      ---
+    - a: !!str 1
+    + a: 2
+    ");
+    assert_snapshot!(diff("---\na:\n-\n  - b: 1\n    c: 2\n---\n", &[Edit::remove(Path::from("a").then(0).then(0).then("b"))]), @"
+      -
+    -   - b: 1
+    -     c: 2
+    +   - c: 2
+    ");
+    assert_snapshot!(diff("---\nk: v # c\rx: y\n---\n", &[Edit::set("k", 2)]), @r"
+      ---
+    - k: v # c\rx: y
+    + k: 2 # c\rx: y
+    ");
+}
+
+#[test]
 fn what_is_shared_or_odd_is_refused_with_its_line() {
     let file = "---\nbase: &b {x: 1}\ncopy: *b\n? odd\n: 1\nlist: [k: v]\nplain: 1\n---\n";
     assert_snapshot!(diff(file, &[Edit::set(["base", "x"], 2)]), @"refused: `base.x` on line 2 is shared by an anchor or alias (`&`, `*`); write the value out first");
