@@ -1,10 +1,10 @@
 //! Objects in memory, and their durable way into `objects/` as loose files. Never overwrites, never removes one.
 //!
 //! libgit2 syncs nothing unless a process-wide switch says so, hence this writer. Order, so that a power cut leaves
-//! either no name or a whole file behind it: write every temp file, sync every temp file, rename all, sync every
-//! folder that got a name. Temp files are called `tmp_obj_*`, which `git gc` sweeps.
+//! either no name or a whole file behind it: write every temp file, sync every temp file, rename all. The folders are
+//! not synced, which is what git does under `core.fsync=all`: a journal keeps the order, and the branch's folder, synced
+//! at the commit point, comes after these names. Temp files are called `tmp_obj_*`, which `git gc` sweeps.
 
-use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
@@ -88,7 +88,6 @@ impl ObjectFolder {
     /// Writes these objects as loose files, durably.
     pub(super) fn write_loose(&self, objects: &[Object]) -> Result<(), AuditError> {
         let mut temps = Vec::with_capacity(objects.len());
-        let mut folders = BTreeSet::new();
         for object in objects {
             let place = self.place(object.id);
             if freshen(&place) {
@@ -102,15 +101,9 @@ impl ObjectFolder {
         stop::point("audit.objects-written");
         for (temp, place) in &mut temps {
             let folder = place.parent().expect("a loose object lies in a folder of its own");
-            if self.create_folder(folder)? {
-                folders.insert(self.path.clone());
-            }
+            self.create_folder(folder)?;
             fs::rename(&temp.path, &*place).at("create", place)?;
             temp.named = true;
-            folders.insert(folder.to_owned());
-        }
-        for folder in &folders {
-            sync_folder(folder)?;
         }
         stop::point("audit.objects-named");
         Ok(())
@@ -121,14 +114,11 @@ impl ObjectFolder {
         self.path.join(&hex[..2]).join(&hex[2..])
     }
 
-    /// Creates a folder unless it is there, and says whether it had to.
-    fn create_folder(&self, folder: &Path) -> Result<bool, AuditError> {
+    /// Creates a folder unless it is there.
+    fn create_folder(&self, folder: &Path) -> Result<(), AuditError> {
         match fs::create_dir(folder) {
-            Ok(()) => {
-                fs::set_permissions(folder, fs::Permissions::from_mode(self.mode)).at("open up", folder)?;
-                Ok(true)
-            }
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+            Ok(()) => fs::set_permissions(folder, fs::Permissions::from_mode(self.mode)).at("open up", folder),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
             Err(error) => Err(error).at("create", folder),
         }
     }

@@ -6,7 +6,7 @@
 //!   index.lock       linked; waited for, never broken                 kill: our `index.lock`
 //!   check            HEAD, the branch and the staged entries are still what was prepared for
 //!   files            written by the caller                            kill: files ahead of HEAD, our `index.lock`
-//!   new index        written into `index.lock`, synced
+//!   new index        written into `index.lock`; not synced, as git's own is not
 //!   REF.lock         linked, holds the new commit; the branch compared again   kill: both locks
 //!   reflogs          a line a commit
 //!   REF.lock -> REF  renamed, folder synced                           the commit point
@@ -166,5 +166,5 @@ fn write_index(lock: &Held, patched: &Patched) -> Result<(), AuditError> {
     if let Some(modified) = patched.modified {
         file.set_times(FileTimes::new().set_modified(modified)).at("set the time of", lock.path())?;
     }
-    file.sync_data().at("sync", lock.path())
+    Ok(())
 }

@@ -4,15 +4,13 @@
 //! if the engine itself would have made it out of HEAD's task (`Standing` judges that); anything else is left for its task to
 //! be frozen and shown. Git's locks are removed only if they are the recorded ones.
 
-use std::time::Instant;
-
 use super::error::OpsError;
 use super::in_force::in_force;
 use super::standing::{Pending, Standing};
 use super::transaction::{Choice, commit, plan};
 use super::workspace::Workspace;
 use crate::audit::{CommitId, Locks};
-use crate::store::intent::{self, Pending as Record, Write as Intended};
+use crate::store::intent::{self, Intent, Pending as Record, Write as Intended};
 use crate::store::layout::is_archived;
 use crate::store::tasks::{self, Place};
 use crate::store::{ProjectPath, StoreError, WriterLock, atomic};
@@ -37,7 +35,7 @@ pub(super) fn heal(workspace: &Workspace, lock: &WriterLock) -> Result<bool, Ops
         }
         Record::Intent(record) => record,
     };
-    let locks: Option<Locks> = record.locks.and_then(|value| serde_json::from_value(value).ok());
+    let locks: Option<Locks> = record.locks.clone().and_then(|value| serde_json::from_value(value).ok());
     if let Some(locks) = &locks {
         workspace.repository.clear_stale(locks)?;
     }
@@ -45,7 +43,7 @@ pub(super) fn heal(workspace: &Workspace, lock: &WriterLock) -> Result<bool, Ops
     let before = locks.as_ref().and_then(|locks| locks.branch.as_ref()).and_then(|branch| branch.from);
     for write in &record.writes {
         sweep_folders(lock, write)?;
-        settle_index(workspace, before, write)?;
+        settle_index(workspace, lock, &record, locks.as_ref(), write)?;
         settle_move(workspace, lock, before, write)?;
         commit_what_is_ahead(workspace, lock, write)?;
     }
@@ -61,11 +59,23 @@ fn sweep_folders(lock: &WriterLock, write: &Intended) -> Result<(), OpsError> {
 }
 
 /// The branch may have moved without the index: then the next `git commit` of a person would take the change back.
-fn settle_index(workspace: &Workspace, before: Option<CommitId>, write: &Intended) -> Result<(), OpsError> {
+fn settle_index(
+    workspace: &Workspace,
+    lock: &WriterLock,
+    record: &Intent,
+    locks: Option<&Locks>,
+    write: &Intended,
+) -> Result<(), OpsError> {
     let mut files = vec![write.new.as_str()];
     files.extend(write.old.as_ref().filter(|old| **old != write.new).map(ProjectPath::as_str));
-    let deadline = Instant::now().max(workspace.deadline());
-    workspace.repository.settle_index(before, &files, deadline, &mut |_| Ok(()))?;
+    let branch = locks.and_then(|locks| locks.branch.clone());
+    let before = branch.as_ref().and_then(|branch| branch.from);
+    workspace.repository.settle_index(before, &files, workspace.deadline(), &mut |taken| {
+        // Healing may be stopped too: the record names the lock that is taken now beside the branch that was moved then.
+        let locks = Locks { index: taken.index.clone(), branch: branch.clone() };
+        let record = Intent { locks: serde_json::to_value(locks).ok(), ..record.clone() };
+        intent::write(lock, &record).map_err(std::io::Error::other)
+    })?;
     Ok(())
 }
 
