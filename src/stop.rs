@@ -16,8 +16,8 @@ pub const POINTS: &[&str] = &[
     "audit.index-written",
     "audit.ref-locked",
     "audit.reflog-written",
-    "audit.ref-moved",
     "audit.index-moved",
+    "audit.ref-moved",
     "ops.committed",
     "ops.settled",
 ];

@@ -9,11 +9,13 @@
 //!   new index        written into `index.lock`; not synced, as git's own is not
 //!   REF.lock         linked, holds the new commit; the branch compared again   kill: both locks
 //!   reflogs          a line a commit
+//!   index.lock -> index                                               kill: the index and the files are ahead of HEAD
 //!   REF.lock -> REF  renamed, folder synced                           the commit point
-//!   index.lock -> index                                               kill before: the index is one step behind
 //! ```
-//! `clear_stale` removes what a kill leaves, `settle_index` brings an index up that was left behind. A power cut after
-//! the sync of the branch's folder loses nothing; before it, the branch is old or new, and the objects are there.
+//! The index goes first, while the branch is locked: a person's `git commit` that reads HEAD before and the index after
+//! cannot move the branch. The other way round it would read the new HEAD and the old index, and take the change back.
+//! `clear_stale` removes what a kill leaves. A power cut after the sync of the branch's folder loses no commit; before it
+//! the branch is old or new, and the objects are there; an index that it left behind is brought up by `settle_index`.
 //! Anything that goes wrong after the commit point is a warning, because the commit stands.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -96,21 +98,18 @@ impl Repository {
         }
         self.write_reflogs(reference, prepared.base.commit, &prepared.steps)?;
         stop::point("audit.reflog-written");
+        let index_place = self.git_dir().join("index");
+        index_lock.rename_to(&index_place).at("replace", &index_place)?;
+        stop::point("audit.index-moved");
         branch_lock.rename_to(&place).at("move the branch", &place)?;
+        stop::point("audit.ref-moved");
         // The commit point is passed: from here on nothing may read as a failure.
         let synced = sync_folder(place.parent().expect("a branch lies in a folder"));
-        stop::point("audit.ref-moved");
-        let moved = index_lock.rename_to(&self.git_dir().join("index"));
-        stop::point("audit.index-moved");
-        let warning = match (synced, moved) {
-            (Err(error), _) => Some(format!("the commit is made, but may not survive a power cut: {error}")),
-            (_, Err(error)) => Some(format!("the commit is made, but git's index was left behind: {error}")),
-            _ => None,
-        };
+        let warning = synced.err().map(|error| format!("the commit is made, but may not survive a power cut: {error}"));
         Ok(Published { commit: prepared.last(), warning })
     }
 
-    /// Brings an index up that a crash left behind the branch: entries of these files of the project which still are
+    /// Brings an index up that a power cut left behind the branch: entries of these files of the project which still are
     /// what `before` had (`None`: before the first commit). What a person staged stays. Returns the healed paths.
     pub fn settle_index(
         &self,

@@ -58,7 +58,7 @@ fn sweep_folders(lock: &WriterLock, write: &Intended) -> Result<(), OpsError> {
     Ok(())
 }
 
-/// The branch may have moved without the index: then the next `git commit` of a person would take the change back.
+/// After a power cut the branch may have moved without the index: then the next `git commit` of a person would take the change back.
 fn settle_index(
     workspace: &Workspace,
     lock: &WriterLock,
