@@ -1,7 +1,7 @@
 //! Who a commit is by. Only a cleaned name and address can be built: no brackets, newlines or control characters
 //! ever reach an object.
 
-use super::error::AuditError;
+use super::error::{AuditError, During};
 use super::repository::Repository;
 
 /// A name and an address, fit for a commit.
@@ -54,26 +54,32 @@ impl Repository {
         self.person(Part::Author)
     }
 
-    fn person(&self, part: Part) -> Result<Person, AuditError> {
-        let config = self.config()?;
-        let (word, env) = match part {
-            Part::Author => ("author", "GIT_AUTHOR"),
-            Part::Committer => ("committer", "GIT_COMMITTER"),
-        };
-        let find = |field: &str| {
-            let from_env = std::env::var(format!("{env}_{}", field.to_uppercase())).ok();
-            let from_config = |section: &str| config.get_string(&format!("{section}.{field}")).ok();
-            [from_env, from_config(word), from_config("user")]
-                .into_iter()
-                .flatten()
-                .find(|text| !clean(text).is_empty())
-        };
-        let name = find("name").ok_or(AuditError::NoIdentity { missing: "`user.name`" })?;
-        let email = find("email")
-            .or_else(|| std::env::var("EMAIL").ok())
-            .ok_or(AuditError::NoIdentity { missing: "`user.email`" })?;
-        Person::new(&name, &email)
+    /// Returns git's user, as author, where there is no repository yet.
+    pub fn user() -> Result<Person, AuditError> {
+        let config = git2::Config::open_default().and_then(|mut config| config.snapshot());
+        person(&config.during(|| "read git's configuration".to_owned())?, Part::Author)
     }
+
+    fn person(&self, part: Part) -> Result<Person, AuditError> {
+        person(&self.config()?, part)
+    }
+}
+
+fn person(config: &git2::Config, part: Part) -> Result<Person, AuditError> {
+    let (word, env) = match part {
+        Part::Author => ("author", "GIT_AUTHOR"),
+        Part::Committer => ("committer", "GIT_COMMITTER"),
+    };
+    let find = |field: &str| {
+        let from_env = std::env::var(format!("{env}_{}", field.to_uppercase())).ok();
+        let from_config = |section: &str| config.get_string(&format!("{section}.{field}")).ok();
+        [from_env, from_config(word), from_config("user")].into_iter().flatten().find(|text| !clean(text).is_empty())
+    };
+    let name = find("name").ok_or(AuditError::NoIdentity { missing: "`user.name`" })?;
+    let email = find("email")
+        .or_else(|| std::env::var("EMAIL").ok())
+        .ok_or(AuditError::NoIdentity { missing: "`user.email`" })?;
+    Person::new(&name, &email)
 }
 
 /// Drops what git drops: brackets and control characters anywhere, and "crud" at the ends.

@@ -1,7 +1,7 @@
 //! Texts from files, from stdin, and from the user's editor.
 
-use std::io::Read;
-use std::path::Path;
+use std::io::{BufRead, Read};
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::trouble::Trouble;
@@ -17,21 +17,48 @@ pub(super) fn text(name: &str) -> Result<String, Trouble> {
     std::fs::read_to_string(name).map_err(fault)
 }
 
+/// Returns a text given on the command line; `-` means stdin.
+pub(super) fn given(text: &str) -> Result<String, Trouble> {
+    if text == "-" { self::text("-") } else { Ok(text.to_owned()) }
+}
+
 /// Lets the user edit a text in the editor that git would use, and returns it.
 pub(super) fn edited(text: &str, suffix: &str) -> Result<String, Trouble> {
+    let bytes = edited_bytes(text.as_bytes(), suffix)?;
+    String::from_utf8(bytes).map_err(|_| editor_fault("what was edited is not UTF-8".to_owned()))
+}
+
+/// Lets the user edit a file's bytes, as they are.
+pub(super) fn edited_bytes(bytes: &[u8], suffix: &str) -> Result<Vec<u8>, Trouble> {
     let editor = editor();
-    let fault = |problem: String| Trouble::Editor {
-        problem,
-        fix: "set `EDITOR`, or give everything on the command line".to_owned(),
-    };
-    let file = tempfile::Builder::new()
-        .prefix("aof-")
-        .suffix(suffix)
-        .tempfile()
-        .map_err(|cause| fault(format!("cannot make a file to edit: {cause}")))?;
-    std::fs::write(file.path(), text).map_err(|cause| fault(format!("cannot write the file to edit: {cause}")))?;
-    run(&editor, file.path()).map_err(fault)?;
-    std::fs::read_to_string(file.path()).map_err(|cause| fault(format!("cannot read what was edited: {cause}")))
+    let file = temporary(suffix).map_err(|cause| editor_fault(format!("cannot make a file to edit: {cause}")))?;
+    std::fs::write(file.path(), bytes)
+        .map_err(|cause| editor_fault(format!("cannot write the file to edit: {cause}")))?;
+    run(&editor, file.path()).map_err(editor_fault)?;
+    std::fs::read(file.path()).map_err(|cause| editor_fault(format!("cannot read what was edited: {cause}")))
+}
+
+/// Keeps what somebody wrote although it could not be used, and returns where.
+pub(super) fn kept(bytes: &[u8], suffix: &str) -> Result<PathBuf, Trouble> {
+    let fault = |cause: std::io::Error| editor_fault(format!("cannot keep what was edited: {cause}"));
+    let (_, path) = temporary(suffix).map_err(fault)?.keep().map_err(|error| fault(error.error))?;
+    std::fs::write(&path, bytes).map_err(fault)?;
+    Ok(path)
+}
+
+/// Reads the answer to a yes-or-no question; just pressing enter means yes.
+pub(super) fn agreed() -> bool {
+    let mut answer = String::new();
+    let read = std::io::stdin().lock().read_line(&mut answer);
+    read.is_ok_and(|bytes| bytes > 0) && !answer.trim().to_lowercase().starts_with('n')
+}
+
+fn temporary(suffix: &str) -> std::io::Result<tempfile::NamedTempFile> {
+    tempfile::Builder::new().prefix("aof-").suffix(suffix).tempfile()
+}
+
+fn editor_fault(problem: String) -> Trouble {
+    Trouble::Editor { problem, fix: "set `EDITOR`, or give everything on the command line".to_owned() }
 }
 
 fn editor() -> String {

@@ -1,7 +1,7 @@
 //! One run of the command line: its options, how it shows things, and the project that it works on.
 
 use std::io::IsTerminal;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::arguments::Global;
@@ -9,7 +9,7 @@ use super::output::{Output, YELLOW, styled};
 use super::trouble::Trouble;
 use crate::engine::Warning;
 use crate::model::Timestamp;
-use crate::ops::{InForce, Notice, Workspace};
+use crate::ops::{InForce, Notice, OpsError, Workspace};
 
 /// One run of the command line.
 pub(super) struct Session {
@@ -35,11 +35,12 @@ impl Session {
             .directory
             .canonicalize()
             .map_err(|cause| Trouble::Directory { path: self.directory.clone(), cause })?;
-        let on_wait = |what: &str| {
-            use std::io::Write;
-            let _ = writeln!(anstream::stderr(), "waiting: {what}");
-        };
-        Ok(Workspace::open(&start, format!("aof {command}"), now, self.wait, on_wait)?)
+        Ok(Workspace::open(&start, format!("aof {command}"), now, self.wait, tell_of_wait)?)
+    }
+
+    /// Opens a project that is only just being made.
+    pub(super) fn new_workspace(&self, root: &Path) -> Result<Workspace, OpsError> {
+        Workspace::at(root, "aof init".to_owned(), now, self.wait, tell_of_wait)
     }
 
     /// Returns the rules in force, and warns where the worktree's are others.
@@ -79,6 +80,11 @@ impl Session {
     pub(super) fn at_terminal() -> bool {
         std::io::stdin().is_terminal()
     }
+}
+
+fn tell_of_wait(what: &str) {
+    use std::io::Write;
+    let _ = writeln!(anstream::stderr(), "waiting: {}", super::output::inert(what));
 }
 
 /// Returns the time. Tests of a debug build set it; a release build knows only the clock.

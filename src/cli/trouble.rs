@@ -11,6 +11,7 @@ use super::session::Session;
 use crate::audit::AuditError;
 use crate::engine::RefusalKind;
 use crate::format::diagnostic::render_all;
+use crate::model::Ticket;
 use crate::ops::{OpsError, reason_of};
 use crate::store::StoreError;
 
@@ -19,10 +20,14 @@ use crate::store::StoreError;
 pub(super) enum Trouble {
     /// The operation was not carried out.
     Ops(Box<OpsError>),
+    /// The completion was not accepted.
+    Completion { ticket: Ticket, error: Box<OpsError> },
     /// The folder given with `-C` cannot be entered.
     Directory { path: PathBuf, cause: io::Error },
     /// A file named on the command line, or stdin, cannot be read.
     Input { name: String, cause: io::Error },
+    /// A file or folder named on the command line cannot be written.
+    Output { path: PathBuf, cause: io::Error },
     /// The editor failed, or was left without a word.
     Editor { problem: String, fix: String },
     /// What was given does not fit together.
@@ -44,8 +49,7 @@ impl Trouble {
             output.say(inert(&self.problem()));
         } else {
             output.say(format!("{} {}", styled(RED, "error:"), inert(&self.problem())));
-            if let Self::Ops(error) = self
-                && let OpsError::UnreadableTask { diagnostics, .. } | OpsError::InvalidRules(diagnostics) = &**error
+            if let Some(OpsError::UnreadableTask { diagnostics, .. } | OpsError::InvalidRules(diagnostics)) = self.ops()
             {
                 output.say(format!("\n{}", render_all(diagnostics, output.paint()).trim_end()));
             }
@@ -59,10 +63,27 @@ impl Trouble {
         ExitCode::from(self.code())
     }
 
+    /// Returns whether another text from its author may be taken where this one was not.
+    pub(super) fn is_mendable(&self) -> bool {
+        match self.ops() {
+            Some(OpsError::UnreadableTask { .. }) => true,
+            Some(OpsError::Unfit { code, .. }) => *code == "engine_fields",
+            _ => false,
+        }
+    }
+
+    fn ops(&self) -> Option<&OpsError> {
+        match self {
+            Self::Ops(error) | Self::Completion { error, .. } => Some(error),
+            _ => None,
+        }
+    }
+
     fn problem(&self) -> String {
         match self {
-            Self::Ops(error) => error.to_string(),
+            Self::Ops(error) | Self::Completion { error, .. } => error.problem(),
             Self::Directory { path, cause } => format!("cannot enter `{}`: {cause}", path.display()),
+            Self::Output { path, cause } => format!("cannot write into `{}`: {cause}", path.display()),
             Self::Input { name, cause } => format!("cannot read `{name}`: {cause}"),
             Self::Editor { problem, .. } | Self::Unfit { problem, .. } => problem.clone(),
         }
@@ -70,18 +91,18 @@ impl Trouble {
 
     fn fix(&self) -> Option<String> {
         match self {
-            Self::Ops(error) => error.fix(),
+            Self::Ops(error) | Self::Completion { error, .. } => error.fix(),
             Self::Editor { fix, .. } | Self::Unfit { fix, .. } => Some(fix.clone()),
-            Self::Directory { .. } | Self::Input { .. } => None,
+            Self::Directory { .. } | Self::Input { .. } | Self::Output { .. } => None,
         }
     }
 
     /// Returns a command that would be accepted in this one's place.
     fn example(&self) -> Option<String> {
-        let Self::Ops(error) = self else { return None };
+        let Self::Completion { ticket, error } = self else { return None };
         let OpsError::Refused(refusal) = &**error else { return None };
         let example = refusal.example()?;
-        let mut text = format!("  aof task complete ID --outcome {}", example["outcome"].as_str()?);
+        let mut text = format!("  aof task complete {ticket} --outcome {}", example["outcome"].as_str()?);
         text.push_str(&format!(" \\\n    --summary {}", example["summary"]));
         for blocker in example["blockers"].as_array().into_iter().flatten() {
             text.push_str(&format!(" \\\n    --blocker {blocker}"));
@@ -91,8 +112,9 @@ impl Trouble {
 
     fn value(&self) -> Value {
         match self {
-            Self::Ops(error) => reason_of(error),
+            Self::Ops(error) | Self::Completion { error, .. } => reason_of(error),
             Self::Directory { .. } => json!({"error": "no_directory", "message": self.problem()}),
+            Self::Output { .. } => json!({"error": "unwritable_output", "message": self.problem()}),
             Self::Input { .. } => json!({"error": "unreadable_input", "message": self.problem()}),
             Self::Editor { fix, .. } => json!({"error": "editor", "message": format!("{}\n\n{fix}", self.problem())}),
             Self::Unfit { code, fix, .. } => {
@@ -103,8 +125,8 @@ impl Trouble {
 
     fn code(&self) -> u8 {
         match self {
-            Self::Ops(error) => code(error),
-            Self::Directory { .. } | Self::Input { .. } | Self::Editor { .. } => 1,
+            Self::Ops(error) | Self::Completion { error, .. } => code(error),
+            Self::Directory { .. } | Self::Input { .. } | Self::Output { .. } | Self::Editor { .. } => 1,
             Self::Unfit { .. } => 4,
         }
     }
@@ -122,6 +144,7 @@ pub(super) fn code(error: &OpsError) -> u8 {
         | OpsError::Audit(AuditError::NoRepository { .. }) => 3,
         OpsError::NoAgent { .. } => 4,
         OpsError::Unfit { code: "rules_not_committed", .. } => 6,
+        OpsError::Unfit { code: "edit_conflict", .. } => 5,
         OpsError::Unfit { .. } => 4,
         OpsError::Frozen { .. }
         | OpsError::Restless { .. }

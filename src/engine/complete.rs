@@ -55,27 +55,36 @@ fn redelivered(task: &Task, stamp: &Stamp) -> Result<Option<usize>, Refusal> {
 
 /// Returns the open visit, if it is the one that the completion means.
 fn open_visit<'a>(task: &'a Task, completion: &Completion) -> Result<&'a OpenVisit, Refusal> {
-    if let Some(ended) = completion.ticket.visit.and_then(|visit| task.history.get(visit).map(|entry| (visit, entry))) {
-        return Err(visit_ended(task, ended, &completion.agent));
+    if let Some(visit) = completion.ticket.visit.filter(|visit| *visit < task.history.len()) {
+        may_mean(task, visit, Some(&completion.agent))?;
     }
     if task.status.is_finished() {
         return Err(Refusal::Finished { task: task.id.clone(), status: task.status, at: task.latest() });
     }
     let open = task.gate.as_ref().ok_or_else(|| Refusal::NotAdopted { task: task.id.clone() })?;
-    match completion.ticket.visit {
-        Some(visit) if visit != open.visit => {
-            Err(Refusal::VisitAhead { task: task.id.clone(), visit, current: open.visit })
+    if let Some(visit) = completion.ticket.visit {
+        may_mean(task, visit, Some(&completion.agent))?;
+    }
+    Ok(open)
+}
+
+/// Returns whether a ticket's visit is the one to come or the open one: what is meant for a visit that has ended is a conflict.
+pub fn may_mean(task: &Task, visit: usize, agent: Option<&AgentId>) -> Result<(), Refusal> {
+    match task.history.get(visit) {
+        Some(entry) => Err(visit_ended(task, (visit, entry), agent)),
+        None if visit > task.history.len() => {
+            Err(Refusal::VisitAhead { task: task.id.clone(), visit, current: task.history.len() })
         }
-        _ => Ok(open),
+        None => Ok(()),
     }
 }
 
-fn visit_ended(task: &Task, (visit, entry): (usize, &Visit), agent: &AgentId) -> Refusal {
+fn visit_ended(task: &Task, (visit, entry): (usize, &Visit), agent: Option<&AgentId>) -> Refusal {
     Refusal::VisitEnded {
         task: task.id.clone(),
         visit,
         gate: entry.gate.clone(),
-        agent: agent.clone(),
+        agent: agent.cloned(),
         winner: entry.agent.clone(),
         outcome: entry.outcome.to_string(),
         at: entry.exited,

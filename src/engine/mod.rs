@@ -22,6 +22,7 @@ mod warning;
 mod tests;
 
 pub use check::Finding;
+pub use complete::may_mean;
 pub use decide::{Act, Actor, Decision, Step, decide};
 pub use guard::{LOOP_LIMIT, may_complete, outcomes_at};
 pub use refusal::{Refusal, RefusalKind};

@@ -330,6 +330,19 @@ pub fn review_value(review: &ReviewContext) -> Value {
     Value::Object(map)
 }
 
+/// Returns the file with another text as its body, in the file's own line endings.
+pub fn with_body(bytes: &[u8], text: &str) -> Result<Vec<u8>, SpliceRefusal> {
+    let front = frontmatter::parse(bytes).map_err(SpliceRefusal::Unreadable)?;
+    let head = &front.text[..front.split.body.start];
+    let separator = if text.is_empty() { "" } else { "\n" };
+    let mut file = head.as_bytes().to_vec();
+    if text.is_empty() && head.ends_with('\n') {
+        return Ok(file);
+    }
+    append(&mut file, format!("{separator}{text}"));
+    Ok(file)
+}
+
 /// Returns the file with a comment at the end of its body.
 pub fn with_comment(bytes: &[u8], name: &str, at: Timestamp, text: &str) -> Vec<u8> {
     let mut file = bytes.to_vec();
@@ -351,7 +364,7 @@ fn append(file: &mut Vec<u8>, mut text: String) {
         text.push('\n');
     }
     if !file.ends_with(b"\n") {
-        file.push(b'\n');
+        file.extend_from_slice(if crlf { b"\r\n" } else { b"\n" });
     }
     let text = if crlf { text.replace("\r\n", "\n").replace('\n', "\r\n") } else { text };
     file.extend_from_slice(text.as_bytes());

@@ -7,8 +7,8 @@ use super::standing::Standing;
 use super::transaction::{Changed, Choice, DryRun, change};
 use super::workspace::Workspace;
 use crate::audit::Person;
-use crate::engine::{Act, Actor, Decision, decide};
-use crate::model::{AgentId, GateId, TaskId};
+use crate::engine::{Act, Actor, Decision, decide, may_mean};
+use crate::model::{AgentId, GateId, TaskId, Ticket};
 
 /// Takes the task for the agent.
 pub fn claim(workspace: &Workspace, id: &TaskId, agent: &AgentId, dry_run: DryRun) -> Result<Changed, OpsError> {
@@ -21,69 +21,72 @@ pub fn claim(workspace: &Workspace, id: &TaskId, agent: &AgentId, dry_run: DryRu
 /// Gives the task back. Without an agent it is a person who does.
 pub fn release(
     workspace: &Workspace,
-    id: &TaskId,
+    ticket: &Ticket,
     agent: Option<&AgentId>,
     dry_run: DryRun,
 ) -> Result<Changed, OpsError> {
-    by_actor(workspace, id, agent, dry_run, &|by| Act::Release { by })
+    by_actor(workspace, ticket, agent, dry_run, &|by| Act::Release { by })
 }
 
 /// Sets a blocked task going again.
 pub fn unblock(
     workspace: &Workspace,
-    id: &TaskId,
+    ticket: &Ticket,
     agent: Option<&AgentId>,
     reason: Option<&str>,
     dry_run: DryRun,
 ) -> Result<Changed, OpsError> {
-    by_actor(workspace, id, agent, dry_run, &|by| Act::Unblock { by, reason: reason.map(str::to_owned) })
+    by_actor(workspace, ticket, agent, dry_run, &|by| Act::Unblock { by, reason: reason.map(str::to_owned) })
 }
 
 /// Calls the task off.
 pub fn cancel(
     workspace: &Workspace,
-    id: &TaskId,
+    ticket: &Ticket,
     agent: Option<&AgentId>,
     reason: &str,
     dry_run: DryRun,
 ) -> Result<Changed, OpsError> {
-    by_actor(workspace, id, agent, dry_run, &|by| Act::Cancel { by, reason: reason.to_owned() })
+    by_actor(workspace, ticket, agent, dry_run, &|by| Act::Cancel { by, reason: reason.to_owned() })
 }
 
 /// Takes a finished task up again at a gate.
 pub fn reopen(
     workspace: &Workspace,
-    id: &TaskId,
+    ticket: &Ticket,
     agent: Option<&AgentId>,
     to: &GateId,
     reason: &str,
     dry_run: DryRun,
 ) -> Result<Changed, OpsError> {
-    by_actor(workspace, id, agent, dry_run, &|by| Act::Reopen { by, to: to.clone(), reason: reason.to_owned() })
+    by_actor(workspace, ticket, agent, dry_run, &|by| Act::Reopen { by, to: to.clone(), reason: reason.to_owned() })
 }
 
 /// Moves the task to a gate against its workflow.
 pub fn override_to(
     workspace: &Workspace,
-    id: &TaskId,
+    ticket: &Ticket,
     agent: Option<&AgentId>,
     to: &GateId,
     reason: &str,
     dry_run: DryRun,
 ) -> Result<Changed, OpsError> {
-    by_actor(workspace, id, agent, dry_run, &|by| Act::Override { by, to: to.clone(), reason: reason.to_owned() })
+    by_actor(workspace, ticket, agent, dry_run, &|by| Act::Override { by, to: to.clone(), reason: reason.to_owned() })
 }
 
 fn by_actor(
     workspace: &Workspace,
-    id: &TaskId,
+    ticket: &Ticket,
     agent: Option<&AgentId>,
     dry_run: DryRun,
     act: &dyn Fn(Actor) -> Act,
 ) -> Result<Changed, OpsError> {
-    change(workspace, id, dry_run, &mut |standing| {
+    change(workspace, &ticket.task, dry_run, &mut |standing| {
         let org = &standing.in_force.rules.org;
         let by = actor(workspace, org, agent);
+        if let Some(visit) = ticket.visit {
+            may_mean(&standing.file.task, visit, by.agent())?;
+        }
         let author = actor_author(workspace, org, &by)?;
         choose(workspace, standing, &act(by), author)
     })

@@ -1,21 +1,22 @@
 //! New tasks.
 
 use super::author::{actor, actor_author};
+use super::edit::check_dependencies;
 use super::error::OpsError;
 use super::heal::{heal, heal_if_pending};
 use super::message;
 use super::standing::Version;
 use super::transaction::{Changed, DryRun, Write, commit};
 use super::workspace::Workspace;
-use crate::audit::{AuditError, Head};
-use crate::engine::{Act, Actor, Decision, Refusal, Step, decide};
+use crate::audit::{AuditError, Head, Person};
+use crate::engine::{Act, Actor, Decision, Refusal, Rules, Step, decide};
 use crate::format::task_file;
 use crate::model::{
     AgentId, Map, Org, Permission, Project, Routing, Status, Task, TaskId, Timestamp, WorkflowName, nearest,
 };
+use crate::store::StoreError;
 use crate::store::layout::task_path;
 use crate::store::random::random_local;
-use crate::store::{ProjectPath, StoreError};
 
 /// What people say of a new task.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -73,21 +74,11 @@ fn create_batch(
         let mut writes = Vec::new();
         let mut made = Vec::new();
         for new in wanted {
+            check_dependencies(workspace, None, &new.depends_on)?;
             let task = task(&rules.project, new, now)?;
-            let Decision::Step(step) = decide(rules, &task, &Act::Open, now)? else { continue };
-            let bytes = task_file::create(&step.task, &new.body).into_bytes();
-            let to = task_path(&task.id, rules.project.layout);
-            let message = message::of_act(&Act::Open, &step.task);
-            made.push(changed(&in_force, *step, &bytes, &to, now)?);
-            let version = Version { bytes, message, author: author.clone(), authored: now };
-            writes.push(Write {
-                id: task.id,
-                head_path: None,
-                from: None,
-                to,
-                versions: vec![version],
-                companions: Vec::new(),
-            });
+            let (write, step) = opened(rules, &task, &new.body, &author, now)?;
+            made.push(changed(&in_force, step, &write, now)?);
+            writes.push(write);
         }
         if dry_run == DryRun::Yes || writes.is_empty() {
             return Ok(made);
@@ -99,6 +90,31 @@ fn create_batch(
             return Ok(made);
         }
     }
+}
+
+/// Returns what is to be written for a new task, and the step that puts it at its first gate.
+pub(super) fn opened(
+    rules: &Rules,
+    task: &Task,
+    body: &str,
+    author: &Person,
+    now: Timestamp,
+) -> Result<(Write, Step), OpsError> {
+    let Decision::Step(step) = decide(rules, task, &Act::Open, now)? else {
+        unreachable!("a task that stands nowhere cannot have been opened before");
+    };
+    let bytes = task_file::create(&step.task, body).into_bytes();
+    let message = message::of_act(&Act::Open, &step.task);
+    let write = Write {
+        id: task.id.clone(),
+        head_path: None,
+        from: None,
+        to: task_path(&task.id, rules.project.layout),
+        versions: vec![Version { bytes, message, author: author.clone(), authored: now }],
+        companions: Vec::new(),
+        beside: Vec::new(),
+    };
+    Ok((write, *step))
 }
 
 fn commit_new(
@@ -144,14 +160,20 @@ pub fn new_from(new: &NewTask, id: TaskId, workflow: WorkflowName, now: Timestam
     }
 }
 
-fn task(project: &Project, new: &NewTask, now: Timestamp) -> Result<Task, OpsError> {
-    if new.title.trim().is_empty() {
-        return Err(OpsError::Unfit {
-            code: "missing_title",
-            problem: "a task needs a title".to_owned(),
-            fix: "say what is to be done, as in `aof task new \"Add login\"`".to_owned(),
-        });
+/// Returns whether a task can be called that.
+pub(super) fn check_title(title: &str) -> Result<(), OpsError> {
+    if !title.trim().is_empty() {
+        return Ok(());
     }
+    Err(OpsError::Unfit {
+        code: "missing_title",
+        problem: "a task needs a title".to_owned(),
+        fix: "say what is to be done in a few words, as in `Add login`".to_owned(),
+    })
+}
+
+fn task(project: &Project, new: &NewTask, now: Timestamp) -> Result<Task, OpsError> {
+    check_title(&new.title)?;
     let workflow = new.workflow.clone().unwrap_or_else(|| project.default_workflow.clone());
     if project.workflow(&workflow).is_none() {
         let names: Vec<&str> = project.workflows.iter().map(|workflow| workflow.name.as_str()).collect();
@@ -166,19 +188,18 @@ fn task(project: &Project, new: &NewTask, now: Timestamp) -> Result<Task, OpsErr
     Ok(new_from(new, id, workflow, now))
 }
 
-fn changed(
+/// Returns the change as it is shown, read back from what is going to be written.
+pub(super) fn changed(
     in_force: &super::InForce,
     step: Step,
-    bytes: &[u8],
-    path: &ProjectPath,
+    write: &Write,
     now: Timestamp,
 ) -> Result<Changed, OpsError> {
-    let id = step.task.id.clone();
-    let after = super::standing::parse(in_force, &id, path, bytes, now)?;
+    let after = super::standing::parse(in_force, &write.id, &write.to, write.bytes(), now)?;
     Ok(Changed {
         before: None,
         after,
-        path: path.clone(),
+        path: write.to.clone(),
         commit: None,
         events: step.events,
         warnings: step.warnings,

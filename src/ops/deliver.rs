@@ -191,7 +191,7 @@ pub fn reason_of(error: &OpsError) -> Value {
         map.extend(refusal.fields().into_iter().map(|(key, value)| (key.to_owned(), value)));
     } else {
         let fix = error.fix().map(|fix| format!("\n\n{fix}")).unwrap_or_default();
-        map.insert("message".to_owned(), json!(format!("{error}{fix}")));
+        map.insert("message".to_owned(), json!(format!("{}{fix}", error.problem())));
     }
     if let OpsError::UnreadableTask { diagnostics, .. } | OpsError::InvalidRules(diagnostics) = error {
         map.insert("diagnostics".to_owned(), diagnostics.iter().map(Diagnostic::to_value).collect());

@@ -1,33 +1,169 @@
-//! What people write in a task: title, description, body, tags, metadata; and comments.
+//! What people write in a task: title, description, body, tags, metadata, dependencies; and comments.
 
 use super::author::{actor, actor_author};
+use super::create::check_title;
 use super::error::OpsError;
 use super::message;
+use super::standing::{Standing, find};
 use super::transaction::{Changed, Choice, DryRun, change};
 use super::workspace::Workspace;
 use crate::engine::{Actor, Change, Refusal, explain};
-use crate::format::task_file::{self, TaskFile};
-use crate::model::{AgentId, Permission, TaskId, Timestamp};
+use crate::format::task_file;
+use crate::model::{AgentId, Map, Permission, TaskId, Timestamp};
+use crate::store::ProjectPath;
 
-/// Replaces the file by what `rewrite` makes of it: a person's editor, or given fields. Only what is people's may differ.
-pub fn edit(
+/// What is to change of what people say of a task. Whatever is not given stays.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Fields {
+    /// What it is called from now on.
+    pub title: Option<String>,
+    /// What is to be done, in short; an empty text takes it away.
+    pub description: Option<String>,
+    /// What is to be done, at length, in the place of what the body says.
+    pub body: Option<String>,
+    /// Labels to add.
+    pub tags: Vec<String>,
+    /// Labels to take away.
+    pub untags: Vec<String>,
+    /// Facts to note.
+    pub metadata: Map,
+    /// Facts to take away.
+    pub unset: Vec<String>,
+    /// Tasks that it waits for from now on.
+    pub depends_on: Vec<TaskId>,
+    /// Tasks that it does not wait for any more.
+    pub independent_of: Vec<TaskId>,
+}
+
+/// A task's file, opened to be edited.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Manuscript {
+    /// Where it is.
+    pub path: ProjectPath,
+    /// What it says.
+    pub bytes: Vec<u8>,
+}
+
+/// Returns the file of a task for somebody who may edit it. A hand-made task is adopted first.
+pub fn open_manuscript(
     workspace: &Workspace,
     id: &TaskId,
     agent: Option<&AgentId>,
     dry_run: DryRun,
-    rewrite: &mut dyn FnMut(&[u8], &TaskFile) -> Result<Vec<u8>, OpsError>,
+) -> Result<Manuscript, OpsError> {
+    let mut found = None;
+    change(workspace, id, dry_run, &mut |standing| {
+        permit(standing, &actor(workspace, &standing.in_force.rules.org, agent))?;
+        let snapshot = &standing.snapshot;
+        found = Some(Manuscript { path: snapshot.path.clone(), bytes: snapshot.bytes.clone() });
+        Ok(Choice::Settled)
+    })?;
+    found.ok_or_else(|| OpsError::Restless { id: id.clone() })
+}
+
+/// Replaces the file by what somebody made of the manuscript. Only what is people's may differ.
+pub fn edit_text(
+    workspace: &Workspace,
+    id: &TaskId,
+    agent: Option<&AgentId>,
+    manuscript: &Manuscript,
+    edited: &[u8],
+    dry_run: DryRun,
+) -> Result<Changed, OpsError> {
+    rewrite(workspace, id, agent, dry_run, &|standing| {
+        if standing.snapshot.bytes != manuscript.bytes {
+            return Err(OpsError::Unfit {
+                code: "edit_conflict",
+                problem: format!("task `{id}` changed while you were at it"),
+                fix: format!("see what changed with `git log -p -1 -- {}`, then edit it again", standing.snapshot.path),
+            });
+        }
+        Ok(edited.to_vec())
+    })
+}
+
+/// Changes the given fields of the task; no other byte of its file changes.
+pub fn edit_fields(
+    workspace: &Workspace,
+    id: &TaskId,
+    agent: Option<&AgentId>,
+    fields: &Fields,
+    dry_run: DryRun,
+) -> Result<Changed, OpsError> {
+    if let Some(title) = &fields.title {
+        check_title(title)?;
+    }
+    check_dependencies(workspace, Some(id), &fields.depends_on)?;
+    rewrite(workspace, id, agent, dry_run, &|standing| {
+        let file = &standing.file;
+        let after = fields.applied_to(&file.task);
+        let refused = |refusal| OpsError::Splice { path: standing.snapshot.path.clone(), refusal };
+        let bytes = task_file::update(&standing.snapshot.bytes, file, &after, None).map_err(refused)?;
+        match &fields.body {
+            Some(body) => task_file::with_body(&bytes, body).map_err(refused),
+            None => Ok(bytes),
+        }
+    })
+}
+
+impl Fields {
+    fn applied_to(&self, task: &crate::model::Task) -> crate::model::Task {
+        let mut after = task.clone();
+        if let Some(title) = &self.title {
+            title.trim().clone_into(&mut after.title);
+        }
+        if let Some(description) = &self.description {
+            after.description = Some(description.trim().to_owned()).filter(|text| !text.is_empty());
+        }
+        after.tags.retain(|tag| !self.untags.contains(tag));
+        add_missing(&mut after.tags, &self.tags);
+        after.metadata.retain(|key, _| !self.unset.contains(key));
+        after.metadata.extend(self.metadata.clone());
+        after.depends_on.retain(|id| !self.independent_of.contains(id));
+        add_missing(&mut after.depends_on, &self.depends_on);
+        after
+    }
+}
+
+fn add_missing<T: Clone + PartialEq>(list: &mut Vec<T>, more: &[T]) {
+    for item in more {
+        if !list.contains(item) {
+            list.push(item.clone());
+        }
+    }
+}
+
+/// Returns whether a task can wait for these: they exist, and it is none of them.
+pub(super) fn check_dependencies(
+    workspace: &Workspace,
+    id: Option<&TaskId>,
+    depends_on: &[TaskId],
+) -> Result<(), OpsError> {
+    for dependency in depends_on {
+        if Some(dependency) == id {
+            return Err(OpsError::Unfit {
+                code: "depends_on_itself",
+                problem: format!("task `{dependency}` would wait for itself, and never be handed out"),
+                fix: "name another task".to_owned(),
+            });
+        }
+        find(workspace, dependency)?;
+    }
+    Ok(())
+}
+
+fn rewrite(
+    workspace: &Workspace,
+    id: &TaskId,
+    agent: Option<&AgentId>,
+    dry_run: DryRun,
+    rewritten: &dyn Fn(&Standing) -> Result<Vec<u8>, OpsError>,
 ) -> Result<Changed, OpsError> {
     change(workspace, id, dry_run, &mut |standing| {
         let rules = &standing.in_force.rules;
         let by = actor(workspace, &rules.org, agent);
-        if let Actor::Agent(agent) = &by {
-            let holds = standing.file.task.routing.agent.as_ref() == Some(agent);
-            let may = rules.org.agent(agent).is_some_and(|known| known.may.contains(&Permission::Edit));
-            if !holds && !may {
-                return Err(Refusal::NotPermitted { agent: agent.clone(), act: Permission::Edit }.into());
-            }
-        }
-        let bytes = rewrite(&standing.snapshot.bytes, &standing.file)?;
+        permit(standing, &by)?;
+        let bytes = rewritten(standing)?;
         if bytes == standing.snapshot.bytes {
             return Ok(Choice::Settled);
         }
@@ -42,6 +178,17 @@ pub fn edit(
         let message = message::of_edit(&after.task, "edited");
         Ok(Choice::Bytes { bytes, message, author: actor_author(workspace, &rules.org, &by)? })
     })
+}
+
+/// People may edit; an agent may edit the task it holds, and others if org.yaml lets it.
+fn permit(standing: &Standing, by: &Actor) -> Result<(), OpsError> {
+    let Actor::Agent(agent) = by else { return Ok(()) };
+    let holds = standing.file.task.routing.agent.as_ref() == Some(agent);
+    let org = &standing.in_force.rules.org;
+    if holds || org.agent(agent).is_some_and(|known| known.may.contains(&Permission::Edit)) {
+        return Ok(());
+    }
+    Err(Refusal::NotPermitted { agent: agent.clone(), act: Permission::Edit }.into())
 }
 
 fn not_yours(fields: &str) -> OpsError {
@@ -69,7 +216,7 @@ pub fn comment(workspace: &Workspace, id: &TaskId, comment: &Comment, dry_run: D
         return Err(OpsError::Unfit {
             code: "empty_comment",
             problem: "the comment says nothing".to_owned(),
-            fix: "give its text, as in `aof task comment ID \"...\"`".to_owned(),
+            fix: format!("give its text, as in `aof task comment {id} \"...\"`"),
         });
     }
     change(workspace, id, dry_run, &mut |standing| {

@@ -100,6 +100,17 @@ impl From<Refusal> for OpsError {
 }
 
 impl OpsError {
+    /// Returns what is wrong, with what the system or git said of it.
+    pub fn problem(&self) -> String {
+        let mut text = self.to_string();
+        let mut cause = std::error::Error::source(self);
+        while let Some(error) = cause {
+            text.push_str(&format!(": {error}"));
+            cause = error.source();
+        }
+        text
+    }
+
     /// Returns the code that stands for the error in JSON.
     pub fn code(&self) -> &'static str {
         match self {
@@ -151,7 +162,10 @@ impl OpsError {
                     "say it with `--agent ID` or `AOF_AGENT`, or let org.yaml know git's user: `agents: {{human-you: {{email: {email}}}}}`"
                 )
             }
-            Self::ProjectExists { path } => format!("edit `{path}`, or start another project in a folder of its own"),
+            Self::ProjectExists { path } => format!(
+                "nothing was written: edit `{path}` (if you deleted it, `git restore {path}` brings it back), or begin \
+                 another project in a folder of its own with `aof init DIR`"
+            ),
             Self::Unfit { fix, .. } => fix.clone(),
         })
     }

@@ -116,7 +116,8 @@ fn newest_valid(
     Err(OpsError::InvalidRules(diagnostics.to_vec()))
 }
 
-fn compiled(sources: Vec<Source>) -> Result<(Rules, Vec<Diagnostic>), Vec<Diagnostic>> {
+/// Returns the rules that these files say, with what is to be noted about them, or everything wrong with them.
+pub(super) fn compiled(sources: Vec<Source>) -> Result<(Rules, Vec<Diagnostic>), Vec<Diagnostic>> {
     let configuration = load(&sources)?;
     match Rules::new(configuration.project.clone(), configuration.org.clone()) {
         Ok((rules, findings)) => Ok((rules, placed(&configuration, findings))),

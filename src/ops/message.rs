@@ -40,6 +40,16 @@ pub(super) fn of_act(act: &Act, after: &Task) -> String {
     build(&subject, &body, trailers)
 }
 
+/// Returns the message of the commit that a project begins with.
+pub(super) fn of_init(first: &Task, template: &str) -> String {
+    let gate = first.gate.as_ref().map(|open| open.current.to_string()).unwrap_or_default();
+    build(
+        &format!("Begin with aof: the {template} process and a first task"),
+        &first.title,
+        vec![("Aof-Task", first.id.to_string()), ("Aof-Gate", gate), ("Aof-Event", "created".to_owned())],
+    )
+}
+
 /// Returns the message of the commit that takes up a hand-made file.
 pub(super) fn of_adoption(after: &Task) -> String {
     let gate = after.gate.as_ref().map(|open| open.current.to_string()).unwrap_or_default();

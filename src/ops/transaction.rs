@@ -79,6 +79,8 @@ pub(super) struct Write {
     pub versions: Vec<Version>,
     /// Files that go with the task.
     pub companions: Vec<Companion>,
+    /// New files that are made in the commit of the last version: the configuration of a new project.
+    pub beside: Vec<(ProjectPath, Vec<u8>)>,
 }
 
 /// A file beside a task file, which moves with it.
@@ -139,6 +141,7 @@ pub(super) fn plan(workspace: &Workspace, standing: &Standing, choice: Choice) -
         to: standing.snapshot.path.clone(),
         versions: Vec::new(),
         companions: Vec::new(),
+        beside: Vec::new(),
     };
     if let Pending::Version(version) = &standing.pending {
         write.versions.push(version.clone());
@@ -267,6 +270,9 @@ fn drafts(write: &Write, committer: &Person, now: Timestamp) -> Vec<Draft> {
                 changes.push(Change { path: companion.from.to_string(), content: None });
                 changes.push(Change { path: companion.to.to_string(), content: Some(companion.bytes.clone()) });
             }
+            for (path, bytes) in &write.beside {
+                changes.push(Change { path: path.to_string(), content: Some(bytes.clone()) });
+            }
         }
         at = Some(path.clone());
         drafts.push(Draft {
@@ -283,6 +289,9 @@ fn drafts(write: &Write, committer: &Person, now: Timestamp) -> Vec<Draft> {
 
 fn write_files(lock: &WriterLock, writes: &[Write]) -> Result<(), StoreError> {
     for write in writes {
+        for (path, bytes) in &write.beside {
+            atomic::create_new(lock, path, bytes)?;
+        }
         let bytes = write.bytes();
         match &write.from {
             Some((path, before)) if *path == write.to && before == bytes => {}
@@ -309,6 +318,9 @@ fn put_back(lock: &WriterLock, writes: &[Write]) -> Result<(), StoreError> {
         accept_changed(undone)?;
         for companion in &write.companions {
             accept_changed(atomic::remove_if(lock, &companion.to, &companion.bytes))?;
+        }
+        for (path, bytes) in &write.beside {
+            accept_changed(atomic::remove_if(lock, path, bytes))?;
         }
     }
     Ok(())
@@ -361,7 +373,7 @@ fn companions_of(workspace: &Workspace, from: &ProjectPath, to: &ProjectPath) ->
 }
 
 impl Write {
-    fn bytes(&self) -> &[u8] {
+    pub(super) fn bytes(&self) -> &[u8] {
         self.versions.last().map_or(&[], |version| &version.bytes)
     }
 

@@ -34,8 +34,13 @@ impl Workspace {
         wait: Duration,
         on_wait: fn(&str),
     ) -> Result<Self, OpsError> {
-        let paths = Paths::find(start)?;
-        let repository = Repository::discover(paths.root())?;
+        Self::at(Paths::find(start)?.root(), command, clock, wait, on_wait)
+    }
+
+    /// Opens the project in that very folder, whether or not anything of it stands there yet.
+    pub fn at(root: &Path, command: String, clock: Clock, wait: Duration, on_wait: fn(&str)) -> Result<Self, OpsError> {
+        let repository = Repository::discover(root)?;
+        let paths = Paths::at(root);
         Ok(Self { paths, repository, command, clock, deadline: Instant::now() + wait, on_wait })
     }
 
@@ -92,7 +97,7 @@ impl Workspace {
         let wait = self.deadline.saturating_duration_since(Instant::now());
         let mut tell = |holder: Option<&Holder>| {
             let who = holder.map_or_else(|| "another command".to_owned(), ToString::to_string);
-            (self.on_wait)(&format!("waiting for {who}"));
+            (self.on_wait)(&format!("{who} is at work"));
         };
         Ok(WriterLock::acquire(&self.paths, &holder, wait, &mut tell)?)
     }

@@ -9,11 +9,20 @@ use crate::cli::session::{Session, now};
 use crate::cli::trouble::Trouble;
 use crate::engine::{Rules, outcomes_at};
 use crate::model::{AgentId, Completion, CompletionId, Ticket};
-use crate::ops::{Workspace, acting_agent, complete, show};
+use crate::ops::{DryRun, Workspace, acting_agent, complete, show};
 use crate::store::random::DeliveryId;
 
 /// Say that the work at a task's gate is done, rejected or blocked
 #[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  aof task complete AOF-7qk --outcome complete --summary \"Login works, with tests\"
+  aof task complete AOF-7qk --outcome needs_review --summary \"Two things are missing\" \\
+    --blocker \"The session never expires\" --blocker \"No test for a wrong password\"
+  aof task complete AOF-7qk@3 --outcome blocked --summary \"Waiting\" --blocker \"No access to staging\"
+
+At a terminal, an editor opens for a summary or blockers that are missing.
+A ticket such as AOF-7qk@3 counts for that visit alone: if it has ended, nothing happens twice.")]
 pub(in crate::cli) struct Args {
     /// The task, or one visit of it, as in `AOF-abc` or `AOF-abc@3`
     #[arg(value_name = "ID")]
@@ -55,10 +64,17 @@ pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
     let agent = acting_agent(&workspace, &rules.org, args.who.agent.as_ref(), Session::at_terminal())?;
     let mode = args.rehearsal.mode();
     let mut completion = completion(args, agent)?;
+    let refused = |error| Trouble::Completion { ticket: args.ticket.clone(), error: Box::new(error) };
+    let mut written = None;
     if wants_editor(&completion) && Session::at_terminal() && !session.output.is_json() {
-        ask(&workspace, rules, &mut completion)?;
+        // Whatever is refused for other reasons is refused before anybody writes a word.
+        complete(&workspace, &with_words(&completion), DryRun::Yes).map_err(refused)?;
+        written = Some(ask(&workspace, rules, &mut completion)?);
     }
-    let completed = complete(&workspace, &completion, mode)?;
+    let completed = complete(&workspace, &completion, mode).map_err(|error| {
+        keep(session, written.as_deref());
+        refused(error)
+    })?;
     let changed = &completed.changed;
     let said = changed.after.task.history.last().map(|visit| visit.outcome.to_string()).unwrap_or_default();
     shown::changed(session, rules, changed, &format!("{} ({said})", shown::way(changed)), mode);
@@ -89,8 +105,24 @@ fn wants_editor(completion: &Completion) -> bool {
     completion.summary.is_none() || (rejects && completion.blockers.is_none())
 }
 
-/// Lets a person write the summary and the blockers, like a commit message.
-fn ask(workspace: &Workspace, rules: &Rules, completion: &mut Completion) -> Result<(), Trouble> {
+/// Returns the completion with words where some are still to be written.
+fn with_words(completion: &Completion) -> Completion {
+    let words = "to be written".to_owned();
+    let mut completion = completion.clone();
+    completion.summary.get_or_insert(words.clone());
+    completion.blockers.get_or_insert(vec![words]);
+    completion
+}
+
+/// Keeps what was written for a completion that was refused after all.
+fn keep(session: &Session, written: Option<&str>) {
+    if let Some(Ok(path)) = written.map(|text| input::kept(text.as_bytes(), ".md")) {
+        session.output.say(format!("what you wrote is kept in `{}`", path.display()));
+    }
+}
+
+/// Lets a person write the summary and the blockers, like a commit message. Returns the text.
+fn ask(workspace: &Workspace, rules: &Rules, completion: &mut Completion) -> Result<String, Trouble> {
     let (view, _) = show(workspace, &completion.ticket.task)?;
     let task = &view.file.task;
     let mut template = String::new();
@@ -102,7 +134,8 @@ fn ask(workspace: &Workspace, rules: &Rules, completion: &mut Completion) -> Res
         template.push_str(&format!("- {blocker}\n"));
     }
     let outcome = completion.outcome.as_deref().unwrap_or("complete");
-    template.push_str(&format!("# {} \"{}\": outcome `{outcome}`\n", task.id, task.title));
+    let title = task.title.lines().collect::<Vec<_>>().join(" ");
+    template.push_str(&format!("# {} \"{title}\": outcome `{outcome}`\n", task.id));
     if let Some((_, gate)) = task.gate.as_ref().and_then(|open| rules.workflow_of(task)?.gate(&open.current)) {
         let words: Vec<&str> = outcomes_at(rules, gate).iter().map(|outcome| outcome.as_str()).collect();
         template.push_str(&format!("# At gate `{}`; its outcomes are {}.\n", gate.id, words.join(", ")));
@@ -112,7 +145,8 @@ fn ask(workspace: &Workspace, rules: &Rules, completion: &mut Completion) -> Res
          # waited for, a line that begins with `- `. Lines that begin with `#` do not count, and an empty text\n\
          # gives up.\n",
     );
-    let (summary, blockers) = read(&input::edited(&template, ".md")?);
+    let text = input::edited(&template, ".md")?;
+    let (summary, blockers) = read(&text);
     if summary.is_empty() && blockers.is_empty() {
         return Err(Trouble::Editor {
             problem: "nothing was written, so nothing was completed".to_owned(),
@@ -121,7 +155,7 @@ fn ask(workspace: &Workspace, rules: &Rules, completion: &mut Completion) -> Res
     }
     completion.summary = Some(summary);
     completion.blockers = (!blockers.is_empty()).then_some(blockers);
-    Ok(())
+    Ok(text)
 }
 
 /// Reads what was written: a summary, and lines of blockers.

@@ -1,8 +1,15 @@
 //! `aof task ...`
 
+mod cancel;
+mod comment;
 mod complete;
+mod edit;
 mod new;
+mod override_;
+mod release;
+mod reopen;
 mod shown;
+mod unblock;
 
 use std::process::ExitCode;
 
@@ -15,13 +22,34 @@ use super::trouble::Trouble;
 pub(super) enum Command {
     /// Create a task, or many
     New(new::Args),
+    /// Change what people say of a task
+    Edit(edit::Args),
+    /// Say something about a task
+    Comment(comment::Args),
     /// Say that the work at a task's gate is done, rejected or blocked
     Complete(complete::Args),
+    /// Give a claimed task back
+    Release(release::Args),
+    /// Set a blocked task going again
+    Unblock(unblock::Args),
+    /// Call a task off
+    Cancel(cancel::Args),
+    /// Take a finished task up again
+    Reopen(reopen::Args),
+    /// Move a task to a gate against its workflow
+    Override(override_::Args),
 }
 
 pub(super) fn run(session: &Session, command: Command) -> Result<ExitCode, Trouble> {
     match command {
         Command::New(args) => new::run(session, &args),
+        Command::Edit(args) => edit::run(session, &args),
+        Command::Comment(args) => comment::run(session, &args),
         Command::Complete(args) => complete::run(session, &args),
+        Command::Release(args) => release::run(session, &args),
+        Command::Unblock(args) => unblock::run(session, &args),
+        Command::Cancel(args) => cancel::run(session, &args),
+        Command::Reopen(args) => reopen::run(session, &args),
+        Command::Override(args) => override_::run(session, &args),
     }
 }

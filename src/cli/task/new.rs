@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use super::shown;
 use crate::cli::arguments::{Rehearsal, Who, key_value, object};
+use crate::cli::input;
 use crate::cli::session::Session;
 use crate::cli::trouble::Trouble;
 use crate::model::{TaskId, WorkflowName};
@@ -11,6 +12,12 @@ use crate::ops::{NewTask, create};
 
 /// Create a task, or many
 #[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  aof task new \"Add login\"
+  aof task new \"Add login\" --tag auth --meta priority=high --body - < login.md
+  aof task new \"Ship it\" --depends AOF-7qk
+  echo '[{\"title\": \"One\"}, {\"title\": \"Two\", \"tags\": [\"api\"]}]' | aof task new --from -")]
 pub(in crate::cli) struct Args {
     /// What is to be done, in a few words
     #[arg(required_unless_present = "from")]
@@ -22,7 +29,7 @@ pub(in crate::cli) struct Args {
     #[arg(long, value_name = "TEXT|-")]
     body: Option<String>,
     /// Label it; conditions of gates see labels
-    #[arg(long = "tag", value_name = "TAG")]
+    #[arg(long = "tag", value_name = "TAG", value_parser = clap::builder::NonEmptyStringValueParser::new())]
     tags: Vec<String>,
     /// Note a fact, as in `priority=high`; conditions of gates see facts
     #[arg(long = "meta", value_name = "KEY=VALUE", value_parser = key_value)]
@@ -49,7 +56,7 @@ pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
     let workspace = session.workspace("task new")?;
     let in_force = session.rules(&workspace)?;
     let wanted = match &args.from {
-        Some(name) => many(&super::super::input::text(name)?)?,
+        Some(name) => many(&input::text(name)?)?,
         None => vec![one(args)?],
     };
     let mode = args.rehearsal.mode();
@@ -67,11 +74,7 @@ pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
 }
 
 fn one(args: &Args) -> Result<NewTask, Trouble> {
-    let body = match args.body.as_deref() {
-        Some("-") => super::super::input::text("-")?,
-        Some(text) => text.to_owned(),
-        None => String::new(),
-    };
+    let body = args.body.as_deref().map(input::given).transpose()?.unwrap_or_default();
     Ok(NewTask {
         title: args.title.clone().unwrap_or_default(),
         description: args.description.clone(),

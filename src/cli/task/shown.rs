@@ -22,7 +22,8 @@ pub(in crate::cli) fn changed(session: &Session, rules: &Rules, changed: &Change
     };
     let id = styled(CYAN, &changed.after.task.id);
     session.output.line(format!("{id}: {}{would}", inert(done)));
-    session.output.line(format!("  {}", standing(rules, changed)));
+    let now = if dry_run == DryRun::Yes { "would be" } else { "now" };
+    session.output.line(format!("  {now} {}", standing(rules, changed)));
     if session.verbose {
         let commit = changed.commit.map(|commit| format!(", commit {}", &commit.to_string()[..10])).unwrap_or_default();
         session.output.line(format!("  {}{commit}", changed.path));
@@ -65,7 +66,7 @@ fn standing(rules: &Rules, changed: &Changed) -> String {
             Status::Complete => styled(GREEN, "complete"),
             other => other.to_string(),
         };
-        return format!("now {way}; archived as {}", changed.path);
+        return format!("{way}; archived as {}", changed.path);
     };
     let gate = styled(CYAN, &open.current);
     let turn = match task.status {
@@ -91,7 +92,7 @@ fn standing(rules: &Rules, changed: &Changed) -> String {
         })
         .collect();
     let skipped = if skipped.is_empty() { String::new() } else { format!(" (passed over: {})", skipped.join(", ")) };
-    format!("now at {gate}, {turn}{skipped}")
+    format!("at {gate}, {turn}{skipped}")
 }
 
 /// Returns the way that the last visit went: `implement -> review`.

@@ -1,0 +1,73 @@
+//! The list of commands in `--help`, by what people want to do.
+
+use clap::Command;
+
+/// A heading, and the commands under it.
+type Group = (&'static str, &'static [&'static str]);
+
+const TOP: &[Group] = &[
+    ("Begin", &["init", "demo"]),
+    ("Work", &["task", "watch"]),
+    ("Look", &["status", "gate", "why"]),
+    ("Rules", &["workflow", "org", "schema"]),
+    ("Set up", &["completions", "man"]),
+];
+
+const TASK: &[Group] = &[
+    ("Write", &["new", "edit", "comment"]),
+    ("Work", &["next", "brief", "complete", "release"]),
+    ("Look", &["list", "show", "history"]),
+    ("Step in", &["unblock", "cancel", "reopen", "override"]),
+];
+
+const TEMPLATE: &str = "{about-with-newline}\n{usage-heading} {usage}\n\n{before-help}Options:\n{options}{after-help}";
+
+/// Returns the command line with its commands listed in groups.
+pub(super) fn grouped(command: Command) -> Command {
+    with_list(command.mut_subcommand("task", |task| with_list(task, TASK)), TOP)
+}
+
+fn with_list(command: Command, groups: &[Group]) -> Command {
+    let list = list(&command, groups);
+    command.before_help(list).help_template(TEMPLATE)
+}
+
+fn list(command: &Command, groups: &[Group]) -> String {
+    let style = command.get_styles();
+    let (heading, literal) = (*style.get_header(), *style.get_literal());
+    let width = command.get_subcommands().map(|sub| sub.get_name().len()).max().unwrap_or(0);
+    let line = |sub: &Command| {
+        let about = sub.get_about().map(ToString::to_string).unwrap_or_default();
+        format!("  {literal}{:<width$}{literal:#}  {about}\n", sub.get_name())
+    };
+    let mut text = String::new();
+    for (title, names) in groups {
+        let subs: Vec<&Command> = names.iter().filter_map(|name| command.find_subcommand(name)).collect();
+        if subs.is_empty() {
+            continue;
+        }
+        text.push_str(&format!("{heading}{title}:{heading:#}\n"));
+        text.extend(subs.into_iter().map(line));
+        text.push('\n');
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn every_command_is_listed_once() {
+        let command = crate::cli::command();
+        for (command, groups) in [(&command, super::TOP), (command.find_subcommand("task").unwrap(), super::TASK)] {
+            for sub in command.get_subcommands().map(clap::Command::get_name) {
+                let times = groups.iter().flat_map(|(_, names)| *names).filter(|name| **name == sub).count();
+                assert_eq!(times, 1, "`{sub}` must be in one group of the help");
+            }
+        }
+    }
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        crate::cli::command().debug_assert();
+    }
+}

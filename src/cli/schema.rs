@@ -1,0 +1,26 @@
+//! `aof schema`
+
+use std::process::ExitCode;
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+
+use super::session::Session;
+use crate::format::schema::Schema;
+
+/// Print the JSON Schema of a kind of file
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// What the schema is of
+    #[arg(value_name = "KIND", value_parser = kind())]
+    kind: Schema,
+}
+
+fn kind() -> impl TypedValueParser<Value = Schema> {
+    PossibleValuesParser::new(Schema::ALL.iter().map(|schema| schema.as_str())).try_map(|word| word.parse::<Schema>())
+}
+
+/// Prints the schema as it is, with `--json` too: a version of ours would be no part of it.
+pub(super) fn run(session: &Session, args: &Args) -> ExitCode {
+    session.output.line(format!("{:#}", args.kind.document()));
+    ExitCode::SUCCESS
+}

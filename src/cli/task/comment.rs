@@ -1,0 +1,50 @@
+//! `aof task comment`
+
+use std::process::ExitCode;
+
+use super::shown;
+use crate::cli::arguments::{Rehearsal, Who};
+use crate::cli::input;
+use crate::cli::session::Session;
+use crate::cli::trouble::Trouble;
+use crate::model::{TaskId, Ticket};
+use crate::ops::{Comment, Workspace, comment, show};
+
+/// Say something about a task, at the end of its body
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct Args {
+    /// The task, as in `AOF-abc`
+    #[arg(value_name = "ID")]
+    ticket: Ticket,
+    /// What is to be said, as Markdown; `-` reads stdin, and without it an editor opens at a terminal
+    #[arg(value_name = "TEXT|-")]
+    text: Option<String>,
+    #[command(flatten)]
+    who: Who,
+    #[command(flatten)]
+    rehearsal: Rehearsal,
+}
+
+pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
+    let workspace = session.workspace("task comment")?;
+    let in_force = session.rules(&workspace)?;
+    let id = &args.ticket.task;
+    let text = match &args.text {
+        Some(text) => input::given(text)?,
+        None if Session::at_terminal() => written(&workspace, id)?,
+        // What says nothing is refused where every door's comments are.
+        None => String::new(),
+    };
+    let mode = args.rehearsal.mode();
+    let changed = comment(&workspace, id, &Comment { text, agent: args.who.agent.clone() }, mode)?;
+    shown::changed(session, &in_force.rules, &changed, "commented", mode);
+    Ok(ExitCode::SUCCESS)
+}
+
+fn written(workspace: &Workspace, id: &TaskId) -> Result<String, Trouble> {
+    // A task that is not there is found missing before anybody writes about it.
+    show(workspace, id)?;
+    let hint = format!("<!-- What is to be said about {id}, as Markdown. This line does not count. -->\n");
+    let text = input::edited(&format!("\n{hint}"), ".md")?;
+    Ok(text.replace(hint.trim_end(), "").trim().to_owned())
+}

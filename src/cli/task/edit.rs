@@ -1,0 +1,122 @@
+//! `aof task edit`
+
+use std::process::ExitCode;
+
+use clap::builder::NonEmptyStringValueParser;
+
+use super::shown;
+use crate::cli::arguments::{Rehearsal, Who, key_value, object};
+use crate::cli::input;
+use crate::cli::session::Session;
+use crate::cli::trouble::Trouble;
+use crate::model::{TaskId, Ticket};
+use crate::ops::{Changed, DryRun, Fields, Workspace, edit_fields, edit_text, open_manuscript};
+
+/// Change what people say of a task: in an editor, or by these options
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  aof task edit AOF-7qk                                 the whole file, in your editor
+  aof task edit AOF-7qk --title \"Add login\" --tag auth --untag later
+  aof task edit AOF-7qk --meta priority=high --depends AOF-m2x")]
+pub(in crate::cli) struct Args {
+    /// The task, as in `AOF-abc`
+    #[arg(value_name = "ID")]
+    ticket: Ticket,
+    /// What is to be done, in a few words
+    #[arg(long, value_name = "TEXT")]
+    title: Option<String>,
+    /// What is to be done, in a sentence; an empty text takes it away
+    #[arg(long, value_name = "TEXT")]
+    description: Option<String>,
+    /// What is to be done, at length, in the place of the whole body; `-` reads stdin
+    #[arg(long, value_name = "TEXT|-")]
+    body: Option<String>,
+    /// Label it
+    #[arg(long = "tag", value_name = "TAG", value_parser = NonEmptyStringValueParser::new())]
+    tags: Vec<String>,
+    /// Take a label away
+    #[arg(long = "untag", value_name = "TAG")]
+    untags: Vec<String>,
+    /// Note a fact, as in `priority=high`
+    #[arg(long = "meta", value_name = "KEY=VALUE", value_parser = key_value)]
+    metadata: Vec<(String, serde_json::Value)>,
+    /// Take a fact away
+    #[arg(long = "unset-meta", value_name = "KEY")]
+    unset: Vec<String>,
+    /// Let it wait for another task
+    #[arg(long = "depends", value_name = "ID")]
+    depends_on: Vec<TaskId>,
+    /// Let it not wait for that task any more
+    #[arg(long = "undepends", value_name = "ID")]
+    independent_of: Vec<TaskId>,
+    #[command(flatten)]
+    who: Who,
+    #[command(flatten)]
+    rehearsal: Rehearsal,
+}
+
+pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
+    let workspace = session.workspace("task edit")?;
+    let in_force = session.rules(&workspace)?;
+    let mode = args.rehearsal.mode();
+    let id = &args.ticket.task;
+    let fields = fields(args)?;
+    let changed = if fields != Fields::default() {
+        edit_fields(&workspace, id, args.who.agent.as_ref(), &fields, mode)?
+    } else if Session::at_terminal() {
+        by_hand(session, &workspace, args, mode)?
+    } else {
+        return Err(Trouble::Unfit {
+            code: "nothing_to_edit",
+            problem: "it is not said what is to change, and there is no terminal for an editor".to_owned(),
+            fix: format!(
+                "name it, as in `aof task edit {id} --title \"...\" --tag urgent --meta priority=high`; \
+                 see `aof task edit --help`"
+            ),
+        });
+    };
+    let done = if changed.settled { "nothing to change" } else { "edited" };
+    shown::changed(session, &in_force.rules, &changed, done, mode);
+    Ok(ExitCode::SUCCESS)
+}
+
+fn fields(args: &Args) -> Result<Fields, Trouble> {
+    Ok(Fields {
+        title: args.title.clone(),
+        description: args.description.clone(),
+        body: args.body.as_deref().map(input::given).transpose()?,
+        tags: args.tags.clone(),
+        untags: args.untags.clone(),
+        metadata: object(&args.metadata),
+        unset: args.unset.clone(),
+        depends_on: args.depends_on.clone(),
+        independent_of: args.independent_of.clone(),
+    })
+}
+
+/// Opens the editor on the file until what comes back can be taken, or its author gives up.
+fn by_hand(session: &Session, workspace: &Workspace, args: &Args, mode: DryRun) -> Result<Changed, Trouble> {
+    let id = &args.ticket.task;
+    let agent = args.who.agent.as_ref();
+    let suffix = format!("-{id}.md");
+    let manuscript = open_manuscript(workspace, id, agent, mode)?;
+    let mut text = manuscript.bytes.clone();
+    loop {
+        text = input::edited_bytes(&text, &suffix)?;
+        let trouble: Trouble = match edit_text(workspace, id, agent, &manuscript, &text, mode) {
+            Ok(changed) => return Ok(changed),
+            Err(error) => error.into(),
+        };
+        if trouble.is_mendable() {
+            trouble.show(session);
+            session.output.say("\ngo on editing? [Y/n]");
+            if input::agreed() {
+                continue;
+            }
+        }
+        let path = input::kept(&text, &suffix)?;
+        session.output.say(format!("what you wrote is kept in `{}`", path.display()));
+        return Err(trouble);
+    }
+}

@@ -1,0 +1,36 @@
+//! `aof task release`
+
+use std::process::ExitCode;
+
+use super::shown;
+use crate::cli::arguments::{Rehearsal, Who};
+use crate::cli::session::Session;
+use crate::cli::trouble::Trouble;
+use crate::model::Ticket;
+use crate::ops::{acting_agent, release};
+
+/// Give a claimed task back
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct Args {
+    /// The task, as in `AOF-abc`
+    #[arg(value_name = "ID")]
+    ticket: Ticket,
+    #[command(flatten)]
+    who: Who,
+    #[command(flatten)]
+    rehearsal: Rehearsal,
+}
+
+pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
+    let workspace = session.workspace("task release")?;
+    let in_force = session.rules(&workspace)?;
+    let org = &in_force.rules.org;
+    let agent = acting_agent(&workspace, org, args.who.agent.as_ref(), Session::at_terminal())?;
+    let mode = args.rehearsal.mode();
+    let changed = release(&workspace, &args.ticket, Some(&agent), mode)?;
+    let holder = changed.before.as_ref().and_then(|before| before.task.routing.agent.clone());
+    let holder = holder.filter(|holder| *holder != agent).map(|holder| format!(", which {holder} had"));
+    let done = format!("given back by {agent}{}", holder.unwrap_or_default());
+    shown::changed(session, &in_force.rules, &changed, &done, mode);
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,35 @@
+//! `aof task unblock`
+
+use std::process::ExitCode;
+
+use super::shown;
+use crate::cli::arguments::{Rehearsal, Who};
+use crate::cli::session::Session;
+use crate::cli::trouble::Trouble;
+use crate::model::Ticket;
+use crate::ops::unblock;
+
+/// Set a blocked task going again
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct Args {
+    /// The task, as in `AOF-abc`
+    #[arg(value_name = "ID")]
+    ticket: Ticket,
+    /// Why it can go on
+    #[arg(long, value_name = "TEXT")]
+    reason: Option<String>,
+    #[command(flatten)]
+    who: Who,
+    #[command(flatten)]
+    rehearsal: Rehearsal,
+}
+
+pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
+    let workspace = session.workspace("task unblock")?;
+    let in_force = session.rules(&workspace)?;
+    let mode = args.rehearsal.mode();
+    let agent = args.who.agent.as_ref();
+    let changed = unblock(&workspace, &args.ticket, agent, args.reason.as_deref(), mode)?;
+    shown::changed(session, &in_force.rules, &changed, "unblocked", mode);
+    Ok(ExitCode::SUCCESS)
+}

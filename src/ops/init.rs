@@ -1,0 +1,167 @@
+//! A new project: its configuration and a first task, in one commit that holds nothing else.
+
+use std::path::{Path, PathBuf};
+
+use super::create::{NewTask, changed, new_from, opened};
+use super::error::OpsError;
+use super::heal::heal;
+use super::in_force::{InForce, compiled};
+use super::message;
+use super::transaction::{Changed, DryRun, Write, commit};
+use super::workspace::Workspace;
+use crate::audit::{AuditError, Head, Person, Repository};
+use crate::engine::Rules;
+use crate::format::config::{ORG_FILE, PROJECT_FILE, Source};
+use crate::format::schema::Schema;
+use crate::format::template::{Founder, Template};
+use crate::model::{TaskId, Timestamp};
+use crate::store::random::random_local;
+use crate::store::{Durability, Folder, ProjectPath, StoreError, WriterLock};
+
+/// Where the schemas are that editors check the configuration with.
+const SCHEMAS: &str = ".aof/schema";
+
+/// What a project begins as.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewProject {
+    /// Its folder; it is made if it is missing.
+    pub folder: PathBuf,
+    /// The process.
+    pub template: Template,
+    /// What it is called; absent means as its folder.
+    pub name: Option<String>,
+}
+
+/// A project that was begun, or would be.
+pub struct Begun {
+    /// Its folder.
+    pub root: PathBuf,
+    /// What it is called.
+    pub name: String,
+    /// Its rules.
+    pub rules: Rules,
+    /// The first task.
+    pub first: Changed,
+    /// What the commit holds.
+    pub committed: Vec<ProjectPath>,
+    /// The branch of the commit; nothing for a repository that is not there yet.
+    pub branch: Option<String>,
+    /// Whether git had no repository there.
+    pub new_repository: bool,
+}
+
+/// Begins a project. `open` opens it, once its folder and a repository are there.
+///
+/// Whatever can be refused is refused before anything is written.
+pub fn init(
+    new: &NewProject,
+    now: Timestamp,
+    open: &dyn Fn(&Path) -> Result<Workspace, OpsError>,
+    dry_run: DryRun,
+) -> Result<Begun, OpsError> {
+    let now = Timestamp::from_second(now.as_second()).expect("a second of a time is a time");
+    let repository = repository_around(&new.folder)?;
+    let head = repository.as_ref().map(Repository::head).transpose();
+    refuse_existing(&new.folder, repository.as_ref(), head.as_ref().ok().and_then(Option::as_ref))?;
+    let author = match &repository {
+        Some(repository) => repository.author_identity()?,
+        None => Repository::user()?,
+    };
+    let (mut begun, write) = plan(new, &author, now)?;
+    begun.new_repository = repository.is_none();
+    if dry_run == DryRun::Yes {
+        begun.branch = head?.map(|head| head.branch().to_owned());
+        return Ok(begun);
+    }
+    make_folder(&new.folder)?;
+    if repository.is_none() {
+        Repository::init(&new.folder)?;
+    }
+    let workspace = open(&new.folder)?;
+    let head = workspace.head()?;
+    let lock = workspace.lock()?;
+    heal(&workspace, &lock)?;
+    refuse_existing(workspace.paths.root(), Some(&workspace.repository), Some(&head))?;
+    write_schemas(&lock)?;
+    begun.first.commit = Some(commit(&workspace, &lock, &head, &[write])?);
+    begun.branch = Some(head.branch().to_owned());
+    workspace.paths.root().clone_into(&mut begun.root);
+    Ok(begun)
+}
+
+/// Returns what is shown, and what is written.
+fn plan(new: &NewProject, author: &Person, now: Timestamp) -> Result<(Begun, Write), OpsError> {
+    let name = new.name.clone().unwrap_or_else(|| folder_name(&new.folder));
+    let files = new.template.files(&name, &Founder::new(author.name(), author.email()));
+    let sources = [(PROJECT_FILE, files.project), (ORG_FILE, files.org)]
+        .map(|(name, text)| Source { name: name.to_owned(), bytes: text.into_bytes() });
+    let beside = sources.iter().map(|source| Ok::<_, StoreError>((source.name.parse()?, source.bytes.clone())));
+    let beside = beside.collect::<Result<Vec<(ProjectPath, Vec<u8>)>, _>>()?;
+    let (rules, _) = compiled(sources.into()).map_err(OpsError::InvalidRules)?;
+    let in_force = InForce { rules, commit: None, notices: Vec::new() };
+
+    let project = &in_force.rules.project;
+    let id = TaskId::compose(&project.id_prefix, &random_local(5)?)?;
+    let told = new.template.first_task(&id);
+    let wanted = NewTask { title: told.title.to_owned(), body: told.body, ..NewTask::default() };
+    let task = new_from(&wanted, id, project.default_workflow.clone(), now);
+    let (mut write, step) = opened(&in_force.rules, &task, &wanted.body, author, now)?;
+    for version in &mut write.versions {
+        version.message = message::of_init(&step.task, new.template.as_str());
+    }
+    let first = changed(&in_force, step, &write, now)?;
+    let committed = beside.iter().map(|(path, _)| path).chain([&write.to]).cloned().collect();
+    write.beside = beside;
+    let root = new.folder.clone();
+    let begun = Begun { root, name, rules: in_force.rules, first, committed, branch: None, new_repository: false };
+    Ok((begun, write))
+}
+
+/// Returns the repository that the folder lies in, or would lie in.
+fn repository_around(folder: &Path) -> Result<Option<Repository>, OpsError> {
+    let standing = folder.ancestors().find(|folder| folder.is_dir());
+    let standing = standing.filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    match Repository::discover(standing) {
+        Ok(repository) => Ok(Some(repository)),
+        Err(AuditError::NoRepository { .. }) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// A project that is there is never written over: neither what stands in the folder nor what is committed.
+fn refuse_existing(folder: &Path, repository: Option<&Repository>, head: Option<&Head>) -> Result<(), OpsError> {
+    let commit = head.and_then(|head| head.commit);
+    for name in [PROJECT_FILE, ORG_FILE] {
+        let standing = folder.join(name).symlink_metadata().is_ok();
+        let committed = match (repository, commit) {
+            (Some(repository), Some(commit)) if folder.is_dir() => repository.blob_id(commit, name)?.is_some(),
+            _ => false,
+        };
+        if standing || committed {
+            return Err(OpsError::ProjectExists { path: name.parse()? });
+        }
+    }
+    Ok(())
+}
+
+fn make_folder(folder: &Path) -> Result<(), StoreError> {
+    std::fs::create_dir_all(folder).map_err(|cause| StoreError::Io {
+        doing: "make the folder",
+        path: folder.to_owned(),
+        cause,
+    })
+}
+
+fn folder_name(folder: &Path) -> String {
+    let full = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
+    full.file_name().map_or_else(|| "project".to_owned(), |name| name.to_string_lossy().into_owned())
+}
+
+fn write_schemas(lock: &WriterLock) -> Result<(), StoreError> {
+    let folder = Folder::create(lock.paths().root(), SCHEMAS)?;
+    for schema in Schema::ALL {
+        let text = format!("{:#}\n", schema.document());
+        folder.replace(&format!("{schema}.json"), text.as_bytes(), Durability::Volatile)?;
+    }
+    Ok(())
+}
