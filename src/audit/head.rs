@@ -33,6 +33,16 @@ impl Repository {
         Ok(Head { reference, commit })
     }
 
+    /// Returns what is checked out, whatever git is in the middle of: enough to read by, never to commit to.
+    pub fn look(&self) -> Result<Head, AuditError> {
+        let reference = match self.branch() {
+            Err(AuditError::Waiting { .. }) => "HEAD".to_owned(),
+            other => other?,
+        };
+        let commit = self.resolve(&reference)?;
+        Ok(Head { reference, commit })
+    }
+
     /// Follows HEAD to the name of a branch.
     fn branch(&self) -> Result<String, AuditError> {
         let mut name = "HEAD".to_owned();

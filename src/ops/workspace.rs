@@ -85,9 +85,9 @@ impl Workspace {
         self.repository.head()
     }
 
-    /// Returns the rules that decide now: the committed ones.
+    /// Returns the rules that decide now: the committed ones. Reading waits for nobody.
     pub fn rules(&self) -> Result<InForce, OpsError> {
-        in_force(&self.repository, &self.head()?)
+        in_force(&self.repository, &self.repository.look()?)
     }
 
     /// Takes the right to write; waits for whoever has it.
