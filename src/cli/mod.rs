@@ -4,12 +4,17 @@ mod arguments;
 mod help;
 mod init;
 mod input;
+mod length;
 mod output;
+mod page;
 mod pages;
 mod schema;
 mod session;
+mod table;
 mod task;
 mod trouble;
+mod unreadable;
+mod why;
 
 use std::process::ExitCode;
 
@@ -57,6 +62,8 @@ enum Command {
     Completions(pages::CompletionsArgs),
     /// Print the manual page, or write one for each command into a folder
     Man(pages::ManArgs),
+    /// Tell why a task stands where it stands, who can move it, and what each outcome would do
+    Why(why::Args),
 }
 
 /// Runs the command that the process was started with.
@@ -73,6 +80,7 @@ pub fn main() -> ExitCode {
         Some(Command::Schema(args)) => Ok(schema::run(&session, &args)),
         Some(Command::Completions(args)) => Ok(pages::completions(&session, &args)),
         Some(Command::Man(args)) => pages::man(&session, &args),
+        Some(Command::Why(args)) => why::run(&session, &args),
     };
     match outcome {
         Ok(code) => code,

@@ -3,7 +3,7 @@
 use super::acts::choose;
 use super::author::agent_author;
 use super::error::OpsError;
-use super::headers::held_by;
+use super::list::held_by;
 use super::transaction::{Changed, DryRun, change};
 use super::workspace::Workspace;
 use crate::engine::{Act, Refusal};

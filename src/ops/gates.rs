@@ -1,7 +1,11 @@
 //! How the gates are doing: what waits at each, and how long things take there.
 
-use super::error::OpsError;
-use super::headers::{Header, Listing, Scope, Unreadable, read_all};
+use std::collections::HashMap;
+
+use serde_json::{Value, json};
+
+use super::headers::{Header, Scope, Unreadable, read_all, unreadable_value};
+use super::in_force::InForce;
 use super::workspace::Workspace;
 use crate::model::{Gate, Status, Workflow};
 
@@ -24,54 +28,144 @@ pub struct GateRow {
     pub oldest: Option<u64>,
     /// Half of the completed visits were shorter, in seconds.
     pub median: Option<u64>,
-    /// The share of completed visits that ended in a rejection.
+    /// The share of completed visits that ended in a rejection; nothing where the gate never rejects.
     pub rejection_rate: Option<f64>,
 }
 
-/// Returns the numbers of every gate in force, in the order of the workflows, and the files that could not be counted.
-pub fn gate_status(workspace: &Workspace) -> Result<(Vec<GateRow>, Vec<Unreadable>), OpsError> {
-    let in_force = workspace.rules()?;
-    let listing = read_all(workspace, &in_force, Scope::All)?;
-    let now = workspace.now().as_second();
-    let mut rows = Vec::new();
-    for workflow in &in_force.rules.project.workflows {
-        rows.extend(workflow.gates.iter().map(|gate| row(workflow, gate, &listing, now)));
-    }
-    Ok((rows, listing.unreadable))
+/// The numbers of all gates.
+#[derive(Debug, Default)]
+pub struct GateReport {
+    /// The gates in force, in the order of the workflows.
+    pub rows: Vec<GateRow>,
+    /// Unfinished tasks at none of them: hand-made ones, and those whose gate is gone.
+    pub elsewhere: Vec<String>,
+    /// Files that could not be counted.
+    pub unreadable: Vec<Unreadable>,
 }
 
-fn row(workflow: &Workflow, gate: &Gate, listing: &Listing, now: i64) -> GateRow {
-    let of_workflow: Vec<&Header> = listing
-        .tasks
-        .iter()
-        .map(|(header, _)| header)
-        .filter(|header| header.workflow == workflow.name.as_str())
-        .collect();
-    let here: Vec<&&Header> =
-        of_workflow.iter().filter(|header| header.gate.as_deref() == Some(gate.id.as_str())).collect();
-    let count = |status: Status| here.iter().filter(|header| header.status == status.as_str()).count();
-    let mut past: Vec<(u64, bool)> = of_workflow
-        .iter()
-        .flat_map(|header| &header.stays)
-        .filter(|stay| stay.completed && stay.gate == gate.id.as_str())
-        .map(|stay| (stay.seconds, stay.rejected))
-        .collect();
-    past.sort_unstable();
-    let rejected = past.iter().filter(|(_, rejected)| *rejected).count();
-    GateRow {
-        workflow: workflow.name.to_string(),
-        gate: gate.id.to_string(),
-        role: gate.role.to_string(),
-        waiting: count(Status::Ready),
-        in_progress: count(Status::InProgress),
-        blocked: count(Status::Blocked),
-        oldest: here.iter().filter_map(|header| header.entered).map(|since| now.abs_diff(since)).max(),
-        median: past.get(past.len() / 2).map(|(seconds, _)| *seconds),
-        rejection_rate: (!past.is_empty()).then(|| ratio(rejected, past.len())),
+/// Returns the numbers of every gate in force; finished tasks count where times and rejections are concerned.
+pub fn gate_status(workspace: &Workspace, in_force: &InForce) -> GateReport {
+    let listing = read_all(workspace, in_force, Scope::All);
+    let now = workspace.now().as_second();
+    let workflows = &in_force.rules.project.workflows;
+    let mut counts: HashMap<(&str, &str), Count> = HashMap::new();
+    for workflow in workflows {
+        for gate in &workflow.gates {
+            counts.insert((workflow.name.as_str(), gate.id.as_str()), Count::default());
+        }
     }
+    let mut elsewhere = Vec::new();
+    for (header, _) in &listing.tasks {
+        for stay in header.stays.iter().filter(|stay| stay.completed) {
+            if let Some(count) = counts.get_mut(&(header.workflow.as_str(), stay.gate.as_str())) {
+                count.lengths.push(stay.seconds);
+                count.rejections += usize::from(stay.rejected);
+            }
+        }
+        let at = header.gate.as_deref().unwrap_or_default();
+        match counts.get_mut(&(header.workflow.as_str(), at)) {
+            Some(count) => count.stand(header, now),
+            None if header.status.parse::<Status>().is_ok_and(Status::is_finished) => {}
+            None => elsewhere.push(header.id.clone()),
+        }
+    }
+    let mut rows = Vec::new();
+    for workflow in workflows {
+        for gate in &workflow.gates {
+            let count = counts.remove(&(workflow.name.as_str(), gate.id.as_str())).unwrap_or_default();
+            rows.push(count.row(workflow, gate));
+        }
+    }
+    elsewhere.sort();
+    GateReport { rows, elsewhere, unreadable: listing.unreadable }
+}
+
+/// Returns the numbers as `--json` shows them; times are in seconds.
+pub fn gate_report_value(report: &GateReport) -> Value {
+    let rows: Vec<Value> = report
+        .rows
+        .iter()
+        .map(|row| {
+            json!({
+                "workflow": row.workflow,
+                "gate": row.gate,
+                "role": row.role,
+                "waiting": row.waiting,
+                "inProgress": row.in_progress,
+                "blocked": row.blocked,
+                "oldest": row.oldest,
+                "median": row.median,
+                "rejectionRate": row.rejection_rate,
+            })
+        })
+        .collect();
+    let unreadable: Vec<Value> = report.unreadable.iter().map(unreadable_value).collect();
+    json!({"gates": rows, "elsewhere": report.elsewhere, "unreadable": unreadable})
+}
+
+/// What is counted at one gate.
+#[derive(Debug, Default)]
+struct Count {
+    waiting: usize,
+    in_progress: usize,
+    blocked: usize,
+    oldest: Option<u64>,
+    lengths: Vec<u64>,
+    rejections: usize,
+}
+
+impl Count {
+    fn stand(&mut self, header: &Header, now: i64) {
+        match header.status.parse() {
+            Ok(Status::InProgress) => self.in_progress += 1,
+            Ok(Status::Blocked) => self.blocked += 1,
+            _ => self.waiting += 1,
+        }
+        let age = header.entered.map(|since| u64::try_from(now - since).unwrap_or(0));
+        self.oldest = self.oldest.max(age);
+    }
+
+    fn row(mut self, workflow: &Workflow, gate: &Gate) -> GateRow {
+        let visits = self.lengths.len();
+        let rejects = visits > 0 && (gate.can_reject || self.rejections > 0);
+        GateRow {
+            workflow: workflow.name.to_string(),
+            gate: gate.id.to_string(),
+            role: gate.role.to_string(),
+            waiting: self.waiting,
+            in_progress: self.in_progress,
+            blocked: self.blocked,
+            oldest: self.oldest,
+            median: median(&mut self.lengths),
+            rejection_rate: rejects.then(|| ratio(self.rejections, visits)),
+        }
+    }
+}
+
+/// Returns the middle one; of two in the middle, what lies between them.
+fn median(lengths: &mut [u64]) -> Option<u64> {
+    lengths.sort_unstable();
+    let upper = *lengths.get(lengths.len() / 2)?;
+    if lengths.len() % 2 == 1 {
+        return Some(upper);
+    }
+    Some(u64::midpoint(lengths[lengths.len() / 2 - 1], upper))
 }
 
 #[expect(clippy::cast_precision_loss, reason = "counts of visits are far below 2^52")]
 fn ratio(part: usize, whole: usize) -> f64 {
     part as f64 / whole as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_median_lies_in_the_middle() {
+        assert_eq!(median(&mut []), None);
+        assert_eq!(median(&mut [9]), Some(9));
+        assert_eq!(median(&mut [9, 1]), Some(5));
+        assert_eq!(median(&mut [100, 1, 2]), Some(2));
+    }
 }

@@ -1,19 +1,31 @@
 //! What lists need to know of every task, from a cache where the files have not changed.
 
+use std::collections::{HashMap, HashSet};
+use std::num::NonZeroUsize;
+
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use super::error::OpsError;
 use super::in_force::InForce;
-use super::standing::parse;
+use super::standing::parse_with;
 use super::workspace::Workspace;
+use crate::engine::Rules;
 use crate::format::diagnostic::Diagnostic;
-use crate::format::task_file::{Origin, TaskFile};
-use crate::model::{AgentId, Ending, GateId, Outcome, Priority, RoleId, Status, TaskId, Timestamp};
+use crate::format::task_file::{Defaults, Origin, TaskFile};
+use crate::model::{Ending, Gate, Outcome, TaskId, Timestamp, WorkflowName, listed};
+use crate::store::layout::ARCHIVE;
 use crate::store::tasks::{self, Entry, TaskEntry};
-use crate::store::{HeaderCache, ProjectPath};
+use crate::store::{FileStat, HeaderCache, Paths, ProjectPath, StoreError};
 
-/// Changes when a header's shape does: older caches are made anew.
-const SCHEMA: &str = "1";
+/// Changes when a header's shape or meaning does: older caches are made anew.
+const SCHEMA: &str = "2";
+
+/// The status of a hand-made file that nobody has taken up.
+pub const NEW: &str = "new";
+
+/// So many files are parsed sooner than another thread is started.
+const FEW: usize = 64;
 
 /// One task as lists show it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -65,43 +77,6 @@ pub struct Past {
     pub rejected: bool,
 }
 
-/// Which tasks are wanted. Everything that is given must hold.
-#[derive(Debug, Clone, Default)]
-pub struct Filter {
-    /// At one of these gates.
-    pub gates: Vec<GateId>,
-    /// Of one of these roles.
-    pub roles: Vec<RoleId>,
-    /// Claimed by this agent.
-    pub agent: Option<AgentId>,
-    /// Claimed by this agent, or free and of a role of its.
-    pub mine: Option<AgentId>,
-    /// In one of these states.
-    pub statuses: Vec<Status>,
-    /// With all of these labels.
-    pub tags: Vec<String>,
-    /// Ready, and with everything it depends on complete.
-    pub ready: bool,
-    /// With these words in id, title or tags.
-    pub search: Option<String>,
-    /// Finished ones too.
-    pub all: bool,
-}
-
-/// The order of a list.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Sort {
-    /// The most urgent first, then the one that has waited longest.
-    #[default]
-    Priority,
-    /// The oldest first.
-    Created,
-    /// The one changed last first.
-    Updated,
-    /// By id.
-    Id,
-}
-
 /// A list of tasks, and what could not be read.
 #[derive(Debug, Default)]
 pub struct Listing {
@@ -122,28 +97,6 @@ pub struct Unreadable {
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// Returns the tasks that are wanted, in order. A file that cannot be read hides none of the others.
-pub fn list(workspace: &Workspace, filter: &Filter, sort: Sort) -> Result<Listing, OpsError> {
-    let in_force = workspace.rules()?;
-    list_under(workspace, &in_force, filter, sort)
-}
-
-pub(super) fn list_under(
-    workspace: &Workspace,
-    in_force: &InForce,
-    filter: &Filter,
-    sort: Sort,
-) -> Result<Listing, OpsError> {
-    let wants_finished = filter.all || filter.statuses.iter().any(|status| status.is_finished());
-    let mut listing = read_all(workspace, in_force, if wants_finished { Scope::All } else { Scope::Active })?;
-    let unmet = if filter.ready { unfinished_of(workspace, in_force, &listing)? } else { Vec::new() };
-    let roles: Vec<String> =
-        filter.mine.iter().flat_map(|agent| in_force.rules.org.roles_of(agent)).map(ToString::to_string).collect();
-    listing.tasks.retain(|(header, _)| matches(header, filter, &roles, &unmet));
-    listing.tasks.sort_by(|(a, _), (b, _)| order(a, b, sort));
-    Ok(listing)
-}
-
 /// Which files are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Scope {
@@ -153,61 +106,130 @@ pub(super) enum Scope {
     All,
 }
 
-pub(super) fn read_all(workspace: &Workspace, in_force: &InForce, scope: Scope) -> Result<Listing, OpsError> {
+/// Reads the headers of all task files; only those that changed since they were last looked at are parsed.
+pub(super) fn read_all(workspace: &Workspace, in_force: &InForce, scope: Scope) -> Listing {
     let paths = &workspace.paths;
-    let mut cache = HeaderCache::<Header>::load(paths, SCHEMA);
+    let looked = workspace.clock()();
     let mut listing = Listing::default();
-    let mut standing = std::collections::HashSet::new();
-    let archived = if scope == Scope::All { Some(tasks::walk_archived(paths)) } else { None };
-    let mut places: std::collections::HashMap<TaskId, ProjectPath> = std::collections::HashMap::new();
-    for entry in tasks::walk_active(paths).chain(archived.into_iter().flatten()) {
-        let entry = match entry {
-            Entry::Task(entry) => entry,
-            Entry::Stray(stray) => {
-                listing.unreadable.push(Unreadable {
-                    path: stray.path.display().to_string(),
-                    reason: stray.reason.to_string(),
-                    diagnostics: Vec::new(),
-                });
-                continue;
-            }
-        };
-        standing.insert(entry.path.to_string());
-        if let Some(other) = places.insert(entry.id.clone(), entry.path.clone()) {
-            listing.unreadable.push(Unreadable {
-                path: entry.path.to_string(),
-                reason: format!("`{}` is task `{}` too: remove one of the two", other, entry.id),
-                diagnostics: Vec::new(),
-            });
+    let entries = entries(paths, scope, &mut listing.unreadable);
+    let mut cache = HeaderCache::<Header>::load(paths, SCHEMA);
+    let (known, missed): (Vec<_>, Vec<_>) =
+        entries.into_iter().partition(|entry| cache.get(&entry.path, &entry.stat).is_some());
+    listing.tasks = Vec::with_capacity(known.len() + missed.len());
+    for entry in known {
+        if let Some(header) = cache.get(&entry.path, &entry.stat) {
+            listing.tasks.push((header.clone(), entry.path));
         }
-        match header_of(workspace, in_force, &entry, &mut cache) {
-            Ok(header) => listing.tasks.push((header, entry.path)),
+    }
+    for (entry, read) in missed.iter().zip(read_missed(paths, &in_force.rules.project.default_workflow, &missed)) {
+        match read {
+            Ok((header, stat)) => {
+                // What a hand-made file leaves open comes from the rules, which may change without it.
+                if header.status != NEW {
+                    cache.put(&entry.path, stat, header.clone(), looked);
+                }
+                listing.tasks.push((header, entry.path.clone()));
+            }
+            // It went away since the folder was listed: finished, or moved by a person.
+            Err(OpsError::Store(StoreError::Gone { .. })) => {}
             Err(error) => listing.unreadable.push(unreadable(entry.path.as_str(), error)),
         }
     }
-    if scope == Scope::All {
-        cache.retain(|path| standing.contains(path));
-    }
+    forget_missing(&mut cache, &listing, scope);
     // The cache only saves time: a project that cannot be written to is listed all the same.
     let _ = cache.save(paths);
-    Ok(listing)
+    for (header, _) in &mut listing.tasks {
+        follow(&in_force.rules, header);
+    }
+    listing.unreadable.sort_by(|a, b| a.path.cmp(&b.path));
+    listing
 }
 
-fn header_of(
-    workspace: &Workspace,
-    in_force: &InForce,
-    entry: &TaskEntry,
-    cache: &mut HeaderCache<Header>,
-) -> Result<Header, OpsError> {
-    if let Some(header) = cache.get(&entry.path, &entry.stat) {
-        return Ok(header.clone());
+/// Returns the task files, and says which cannot be any. Two active files of one id are neither: no command would know which.
+fn entries(paths: &Paths, scope: Scope, unreadable: &mut Vec<Unreadable>) -> Vec<TaskEntry> {
+    let mut task = |entry: Entry| match entry {
+        Entry::Task(entry) => Some(entry),
+        Entry::Stray(stray) => {
+            let path = stray.path.display().to_string();
+            unreadable.push(Unreadable { path, reason: stray.reason.to_string(), diagnostics: Vec::new() });
+            None
+        }
+    };
+    let mut active: Vec<TaskEntry> = tasks::walk_active(paths).filter_map(&mut task).collect();
+    let archived: Vec<TaskEntry> = match scope {
+        Scope::Active => Vec::new(),
+        Scope::All => tasks::walk_archived(paths).filter_map(&mut task).collect(),
+    };
+    let mut files: HashMap<TaskId, Vec<ProjectPath>> = HashMap::with_capacity(active.len());
+    for entry in &active {
+        files.entry(entry.id.clone()).or_default().push(entry.path.clone());
     }
-    let looked = workspace.clock()();
-    let snapshot = tasks::read(&workspace.paths, &entry.path)?;
-    let file = parse(in_force, &entry.id, &snapshot.path, &snapshot.bytes, workspace.now())?;
-    let header = header(&file);
-    cache.put(&entry.path, snapshot.stat, header.clone(), looked);
-    Ok(header)
+    active.retain(|entry| files[&entry.id].len() == 1);
+    let archived = archived.into_iter().filter(|entry| {
+        let Some(others) = files.get(&entry.id) else { return true };
+        let reason = format!("task `{}` is active as `{}` too: remove one of the two", entry.id, others[0]);
+        unreadable.push(Unreadable { path: entry.path.to_string(), reason, diagnostics: Vec::new() });
+        false
+    });
+    active.extend(archived);
+    for (id, mut paths) in files.into_iter().filter(|(_, paths)| paths.len() > 1) {
+        paths.sort();
+        let reason = format!("task `{id}` has {} files, {}: remove all but one", paths.len(), listed(&paths));
+        unreadable.push(Unreadable { path: paths[0].to_string(), reason, diagnostics: Vec::new() });
+    }
+    active
+}
+
+type Read = Result<(Header, FileStat), OpsError>;
+
+/// Reads and parses files, with every core when there are many.
+fn read_missed(paths: &Paths, workflow: &WorkflowName, missed: &[TaskEntry]) -> Vec<Read> {
+    let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    let share = missed.len().div_ceil(cores).max(FEW);
+    let read = |share: &[TaskEntry]| share.iter().map(|entry| read_header(paths, workflow, entry)).collect::<Vec<_>>();
+    if missed.len() <= share {
+        return read(missed);
+    }
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = missed.chunks(share).map(|share| scope.spawn(move || read(share))).collect();
+        let join = |thread: std::thread::ScopedJoinHandle<'_, Vec<Read>>| match thread.join() {
+            Ok(read) => read,
+            Err(panic) => std::panic::resume_unwind(panic),
+        };
+        threads.into_iter().flat_map(join).collect()
+    })
+}
+
+fn read_header(paths: &Paths, workflow: &WorkflowName, entry: &TaskEntry) -> Read {
+    let snapshot = tasks::read(paths, &entry.path)?;
+    // A file that does not say when it was made is as old as it was last written.
+    let created = Timestamp::from_nanosecond(snapshot.stat.mtime.into()).unwrap_or(Timestamp::UNIX_EPOCH);
+    let defaults = Defaults { workflow: workflow.clone(), created };
+    let file = parse_with(&defaults, &entry.id, &snapshot.path, &snapshot.bytes)?;
+    Ok((header(&file), snapshot.stat))
+}
+
+/// Forgets the files that are not there any more, as far as they were looked for.
+fn forget_missing(cache: &mut HeaderCache<Header>, listing: &Listing, scope: Scope) {
+    let standing: HashSet<&str> = listing.tasks.iter().map(|(_, path)| path.as_str()).collect();
+    let looked_for = |path: &str| scope == Scope::All || !path.starts_with(&format!("{ARCHIVE}/"));
+    cache.retain(|path| standing.contains(path) || !looked_for(path));
+}
+
+/// A task follows the rules in force: whose its gate is now counts, not whose it was when the task came to it.
+fn follow(rules: &Rules, header: &mut Header) {
+    if let Some(gate) = gate_of(rules, header)
+        && header.role.as_deref() != Some(gate.role.as_str())
+    {
+        header.role = Some(gate.role.to_string());
+    }
+}
+
+/// Returns the gate that the task stands at, as the rules in force have it.
+pub(super) fn gate_of<'r>(rules: &'r Rules, header: &Header) -> Option<&'r Gate> {
+    let at = header.gate.as_deref()?;
+    let workflow = rules.project.workflows.iter().find(|workflow| workflow.name.as_str() == header.workflow)?;
+    workflow.gates.iter().find(|gate| gate.id.as_str() == at)
 }
 
 pub(super) fn unreadable(path: &str, error: OpsError) -> Unreadable {
@@ -223,7 +245,7 @@ pub(super) fn unreadable(path: &str, error: OpsError) -> Unreadable {
 pub(super) fn header(file: &TaskFile) -> Header {
     let task = &file.task;
     let status = match file.origin {
-        Origin::HandMade => "new",
+        Origin::HandMade => NEW,
         Origin::Adopted => task.status.as_str(),
     };
     Header {
@@ -255,90 +277,36 @@ pub(super) fn header(file: &TaskFile) -> Header {
     }
 }
 
-fn matches(header: &Header, filter: &Filter, roles: &[String], unmet: &[String]) -> bool {
-    let any = |wanted: &[String], value: Option<&String>| {
-        wanted.is_empty() || value.is_some_and(|value| wanted.contains(value))
-    };
-    let words = |list: &[GateId]| list.iter().map(ToString::to_string).collect::<Vec<_>>();
-    let role_words: Vec<String> = filter.roles.iter().map(ToString::to_string).collect();
-    let statuses: Vec<String> = filter.statuses.iter().map(ToString::to_string).collect();
-    let of = |agent: &AgentId| header.agent.as_deref() == Some(agent.as_str());
-    let mine = |agent: &AgentId| {
-        of(agent) || (header.agent.is_none() && header.role.as_ref().is_some_and(|role| roles.contains(role)))
-    };
-    any(&words(&filter.gates), header.gate.as_ref())
-        && any(&role_words, header.role.as_ref())
-        && any(&statuses, Some(&header.status))
-        && filter.agent.as_ref().is_none_or(of)
-        && filter.mine.as_ref().is_none_or(mine)
-        && filter.tags.iter().all(|tag| header.tags.contains(tag))
-        && (!filter.ready || is_ready(header, unmet))
-        && filter.search.as_ref().is_none_or(|text| says(header, text))
-}
-
-pub(super) fn is_ready(header: &Header, unmet: &[String]) -> bool {
-    header.status == Status::Ready.as_str() && !header.depends_on.iter().any(|id| unmet.contains(id))
-}
-
-fn says(header: &Header, text: &str) -> bool {
-    let hay = format!("{} {} {}", header.id, header.title, header.tags.join(" ")).to_lowercase();
-    text.to_lowercase().split_whitespace().all(|word| hay.contains(word))
-}
-
-fn order(a: &Header, b: &Header, sort: Sort) -> std::cmp::Ordering {
-    let rank = |header: &Header| header.priority.parse::<Priority>().unwrap_or(Priority::Medium);
-    let by_id = || a.id.cmp(&b.id);
-    match sort {
-        Sort::Priority => rank(a).cmp(&rank(b)).then(a.created.cmp(&b.created)).then_with(by_id),
-        Sort::Created => a.created.cmp(&b.created).then_with(by_id),
-        Sort::Updated => b.updated.cmp(&a.updated).then_with(by_id),
-        Sort::Id => by_id(),
-    }
-}
-
-/// Returns the ids that some listed task depends on and that are not complete.
-pub(super) fn unfinished_of(
-    workspace: &Workspace,
-    in_force: &InForce,
-    listing: &Listing,
-) -> Result<Vec<String>, OpsError> {
-    let mut wanted: Vec<String> = listing.tasks.iter().flat_map(|(header, _)| header.depends_on.clone()).collect();
-    wanted.sort();
-    wanted.dedup();
-    let mut unmet = Vec::new();
-    for text in wanted {
-        let known = listing.tasks.iter().find(|(header, _)| header.id == text).map(|(header, _)| header.status.clone());
-        let status = match known {
-            Some(status) => Some(status),
-            None => finished_status(workspace, in_force, &text)?,
-        };
-        if status.as_deref() != Some(Status::Complete.as_str()) {
-            unmet.push(text);
-        }
-    }
-    Ok(unmet)
-}
-
-fn finished_status(workspace: &Workspace, in_force: &InForce, id: &str) -> Result<Option<String>, OpsError> {
-    let Ok(id) = id.parse::<TaskId>() else { return Ok(None) };
-    match super::standing::find(workspace, &id) {
-        Ok((snapshot, _)) => match parse(in_force, &id, &snapshot.path, &snapshot.bytes, workspace.now()) {
-            Ok(file) => Ok(Some(header(&file).status)),
-            Err(_) => Ok(None),
-        },
-        Err(OpsError::NoTask { .. }) => Ok(None),
-        Err(error) => Err(error),
-    }
-}
-
-/// Returns a task that the agent has claimed.
-pub(super) fn held_by(workspace: &Workspace, agent: &AgentId) -> Result<Option<TaskId>, OpsError> {
-    let filter = Filter { agent: Some(agent.clone()), ..Filter::default() };
-    let listing = list(workspace, &filter, Sort::Priority)?;
-    Ok(listing.tasks.first().and_then(|(header, _)| header.id.parse().ok()))
-}
-
 /// Returns a header's time as one.
 pub fn time(seconds: i64) -> Timestamp {
     Timestamp::from_second(seconds).unwrap_or(Timestamp::UNIX_EPOCH)
+}
+
+/// Returns a header as `--json` shows it.
+pub fn header_value(header: &Header, path: &ProjectPath) -> Value {
+    let at = |seconds: i64| time(seconds).to_string();
+    json!({
+        "id": header.id,
+        "title": header.title,
+        "status": header.status,
+        "workflow": header.workflow,
+        "gate": header.gate,
+        "visit": header.visit,
+        "role": header.role,
+        "agent": header.agent,
+        "priority": header.priority,
+        "entered": header.entered.map(at),
+        "created": at(header.created),
+        "updated": at(header.updated),
+        "tags": header.tags,
+        "blockers": header.blockers,
+        "dependsOn": header.depends_on,
+        "path": path.as_str(),
+    })
+}
+
+/// Returns what cannot be read as `--json` shows it.
+pub fn unreadable_value(file: &Unreadable) -> Value {
+    let diagnostics: Vec<Value> = file.diagnostics.iter().map(Diagnostic::to_value).collect();
+    json!({"path": file.path, "reason": file.reason, "diagnostics": diagnostics})
 }

@@ -1,57 +1,60 @@
 //! A task's way through its gates.
 
+use serde_json::{Map, Value, json};
+
 use super::error::OpsError;
+use super::in_force::InForce;
 use super::view::show;
 use super::workspace::Workspace;
-use crate::model::{Ending, ReviewContext, Task, TaskId, Timestamp, Visit};
+use crate::format::task_file::review_value;
+use crate::format::visit_entry;
+use crate::model::{Task, TaskId};
 
-/// A task's way so far.
+/// A task's way so far: its ended visits, oldest first, and the open one.
 pub struct HistoryView {
     /// The task.
     pub task: Task,
-    /// The ended visits, oldest first.
-    pub ended: Vec<Visit>,
-    /// The open one.
-    pub open: Option<Stay>,
-}
-
-/// The open visit, as history tells it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Stay {
-    /// The gate.
-    pub gate: String,
-    /// Its role.
-    pub role: String,
-    /// Who has claimed it.
-    pub agent: Option<String>,
-    /// Since when.
-    pub entered: Timestamp,
-    /// For how many seconds.
-    pub seconds: u64,
-    /// What the last rejection wants.
-    pub review: Option<ReviewContext>,
-    /// Why it is blocked.
-    pub blockers: Vec<String>,
+    /// For how many seconds the open visit has lasted.
+    pub lasting: Option<u64>,
 }
 
 /// Returns the way of a task through its gates.
-pub fn history(workspace: &Workspace, id: &TaskId) -> Result<HistoryView, OpsError> {
-    let (view, _) = show(workspace, id)?;
+pub fn history(workspace: &Workspace, id: &TaskId) -> Result<(HistoryView, InForce), OpsError> {
+    let (view, in_force) = show(workspace, id)?;
     let task = view.file.task;
-    let now = workspace.now();
-    let open = task.gate.as_ref().map(|open| Stay {
-        gate: open.current.to_string(),
-        role: task.routing.role.as_ref().map(ToString::to_string).unwrap_or_default(),
-        agent: task.routing.agent.as_ref().map(ToString::to_string),
-        entered: open.entered,
-        seconds: u64::try_from(now.as_second() - open.entered.as_second()).unwrap_or(0),
-        review: task.review.clone(),
-        blockers: task.blockers.clone(),
-    });
-    Ok(HistoryView { ended: task.history.clone(), open, task })
+    let now = workspace.now().as_second();
+    let lasting = task.gate.as_ref().map(|open| u64::try_from(now - open.entered.as_second()).unwrap_or(0));
+    Ok((HistoryView { task, lasting }, in_force))
 }
 
-/// Returns whether somebody sent the task back in this visit.
-pub fn is_rejection(visit: &Visit) -> bool {
-    visit.outcome == Ending::Said(crate::model::Outcome::NeedsReview)
+/// Returns the way as `--json` shows it: entries as they stand in the file, and the open visit.
+pub fn history_value(view: &HistoryView) -> Value {
+    let task = &view.task;
+    let ended: Vec<Value> = task.history.iter().map(visit_entry::write).collect();
+    json!({"task": task.id.as_str(), "status": task.status.as_str(), "history": ended, "open": open(view)})
+}
+
+fn open(view: &HistoryView) -> Value {
+    let (task, Some(open)) = (&view.task, &view.task.gate) else { return Value::Null };
+    let mut map = Map::new();
+    let mut put = |key: &str, value: Value| {
+        map.insert(key.to_owned(), value);
+    };
+    put("gate", json!(open.current.as_str()));
+    if let Some(role) = &task.routing.role {
+        put("role", json!(role.as_str()));
+    }
+    if let Some(agent) = &task.routing.agent {
+        put("agent", json!(agent.as_str()));
+    }
+    put("entered", json!(open.entered.to_string()));
+    put("visit", json!(open.visit));
+    put("duration", json!(view.lasting));
+    if !task.blockers.is_empty() {
+        put("blockers", json!(task.blockers));
+    }
+    if let Some(review) = &task.review {
+        put("reviewContext", review_value(review));
+    }
+    Value::Object(map)
 }

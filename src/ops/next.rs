@@ -2,11 +2,15 @@
 
 use super::acts::claim;
 use super::error::OpsError;
-use super::headers::{Filter, Sort, is_ready, list_under, unfinished_of};
+use super::headers::{Header, gate_of};
+use super::in_force::InForce;
+use super::list::{Filter, Sort, is_ready, list, unmet_of};
 use super::transaction::{Changed, DryRun};
 use super::workspace::Workspace;
+use crate::audit::AuditError;
 use crate::engine::{Refusal, RefusalKind};
 use crate::model::{AgentId, RoleId, TaskId};
+use crate::store::StoreError;
 
 /// What there is to do for an agent.
 pub enum Next {
@@ -21,37 +25,64 @@ pub enum Next {
     },
 }
 
-/// Returns the agent's next task and claims it. `role` narrows the search to one of its roles.
-pub fn next(workspace: &Workspace, agent: &AgentId, role: Option<&RoleId>, dry_run: DryRun) -> Result<Next, OpsError> {
-    let in_force = workspace.rules()?;
-    let mut roles: Vec<RoleId> = in_force.rules.org.roles_of(agent).cloned().collect();
-    if let Some(role) = role {
-        roles.retain(|known| known == role);
-    }
-    let listing = list_under(workspace, &in_force, &Filter::default(), Sort::Priority)?;
-    let unmet = unfinished_of(workspace, &in_force, &listing)?;
-    let of_role = |header: &super::Header| {
-        header.role.as_ref().and_then(|role| role.parse::<RoleId>().ok()).is_some_and(|of| {
-            role.is_none_or(|role| *role == of) && (roles.contains(&of) || in_force.rules.is_open(&of))
-        })
+/// Returns the agent's next task and claims it. `role` narrows the search to one role.
+pub fn next(
+    workspace: &Workspace,
+    in_force: &InForce,
+    agent: &AgentId,
+    role: Option<&RoleId>,
+    dry_run: DryRun,
+) -> Result<Next, OpsError> {
+    let roles: Vec<RoleId> = in_force.rules.org.roles_of(agent).cloned().collect();
+    let listing = list(workspace, in_force, &Filter::default(), Sort::Priority);
+    let unmet = unmet_of(workspace, in_force, &listing);
+    let asked = |header: &Header| role.is_none_or(|role| header.role.as_deref() == Some(role.as_str()));
+    let of_role = |header: &Header| {
+        let own = |of: &RoleId| roles.contains(of) || in_force.rules.is_open(of);
+        header.role.as_ref().and_then(|role| role.parse().ok()).is_some_and(|of| own(&of))
     };
-    let held = listing.tasks.iter().filter(|(header, _)| header.agent.as_deref() == Some(agent.as_str()));
-    let free = listing.tasks.iter().filter(|(header, _)| header.agent.is_none() && of_role(header));
-    let candidates: Vec<TaskId> = held
-        .chain(free.clone().filter(|(header, _)| is_ready(header, &unmet)))
-        .filter_map(|(header, _)| header.id.parse().ok())
-        .collect();
-    for id in candidates {
+    let headers = || listing.tasks.iter().map(|(header, _)| header).filter(|header| asked(header));
+    let held = headers().filter(|header| header.agent.as_deref() == Some(agent.as_str()));
+    let free = headers().filter(|header| {
+        header.agent.is_none() && is_ready(header, &unmet) && of_role(header) && may_take(in_force, header, agent)
+    });
+    for id in held.chain(free).filter_map(|header| header.id.parse::<TaskId>().ok()) {
         match claim(workspace, &id, agent, dry_run) {
             Ok(changed) => return Ok(Next::Task(Box::new(changed))),
-            // Somebody was faster, or it is not for this agent after all: the next one.
-            Err(OpsError::Refused(refusal)) if passes_on(&refusal) => {}
-            Err(OpsError::Frozen { .. } | OpsError::UnreadableTask { .. } | OpsError::NoTask { .. }) => {}
+            Err(error) if is_of_the_task(&error) => {}
             Err(error) => return Err(error),
         }
     }
-    let waiting = listing.tasks.iter().filter(|(header, _)| of_role(header)).count();
+    let waiting = headers().filter(|header| of_role(header)).count();
+    let roles = role.map_or(roles, |role| vec![role.clone()]);
     Ok(Next::Nothing { roles, waiting })
+}
+
+/// A gate that is gone, or for people, is passed by without the cost of trying it.
+fn may_take(in_force: &InForce, header: &Header, agent: &AgentId) -> bool {
+    gate_of(&in_force.rules, header).is_some_and(|gate| agent.is_human() || !in_force.rules.requires_human(gate))
+}
+
+/// Somebody was faster, or it is not for this agent after all, or its file is in trouble: another task may still do.
+fn is_of_the_task(error: &OpsError) -> bool {
+    match error {
+        OpsError::Refused(refusal) => passes_on(refusal),
+        OpsError::Frozen { .. }
+        | OpsError::UnreadableTask { .. }
+        | OpsError::NoTask { .. }
+        | OpsError::Splice { .. }
+        | OpsError::Restless { .. }
+        | OpsError::Store(
+            StoreError::Gone { .. }
+            | StoreError::TaskDoubled { .. }
+            | StoreError::WrongKind { .. }
+            | StoreError::TooLarge { .. },
+        )
+        | OpsError::Audit(
+            AuditError::StagedElsewise { .. } | AuditError::Unmerged { .. } | AuditError::IntentToAdd { .. },
+        ) => true,
+        _ => false,
+    }
 }
 
 fn passes_on(refusal: &Refusal) -> bool {
@@ -62,6 +93,8 @@ fn passes_on(refusal: &Refusal) -> bool {
                 | Refusal::HumanRequired { .. }
                 | Refusal::WrongRole { .. }
                 | Refusal::Blocked { .. }
+                | Refusal::Waiting { .. }
+                | Refusal::NotAdopted { .. }
                 | Refusal::GateGone { .. }
                 | Refusal::UnknownWorkflow { .. }
         )

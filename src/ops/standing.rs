@@ -8,7 +8,7 @@ use super::workspace::Workspace;
 use crate::audit::{Head, Person};
 use crate::engine::{Act, Change, explain};
 use crate::format::diagnostic::Diagnostic;
-use crate::format::task_file::{self, Origin, TaskFile};
+use crate::format::task_file::{self, Defaults, Origin, TaskFile};
 use crate::model::{TaskId, Timestamp, nearest};
 use crate::store::tasks::{self, Place, Snapshot};
 use crate::store::{ProjectPath, StoreError};
@@ -167,7 +167,17 @@ pub(super) fn parse(
     bytes: &[u8],
     now: Timestamp,
 ) -> Result<TaskFile, OpsError> {
-    task_file::parse(bytes, id, &in_force.defaults(now)).map_err(|faults| {
+    parse_with(&in_force.defaults(now), id, path, bytes)
+}
+
+/// Reads a task file with what it means where it says nothing.
+pub(super) fn parse_with(
+    defaults: &Defaults,
+    id: &TaskId,
+    path: &ProjectPath,
+    bytes: &[u8],
+) -> Result<TaskFile, OpsError> {
+    task_file::parse(bytes, id, defaults).map_err(|faults| {
         let text = String::from_utf8_lossy(bytes);
         OpsError::UnreadableTask {
             id: id.clone(),

@@ -1,16 +1,21 @@
 //! The project at a glance, and what needs somebody's attention.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+
+use serde_json::{Value, json};
 
 use super::deliver::pending;
 use super::error::OpsError;
-use super::headers::{Scope, read_all};
+use super::headers::{Listing, NEW, Scope, read_all};
 use super::in_force::Notice;
 use super::standing::{Pending, Standing};
 use super::workspace::Workspace;
-use crate::format::task_file::Origin;
+use crate::audit::Head;
 use crate::model::{Status, TaskId};
-use crate::store::FileStat;
+use crate::store::tasks;
+
+/// So many ids are named before it is enough.
+const FEW: usize = 5;
 
 /// The project at a glance.
 pub struct Overview {
@@ -38,25 +43,29 @@ pub struct Attention {
 /// Returns the project at a glance. `watcher` says whether a watcher runs, as the door that starts it knows.
 pub fn overview(workspace: &Workspace, watcher: bool) -> Result<Overview, OpsError> {
     let mut attention = Vec::new();
-    let head = match workspace.head_now() {
-        Ok(head) => Some(head),
-        Err(error) => {
-            attention.push(Attention {
-                code: "git_busy",
-                problem: format!("nothing can be committed: {error}"),
-                fix: "changes wait until that is done; dropped files stay in the inbox".to_owned(),
-            });
-            None
+    let head = workspace.repository.look()?;
+    let busy = workspace.head_now().err();
+    if let Some(error) = &busy {
+        attention.push(Attention {
+            code: "git_busy",
+            problem: format!("nothing can be committed: {error}"),
+            fix: "changes wait until that is done; dropped files stay in the inbox".to_owned(),
+        });
+    }
+    let branch = (head.reference != "HEAD").then(|| head.branch().to_owned());
+    let in_force = match super::in_force::in_force(&workspace.repository, &head) {
+        Ok(in_force) => in_force,
+        Err(error @ (OpsError::InvalidRules(_) | OpsError::Unfit { .. })) => {
+            attention.push(of_rules(&error));
+            return Ok(Overview { name: None, branch, counts: BTreeMap::new(), attention });
         }
+        Err(error) => return Err(error),
     };
-    let Some(head) = head else {
-        return Ok(Overview { name: None, branch: None, counts: BTreeMap::new(), attention });
-    };
-    let in_force = super::in_force::in_force(&workspace.repository, &head)?;
     for notice in &in_force.notices {
         attention.push(of_notice(notice));
     }
-    let listing = read_all(workspace, &in_force, Scope::Active)?;
+    let mut listing = read_all(workspace, &in_force, Scope::Active);
+    listing.tasks.sort_by(|(a, _), (b, _)| a.id.cmp(&b.id));
     let mut counts = BTreeMap::new();
     for (header, _) in &listing.tasks {
         *counts.entry(header.status.clone()).or_default() += 1;
@@ -75,7 +84,11 @@ pub fn overview(workspace: &Workspace, watcher: bool) -> Result<Overview, OpsErr
             fix: format!("mend it, or bring back what was committed: `git restore --source=HEAD {}`", file.path),
         });
     }
-    uncommitted_tasks(workspace, &mut attention)?;
+    let name = in_force.rules.project.name.clone();
+    // In the middle of a merge, what differs from HEAD is git's to tell.
+    if busy.is_none() {
+        uncommitted_tasks(workspace, &head, &listing, &mut attention)?;
+    }
     let waiting = pending(workspace)?;
     if waiting > 0 {
         attention.push(Attention {
@@ -101,12 +114,31 @@ pub fn overview(workspace: &Workspace, watcher: bool) -> Result<Overview, OpsErr
             fix: "start one with `aof watch`; without it, commands work but dropped files and edits wait".to_owned(),
         });
     }
-    Ok(Overview {
-        name: in_force.rules.project.name.clone(),
-        branch: Some(head.branch().to_owned()),
-        counts,
-        attention,
+    Ok(Overview { name, branch, counts, attention })
+}
+
+/// Returns the project at a glance as `--json` shows it.
+pub fn overview_value(overview: &Overview) -> Value {
+    let attention: Vec<Value> = overview
+        .attention
+        .iter()
+        .map(|point| json!({"code": point.code, "problem": point.problem, "fix": point.fix}))
+        .collect();
+    json!({
+        "project": overview.name,
+        "branch": overview.branch,
+        "counts": overview.counts,
+        "attention": attention,
     })
+}
+
+/// Without rules in force nothing else can be told.
+fn of_rules(error: &OpsError) -> Attention {
+    Attention {
+        code: error.code(),
+        problem: error.to_string(),
+        fix: error.fix().unwrap_or_else(|| "see `aof workflow validate`, mend it, and commit".to_owned()),
+    }
 }
 
 fn of_notice(notice: &Notice) -> Attention {
@@ -129,16 +161,18 @@ fn of_notice(notice: &Notice) -> Attention {
 }
 
 /// Tasks whose file is not what HEAD has: hand-made ones, edits, and what nobody may have done.
-fn uncommitted_tasks(workspace: &Workspace, attention: &mut Vec<Attention>) -> Result<(), OpsError> {
-    let (mut edited, mut new): (Vec<TaskId>, Vec<TaskId>) = (Vec::new(), Vec::new());
-    for (id, _) in changed_files(workspace)? {
-        let standing = match Standing::read(workspace, &id) {
-            Ok(standing) => standing,
-            // Files that cannot be read are told of already.
-            Err(_) => continue,
-        };
-        match (&standing.pending, standing.file.origin) {
-            (Pending::Foreign(fields), _) => attention.push(Attention {
+fn uncommitted_tasks(
+    workspace: &Workspace,
+    head: &Head,
+    listing: &Listing,
+    attention: &mut Vec<Attention>,
+) -> Result<(), OpsError> {
+    let (new, mut edited) = (hand_made(listing), Vec::new());
+    for id in changed_files(workspace, head, listing)? {
+        // Files that cannot be read are told of already.
+        let Ok(standing) = Standing::read(workspace, &id) else { continue };
+        match &standing.pending {
+            Pending::Foreign(fields) => attention.push(Attention {
                 code: "task_frozen",
                 problem: format!("{id} was changed by hand in what the engine keeps: {}", fields.join(", ")),
                 fix: format!(
@@ -146,48 +180,51 @@ fn uncommitted_tasks(workspace: &Workspace, attention: &mut Vec<Attention>) -> R
                     standing.snapshot.path
                 ),
             }),
-            (_, Origin::HandMade) => new.push(id),
-            (Pending::Version(_), _) => edited.push(id),
-            (Pending::Nothing, _) => {}
+            Pending::Version(_) => edited.push(id),
+            Pending::Nothing => {}
         }
     }
-    for (code, ids, what) in
-        [("not_adopted", new, "stand at no gate yet"), ("not_committed", edited, "are not committed")]
-    {
-        if !ids.is_empty() {
-            let names: Vec<String> = ids.iter().take(5).map(ToString::to_string).collect();
-            attention.push(Attention {
-                code,
-                problem: format!("{} hand-written task changes {what}: {}", ids.len(), names.join(", ")),
-                fix: "`aof watch` takes them up after a moment; `aof watch --once` does it now".to_owned(),
-            });
+    let new = (new, "hand-made task stands at no gate yet", "hand-made tasks stand at no gate yet");
+    let edited = (edited, "edit of a task is not committed", "edits of tasks are not committed");
+    for (code, (mut ids, one, many)) in [("not_adopted", new), ("not_committed", edited)] {
+        if ids.is_empty() {
+            continue;
         }
+        ids.sort();
+        let mut names: Vec<String> = ids.iter().take(FEW).map(ToString::to_string).collect();
+        if ids.len() > FEW {
+            names.push("...".to_owned());
+        }
+        let what = if ids.len() == 1 { one } else { many };
+        attention.push(Attention {
+            code,
+            problem: format!("{} {what}: {}", ids.len(), names.join(", ")),
+            fix: "`aof watch` takes them up after a moment; `aof watch --once` does it now".to_owned(),
+        });
     }
     Ok(())
 }
 
-/// Returns the active task files that differ from HEAD's, by content.
-fn changed_files(workspace: &Workspace) -> Result<Vec<(TaskId, FileStat)>, OpsError> {
-    let head = workspace.head()?;
-    let committed: std::collections::HashMap<String, _> = match head.commit {
+/// Returns the tasks that nobody has taken up.
+fn hand_made(listing: &Listing) -> Vec<TaskId> {
+    let new = listing.tasks.iter().filter(|(header, _)| header.status == NEW);
+    new.filter_map(|(header, _)| header.id.parse().ok()).collect()
+}
+
+/// Returns the tasks that were taken up and whose files differ from HEAD's, by content.
+fn changed_files(workspace: &Workspace, head: &Head, listing: &Listing) -> Result<Vec<TaskId>, OpsError> {
+    let committed: HashMap<String, _> = match head.commit {
         Some(commit) => {
             workspace.repository.list(commit, "tasks")?.into_iter().map(|file| (file.path, file.id)).collect()
         }
-        None => std::collections::HashMap::new(),
+        None => HashMap::new(),
     };
     let mut changed = Vec::new();
-    for entry in crate::store::tasks::walk_active(&workspace.paths) {
-        let crate::store::tasks::Entry::Task(entry) = entry else { continue };
-        let Ok(snapshot) = crate::store::tasks::read(&workspace.paths, &entry.path) else { continue };
-        let blob = workspace.repository.hash_blob(&snapshot.bytes);
-        if committed.get(entry.path.as_str()) != Some(&blob) || hand_made(&snapshot.bytes) {
-            changed.push((entry.id, entry.stat));
+    for (header, path) in listing.tasks.iter().filter(|(header, _)| header.status != NEW) {
+        let Ok(snapshot) = tasks::read(&workspace.paths, path) else { continue };
+        if committed.get(path.as_str()) != Some(&workspace.repository.hash_blob(&snapshot.bytes)) {
+            changed.extend(header.id.parse::<TaskId>());
         }
     }
     Ok(changed)
-}
-
-/// A committed file without a gate waits to be adopted too; the word alone is looked for, the reader judges.
-fn hand_made(bytes: &[u8]) -> bool {
-    !bytes.windows(6).any(|window| window == b"\ngate:")
 }

@@ -7,9 +7,9 @@ use super::in_force::InForce;
 use super::standing::{find, parse};
 use super::workspace::Workspace;
 use crate::engine::brief::{GateContext, brief};
-use crate::engine::{Rules, outcomes_at};
-use crate::format::task_file::{TaskFile, review_value};
-use crate::model::{AgentId, TaskId};
+use crate::engine::{Act, Decision, Refusal, Rules, decide, outcomes_at};
+use crate::format::task_file::{Origin, TaskFile, review_value};
+use crate::model::{AgentId, Task, TaskId};
 use crate::store::ProjectPath;
 
 /// A task as it is shown.
@@ -18,7 +18,7 @@ pub struct View {
     pub file: TaskFile,
     /// Where that is.
     pub path: ProjectPath,
-    /// What an agent is told at its gate.
+    /// What an agent is told at its gate; of a hand-made file, at the gate where it would begin.
     pub context: Option<GateContext>,
 }
 
@@ -27,8 +27,47 @@ pub fn show(workspace: &Workspace, id: &TaskId) -> Result<(View, InForce), OpsEr
     let in_force = workspace.rules()?;
     let (snapshot, _) = find(workspace, id)?;
     let file = parse(&in_force, id, &snapshot.path, &snapshot.bytes, workspace.now())?;
-    let context = brief(&in_force.rules, &file.task);
+    let context = match file.origin {
+        Origin::Adopted => brief(&in_force.rules, &file.task),
+        Origin::HandMade => {
+            taken_up(workspace, &in_force, &file.task).ok().and_then(|task| brief(&in_force.rules, &task))
+        }
+    };
     Ok((View { file, path: snapshot.path, context }, in_force))
+}
+
+/// Returns a hand-made task as it will be when it is taken up.
+pub(super) fn taken_up(workspace: &Workspace, in_force: &InForce, task: &Task) -> Result<Task, Refusal> {
+    match decide(&in_force.rules, task, &Act::Open, workspace.now())? {
+        Decision::Step(step) => Ok(step.task),
+        Decision::Settled { .. } => Ok(task.clone()),
+    }
+}
+
+/// Returns the task with the brief of its gate; a task without one has ended, or its gate is gone.
+pub fn briefed(workspace: &Workspace, id: &TaskId) -> Result<(TaskFile, GateContext, InForce), OpsError> {
+    let (view, in_force) = show(workspace, id)?;
+    if let Some(context) = view.context {
+        return Ok((view.file, context, in_force));
+    }
+    let task = &view.file.task;
+    let refusal = match (&task.gate, in_force.rules.workflow_of(task)) {
+        (_, None) => Refusal::UnknownWorkflow {
+            task: id.clone(),
+            workflow: task.routing.workflow.to_string(),
+            known: in_force.rules.project.workflows.iter().map(|workflow| workflow.name.to_string()).collect(),
+        },
+        (Some(open), Some(workflow)) => Refusal::GateGone {
+            task: id.clone(),
+            gate: open.current.clone(),
+            known: workflow.gates.iter().map(|gate| gate.id.clone()).collect(),
+        },
+        (None, Some(workflow)) if view.file.origin == Origin::HandMade => {
+            Refusal::NoGateApplies { workflow: workflow.name.to_string() }
+        }
+        (None, Some(_)) => Refusal::Finished { task: id.clone(), status: task.status, at: task.latest() },
+    };
+    Err(refusal.into())
 }
 
 /// Returns the task as `--json` shows it: its frontmatter as it stands, and `body`, `path`, `version`, `ticket`, `available`.

@@ -1,15 +1,20 @@
 //! Why a task stands where it stands, who can move it, and what each outcome would do.
 
+use serde_json::{Value, json};
+
 use super::error::OpsError;
-use super::view::{show, who};
+use super::in_force::{InForce, in_force};
+use super::standing::{Pending, Standing, find, parse};
+use super::view::{taken_up, who};
 use super::workspace::Workspace;
 use crate::engine::{Passage, outcomes_at, preview};
+use crate::format::task_file::{Origin, TaskFile};
 use crate::model::{AgentId, Destination, Ending, Outcome, Status, Task, TaskId};
 
 /// The answer to "why is it there".
 pub struct Reason {
     /// The task.
-    pub task: Task,
+    pub file: TaskFile,
     /// What brought it there, and what it waits for: sentences.
     pub because: Vec<String>,
     /// Who can complete the open visit.
@@ -30,28 +35,106 @@ pub struct Consequence {
 }
 
 /// Returns why the task stands where it stands.
-pub fn why(workspace: &Workspace, id: &TaskId) -> Result<Reason, OpsError> {
-    let (view, in_force) = show(workspace, id)?;
-    let rules = &in_force.rules;
-    let task = view.file.task.clone();
+pub fn why(workspace: &Workspace, id: &TaskId) -> Result<(Reason, InForce), OpsError> {
+    let head = workspace.repository.look()?;
+    let in_force = in_force(&workspace.repository, &head)?;
+    let standing = Standing::read_under(workspace, id, head, in_force)?;
+    let rules = &standing.in_force.rules;
+    let task = &standing.file.task;
     let gate =
-        task.gate.as_ref().and_then(|open| rules.workflow_of(&task).and_then(|workflow| workflow.gate(&open.current)));
+        task.gate.as_ref().and_then(|open| rules.workflow_of(task).and_then(|workflow| workflow.gate(&open.current)));
     let consequences = gate.map(|(_, gate)| {
         outcomes_at(rules, gate)
             .into_iter()
             .filter_map(|outcome| {
-                let passage = preview(rules, &task, outcome)?;
+                let passage = preview(rules, task, outcome)?;
                 let holds = passage.to == Destination::Gate(gate.id.clone());
                 Some(Consequence { outcome, passage, holds })
             })
             .collect()
     });
-    Ok(Reason {
-        because: because(&task),
-        who: who(rules, &view.file),
-        consequences: consequences.unwrap_or_default(),
-        task,
+    let mut because = because(task);
+    if standing.file.origin == Origin::HandMade {
+        because.push(beginning(workspace, &standing));
+    } else if task.gate.is_some() && gate.is_none() {
+        because.push(format!(
+            "workflow `{}` has no gate of that name any more: `aof task override {id} --to GATE` moves it",
+            task.routing.workflow
+        ));
+    }
+    if let Pending::Foreign(fields) = &standing.pending {
+        because.push(format!(
+            "nothing moves it: its file was changed by hand in what the engine keeps ({}); take that back with \
+             `git restore --source=HEAD {}`",
+            fields.join(", "),
+            standing.snapshot.path
+        ));
+    }
+    if !task.status.is_finished() {
+        because.extend(task.depends_on.iter().filter_map(|other| waits_for(workspace, &standing.in_force, other)));
+    }
+    let who = who(rules, &standing.file);
+    let consequences = consequences.unwrap_or_default();
+    let reason = Reason { because, who, consequences, file: standing.file };
+    Ok((reason, standing.in_force))
+}
+
+/// Returns the answer as `--json` shows it.
+pub fn reason_value(reason: &Reason) -> Value {
+    let task = &reason.file.task;
+    let outcomes: Vec<Value> = reason
+        .consequences
+        .iter()
+        .map(|consequence| {
+            let passage = &consequence.passage;
+            let skipped: Vec<&str> = passage.skipped.iter().map(crate::model::GateId::as_str).collect();
+            json!({
+                "outcome": consequence.outcome.as_str(),
+                "to": passage.to.to_string(),
+                "stays": consequence.holds,
+                "skipped": skipped,
+            })
+        })
+        .collect();
+    json!({
+        "task": task.id.as_str(),
+        "ticket": task.ticket().to_string(),
+        "status": task.status.as_str(),
+        "gate": task.gate.as_ref().map(|open| open.current.as_str()),
+        "because": reason.because,
+        "who": reason.who.iter().map(AgentId::as_str).collect::<Vec<_>>(),
+        "outcomes": outcomes,
     })
+}
+
+/// Says where a hand-made task would begin, or why it cannot.
+fn beginning(workspace: &Workspace, standing: &Standing) -> String {
+    match taken_up(workspace, &standing.in_force, &standing.file.task) {
+        Ok(task) => match &task.gate {
+            Some(open) => format!("`aof watch` takes it up, at gate `{}`", open.current),
+            None => "`aof watch` takes it up".to_owned(),
+        },
+        Err(refusal) => format!("it cannot be taken up: {}", refusal.problem()),
+    }
+}
+
+/// Says what an unfinished task that this one depends on does; nothing where it is complete.
+fn waits_for(workspace: &Workspace, in_force: &InForce, other: &TaskId) -> Option<String> {
+    let file = find(workspace, other)
+        .and_then(|(snapshot, _)| parse(in_force, other, &snapshot.path, &snapshot.bytes, workspace.now()));
+    let task = match file {
+        Ok(file) => file.task,
+        Err(error) => return Some(format!("it is not handed out before `{other}` is complete, and {error}")),
+    };
+    let what = match (task.status, &task.gate) {
+        (Status::Complete, _) => return None,
+        (Status::Failed | Status::Cancelled, _) => {
+            format!("was {}: take it up again, or edit `dependsOn`", task.status)
+        }
+        (status, Some(open)) => format!("is {status} at gate `{}`", open.current),
+        (_, None) => "stands at no gate yet".to_owned(),
+    };
+    Some(format!("it is not handed out before `{other}` is complete, which {what}"))
 }
 
 fn because(task: &Task) -> Vec<String> {
@@ -61,7 +144,8 @@ fn because(task: &Task) -> Vec<String> {
         Status::InProgress => {
             list.extend(task.routing.agent.as_ref().map(|agent| format!("`{agent}` has claimed it")));
         }
-        Status::Ready => list.push("nobody has claimed it".to_owned()),
+        Status::Ready if task.gate.is_some() => list.push("nobody has claimed it".to_owned()),
+        Status::Ready => {}
         Status::Complete | Status::Failed | Status::Cancelled => {}
     }
     if let Some(review) = &task.review {
@@ -83,6 +167,9 @@ fn arrival(task: &Task) -> String {
     let who = last.agent.as_ref().map_or_else(|| "somebody".to_owned(), |agent| format!("`{agent}`"));
     let at = last.exited;
     match (last.outcome, &last.to) {
+        (Ending::Said(Outcome::NeedsReview), Some(Destination::Gate(to))) if *to == last.gate => {
+            format!("{who} said at {at} that it needs mending, at gate `{to}`")
+        }
         (Ending::Said(Outcome::NeedsReview), Some(to)) => {
             format!("{who} sent it back from gate `{}` to `{to}` at {at}", last.gate)
         }

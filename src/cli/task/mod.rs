@@ -1,13 +1,18 @@
 //! `aof task ...`
 
+mod brief;
 mod cancel;
 mod comment;
 mod complete;
 mod edit;
+mod history;
+mod list;
 mod new;
+mod next;
 mod override_;
 mod release;
 mod reopen;
+mod show;
 mod shown;
 mod unblock;
 
@@ -38,6 +43,17 @@ pub(super) enum Command {
     Reopen(reopen::Args),
     /// Move a task to a gate against its workflow
     Override(override_::Args),
+    /// List tasks
+    #[command(visible_alias = "ls")]
+    List(list::Args),
+    /// Show a task
+    Show(show::Args),
+    /// Take your next task, and show what is to be done
+    Next(next::Args),
+    /// Show what an agent is told at a task's gate
+    Brief(brief::Args),
+    /// Show a task's way through its gates
+    History(history::Args),
 }
 
 pub(super) fn run(session: &Session, command: Command) -> Result<ExitCode, Trouble> {
@@ -51,5 +67,10 @@ pub(super) fn run(session: &Session, command: Command) -> Result<ExitCode, Troub
         Command::Cancel(args) => cancel::run(session, &args),
         Command::Reopen(args) => reopen::run(session, &args),
         Command::Override(args) => override_::run(session, &args),
+        Command::List(args) => list::run(session, &args),
+        Command::Show(args) => show::run(session, &args),
+        Command::Next(args) => next::run(session, &args),
+        Command::Brief(args) => brief::run(session, &args),
+        Command::History(args) => history::run(session, &args),
     }
 }

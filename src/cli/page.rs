@@ -1,0 +1,139 @@
+//! Parts of a page about one task: facts in two columns, lists, texts. What comes from files is made harmless here.
+
+use unicode_width::UnicodeWidthStr;
+
+use super::length::length;
+use super::output::{BOLD, CYAN, inert, styled};
+use super::table::one_line;
+use crate::engine::Rules;
+use crate::format::task_file::TaskFile;
+use crate::model::{AgentId, GateId, ReviewContext, Status, Task, Timestamp};
+use crate::ops::who;
+
+/// A page, written from top to bottom.
+#[derive(Debug, Default)]
+pub(super) struct Page(String);
+
+impl Page {
+    /// Begins a page with a task's id and title.
+    pub(super) fn of(task: &Task) -> Self {
+        let title = styled(BOLD, one_line(&task.title));
+        Self(format!("{}  {title}\n", styled(CYAN, &task.id)))
+    }
+
+    /// Adds facts, one a line, their names aligned.
+    pub(super) fn facts(&mut self, facts: &[(&str, String)]) {
+        let widest = facts.iter().map(|(name, _)| name.width()).max().unwrap_or(0);
+        for (name, text) in facts {
+            self.0.push_str(&format!("  {name:widest$}  {text}\n"));
+        }
+    }
+
+    /// Adds a headline after a blank line.
+    pub(super) fn head(&mut self, text: &str) {
+        if !self.0.is_empty() {
+            self.0.push('\n');
+        }
+        self.0.push_str(&format!("{}\n", styled(BOLD, text)));
+    }
+
+    /// Adds a list; further lines of an item stand below its first.
+    pub(super) fn list<T: AsRef<str>>(&mut self, items: impl IntoIterator<Item = T>) {
+        for item in items {
+            let text = inert(item.as_ref());
+            let mut lines = text.trim().lines();
+            self.0.push_str(&format!("  - {}\n", lines.next().unwrap_or_default()));
+            for line in lines {
+                self.0.push_str(&format!("    {line}\n"));
+            }
+        }
+    }
+
+    /// Adds a line of its own.
+    pub(super) fn line(&mut self, text: impl AsRef<str>) {
+        self.0.push_str(&format!("{}\n", text.as_ref()));
+    }
+
+    /// Adds a text as it was written, after a blank line.
+    pub(super) fn text(&mut self, text: &str) {
+        if !text.trim().is_empty() {
+            self.0.push('\n');
+            for line in text.trim_matches('\n').lines() {
+                self.0.push_str(&format!("{}\n", inert(line)));
+            }
+        }
+    }
+
+    /// Adds what a reviewer wants.
+    pub(super) fn review(&mut self, review: &ReviewContext, now: Timestamp) {
+        let by = review.from_agent.as_ref().map(|agent| format!(" by {agent}")).unwrap_or_default();
+        let ago = length(u64::try_from(now.as_second() - review.timestamp.as_second()).unwrap_or(0));
+        self.head(&format!("Sent back from {}{by}, {ago} ago", review.from_gate));
+        self.list(&review.blockers);
+        if let Some(notes) = &review.notes {
+            self.text(notes);
+        }
+    }
+
+    /// Returns the page.
+    pub(super) fn into_text(self) -> String {
+        self.0
+    }
+}
+
+/// Returns whose turn it is, in words.
+pub(super) fn turn(rules: &Rules, file: &TaskFile) -> String {
+    let task = &file.task;
+    let role = task
+        .gate
+        .as_ref()
+        .and_then(|open| rules.workflow_of(task)?.gate(&open.current))
+        .map(|(_, gate)| gate.role.clone())
+        .or_else(|| task.routing.role.clone());
+    let Some(role) = role else { return "nobody".to_owned() };
+    if let Some(holder) = &task.routing.agent {
+        return format!("{holder}, who has claimed it (role {role})");
+    }
+    if rules.is_open(&role) {
+        return "any agent".to_owned();
+    }
+    match &who(rules, file)[..] {
+        [] => format!("nobody: no agent that may is in role {role}"),
+        agents => format!("{} (role {role})", one_of(agents)),
+    }
+}
+
+/// Returns `a`, `a or b`, `a, b or c`.
+fn one_of(agents: &[AgentId]) -> String {
+    let names: Vec<&str> = agents.iter().map(AgentId::as_str).collect();
+    match names.split_last() {
+        Some((last, [])) => (*last).to_owned(),
+        Some((last, rest)) => format!("{} or {last}", rest.join(", ")),
+        None => "nobody".to_owned(),
+    }
+}
+
+/// Returns where the task stands and for how long: `review for 2h 15m (visit 3)`.
+pub(super) fn place(task: &Task, now: Timestamp) -> Option<String> {
+    let open = task.gate.as_ref()?;
+    let seconds = u64::try_from(now.as_second() - open.entered.as_second()).unwrap_or(0);
+    let gate = styled(CYAN, &open.current);
+    Some(format!("{gate} for {} (visit {})", length(seconds), open.visit))
+}
+
+/// Returns the status as a person reads it.
+pub(super) fn status(task: &Task) -> String {
+    use super::output::{GREEN, RED, YELLOW};
+    match task.status {
+        Status::Blocked => styled(YELLOW, task.status),
+        Status::Failed => styled(RED, task.status),
+        Status::Complete | Status::InProgress => styled(GREEN, task.status),
+        Status::Ready | Status::Cancelled => task.status.to_string(),
+    }
+}
+
+/// What to say of a hand-made file: it stands nowhere yet.
+pub(super) fn not_taken_up(gate: Option<&GateId>) -> String {
+    let begins = gate.map(|gate| format!("; it begins at gate {gate}")).unwrap_or_default();
+    format!("made by hand, and not taken up yet{begins} once `aof watch` runs")
+}

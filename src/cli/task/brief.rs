@@ -1,0 +1,112 @@
+//! `aof task brief`
+
+use std::process::ExitCode;
+
+use clap::ValueEnum;
+
+use crate::cli::output::inert;
+use crate::cli::page::{Page, not_taken_up};
+use crate::cli::session::{Session, now};
+use crate::cli::table::one_line;
+use crate::cli::trouble::Trouble;
+use crate::engine::brief::GateContext;
+use crate::format::task_file::{Origin, TaskFile};
+use crate::model::Ticket;
+use crate::ops::{brief_value, briefed};
+
+/// Show what an agent is told at a task's gate
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct Args {
+    /// The task
+    #[arg(value_name = "ID")]
+    ticket: Ticket,
+    /// For people, or for a prompt
+    #[arg(long, value_name = "FORM", default_value = "text")]
+    format: Form,
+}
+
+/// How a brief is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Form {
+    /// For reading at a terminal
+    Text,
+    /// Markdown, for a prompt
+    Markdown,
+}
+
+pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
+    let workspace = session.workspace("task brief")?;
+    let (file, context, in_force) = briefed(&workspace, &args.ticket.task)?;
+    session.warn_of_rules(&in_force);
+    if file.origin == Origin::HandMade {
+        session.warn(&format!("{} is {}", file.task.id, not_taken_up(Some(&context.gate))));
+    }
+    if session.output.is_json() {
+        session.output.data(brief_value(&file, &context));
+    } else {
+        session.output.print(&match args.format {
+            Form::Text => text(&file, &context),
+            Form::Markdown => markdown(&file, &context),
+        });
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Returns the brief as a person reads it.
+pub(super) fn text(file: &TaskFile, context: &GateContext) -> String {
+    let mut page = Page::of(&file.task);
+    page.line(format!("  gate {}, ticket {}", context.gate, context.ticket));
+    page.text(&context.role);
+    if let Some(instructions) = &context.instructions {
+        page.text(instructions);
+    }
+    if !context.expectations.is_empty() {
+        page.head("Expected");
+        page.list(&context.expectations);
+    }
+    page.head("Outcomes");
+    let outcomes: Vec<(&str, String)> =
+        context.outcomes.iter().map(|(outcome, meaning)| (outcome.as_str(), one_line(meaning))).collect();
+    page.facts(&outcomes);
+    if !context.tips.is_empty() {
+        page.head("Tips");
+        page.list(&context.tips);
+    }
+    if let Some(review) = &context.review {
+        page.review(review, now());
+    }
+    if let Some(description) = &file.task.description {
+        page.head("Task");
+        page.text(description);
+    }
+    page.text(&file.body);
+    page.head("Say so");
+    page.line(format!("  aof task complete {} --outcome OUTCOME --summary \"...\"", context.ticket));
+    page.into_text()
+}
+
+/// Returns the brief for a prompt.
+fn markdown(file: &TaskFile, context: &GateContext) -> String {
+    let mut text = format!("# {}: {}\n\n", file.task.id, one_line(&file.task.title));
+    text.push_str(&format!("Gate `{}`, ticket `{}`.\n\n{}\n", context.gate, context.ticket, inert(&context.role)));
+    let mut section = |title: &str, lines: Vec<String>| {
+        if !lines.is_empty() {
+            text.push_str(&format!("\n## {title}\n\n{}\n", lines.join("\n")));
+        }
+    };
+    let items = |list: &[String]| list.iter().map(|item| format!("- {}", one_line(item))).collect::<Vec<_>>();
+    section("Instructions", context.instructions.iter().map(|text| inert(text.trim_end())).collect());
+    section("Expected", items(&context.expectations));
+    let outcomes = context.outcomes.iter().map(|(outcome, meaning)| format!("- `{outcome}`: {}", one_line(meaning)));
+    section("Outcomes", outcomes.collect());
+    section("Tips", items(&context.tips));
+    if let Some(review) = &context.review {
+        let mut lines = items(&review.blockers);
+        lines.extend(review.notes.iter().map(|notes| format!("\n{}", inert(notes.trim_end()))));
+        section(&format!("Sent back from `{}`", review.from_gate), lines);
+    }
+    let task = [file.task.description.as_deref().unwrap_or_default(), file.body.trim_matches('\n')];
+    let parts: Vec<String> = task.iter().filter(|part| !part.trim().is_empty()).map(|part| inert(part)).collect();
+    section("Task", parts.join("\n\n").lines().map(str::to_owned).collect());
+    text
+}

@@ -1,0 +1,255 @@
+//! `aof task list`
+
+use std::process::ExitCode;
+
+use anstyle::Style;
+use clap::ValueEnum;
+use serde_json::{Value, json};
+
+use crate::cli::length::length;
+use crate::cli::output::{CYAN, DIM, GREEN, RED, YELLOW};
+use crate::cli::session::Session;
+use crate::cli::table::{Cell, Column, Table, width};
+use crate::cli::trouble::Trouble;
+use crate::cli::unreadable;
+use crate::model::{AgentId, GateId, Priority, RoleId, Status, WorkflowName};
+use crate::ops::{Filter, Header, InForce, Listing, NEW, Sort, Workspace, acting_agent, header_value, list};
+
+/// List tasks
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct Args {
+    /// Only at this gate; may be given more than once
+    #[arg(long = "gate", value_name = "GATE")]
+    gates: Vec<GateId>,
+    /// Only of this role; may be given more than once
+    #[arg(long = "role", value_name = "ROLE")]
+    roles: Vec<RoleId>,
+    /// Only of this workflow; may be given more than once
+    #[arg(long = "workflow", value_name = "NAME")]
+    workflows: Vec<WorkflowName>,
+    /// Only what this agent has claimed
+    #[arg(long, value_name = "ID")]
+    agent: Option<AgentId>,
+    /// Only what is yours, or free for you to take
+    #[arg(long, conflicts_with = "agent")]
+    mine: bool,
+    /// Who you are, for `--mine`
+    #[arg(long = "me", value_name = "ID", env = "AOF_AGENT", hide = true)]
+    me: Option<AgentId>,
+    /// Only in this state; may be given more than once
+    #[arg(long = "status", value_name = "STATUS")]
+    statuses: Vec<State>,
+    /// Only with this label; with all of them if given more than once
+    #[arg(long = "tag", value_name = "TAG")]
+    tags: Vec<String>,
+    /// Only what can be handed out now
+    #[arg(long)]
+    ready: bool,
+    /// Only with these words in id, title or labels
+    #[arg(long, value_name = "TEXT")]
+    search: Option<String>,
+    /// Finished ones too
+    #[arg(short, long)]
+    all: bool,
+    /// What comes first
+    #[arg(long, value_name = "ORDER", default_value = "priority")]
+    sort: Order,
+}
+
+/// A state to ask for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum State {
+    /// Waits for an agent
+    Ready,
+    /// An agent has it
+    #[value(name = "in_progress", alias = "in-progress")]
+    InProgress,
+    /// Waits for something outside, or for a person
+    Blocked,
+    /// Went through all its gates
+    Complete,
+    /// Ended without reaching its goal
+    Failed,
+    /// Was called off
+    Cancelled,
+    /// Made by hand, and taken up by nobody yet
+    New,
+}
+
+impl State {
+    fn status(self) -> Option<Status> {
+        match self {
+            Self::Ready => Some(Status::Ready),
+            Self::InProgress => Some(Status::InProgress),
+            Self::Blocked => Some(Status::Blocked),
+            Self::Complete => Some(Status::Complete),
+            Self::Failed => Some(Status::Failed),
+            Self::Cancelled => Some(Status::Cancelled),
+            Self::New => None,
+        }
+    }
+}
+
+/// An order to ask for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Order {
+    /// The most urgent first, then the oldest
+    Priority,
+    /// The oldest first
+    Created,
+    /// The one changed last first
+    Updated,
+    /// The one that has been at its gate the longest first
+    Waiting,
+    /// By id
+    Id,
+}
+
+impl Order {
+    fn sort(self) -> Sort {
+        match self {
+            Self::Priority => Sort::Priority,
+            Self::Created => Sort::Created,
+            Self::Updated => Sort::Updated,
+            Self::Waiting => Sort::Waiting,
+            Self::Id => Sort::Id,
+        }
+    }
+}
+
+pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
+    let workspace = session.workspace("task list")?;
+    let in_force = session.rules(&workspace)?;
+    let listing = list(&workspace, &in_force, &filter(args, &workspace, &in_force)?, args.sort.sort());
+    check_names(args, &in_force, &listing)?;
+    if session.output.is_json() {
+        let tasks: Vec<Value> = listing.tasks.iter().map(|(header, path)| header_value(header, path)).collect();
+        session.output.data(json!({"tasks": tasks, "unreadable": unreadable::values(&listing.unreadable)}));
+    } else if listing.tasks.is_empty() {
+        session.output.say("no tasks");
+    } else {
+        session.output.print(&table(&listing, workspace.now().as_second()).render(width()));
+    }
+    Ok(unreadable::tell(session, &listing.unreadable))
+}
+
+fn filter(args: &Args, workspace: &Workspace, in_force: &InForce) -> Result<Filter, Trouble> {
+    let mine = match args.mine {
+        // Looking takes no proof of who looks, so git's user will do anywhere.
+        true => Some(acting_agent(workspace, &in_force.rules.org, args.me.as_ref(), true)?),
+        false => None,
+    };
+    Ok(Filter {
+        workflows: args.workflows.clone(),
+        gates: args.gates.clone(),
+        roles: args.roles.clone(),
+        agent: args.agent.clone(),
+        mine,
+        statuses: args.statuses.iter().filter_map(|state| state.status()).collect(),
+        hand_made: args.statuses.contains(&State::New),
+        tags: args.tags.clone(),
+        ready: args.ready,
+        search: args.search.clone(),
+        all: args.all,
+    })
+}
+
+/// A mistyped name would look like "no tasks". What no rule knows, but some task does, is no mistake: rules change.
+fn check_names(args: &Args, in_force: &InForce, listing: &Listing) -> Result<(), Trouble> {
+    let rules = &in_force.rules;
+    let workflows = || rules.project.workflows.iter();
+    let gates = || workflows().flat_map(|workflow| &workflow.gates);
+    let found = |value: fn(&Header) -> Option<&str>, name: &str| {
+        listing.tasks.iter().any(|(header, _)| value(header) == Some(name))
+    };
+    let check = |kind, given: &str, known: Vec<String>, value: fn(&Header) -> Option<&str>| {
+        if known.iter().any(|known| known == given) || found(value, given) {
+            return Ok(());
+        }
+        Err(Trouble::Unknown { kind, given: given.to_owned(), known })
+    };
+    let sorted = |mut names: Vec<String>| {
+        names.sort();
+        names.dedup();
+        names
+    };
+    for name in &args.workflows {
+        let known = workflows().map(|workflow| workflow.name.to_string()).collect();
+        check("workflow", name.as_str(), known, |header| Some(&header.workflow))?;
+    }
+    for gate in &args.gates {
+        let known = sorted(gates().map(|gate| gate.id.to_string()).collect());
+        check("gate", gate.as_str(), known, |header| header.gate.as_deref())?;
+    }
+    for role in &args.roles {
+        let roles = rules.org.roles.iter().map(|(role, _)| role).chain(gates().map(|gate| &gate.role));
+        check("role", role.as_str(), sorted(roles.map(ToString::to_string).collect()), |header| {
+            header.role.as_deref()
+        })?;
+    }
+    if let Some(agent) = args.agent.as_ref().filter(|_| !rules.project.implicit_workflow) {
+        let known = rules.org.all_agents().into_iter().map(ToString::to_string).collect();
+        check("agent", agent.as_str(), known, |header| header.agent.as_deref())?;
+    }
+    Ok(())
+}
+
+fn table(listing: &Listing, now: i64) -> Table {
+    let mut table = Table::new(&[
+        Column::left("ID"),
+        Column::long("TITLE"),
+        Column::left("GATE"),
+        Column::left("STATUS"),
+        Column::left("WHO"),
+        Column::left("PRIORITY"),
+        Column::right("AGE"),
+    ]);
+    for (header, _) in &listing.tasks {
+        let age = header.entered.map(|since| length(u64::try_from(now - since).unwrap_or(0)));
+        table.row([
+            Cell::styled(CYAN, &header.id),
+            Cell::from(&header.title),
+            Cell::from(header.gate.as_deref().unwrap_or_default()),
+            Cell::styled(of_status(&header.status), &header.status),
+            who(header),
+            priority(&header.priority),
+            Cell::styled(DIM, age.unwrap_or_default()),
+        ]);
+    }
+    table
+}
+
+fn of_status(status: &str) -> Style {
+    match status.parse() {
+        Ok(Status::Ready) => Style::new(),
+        Ok(Status::InProgress | Status::Complete) => GREEN,
+        Ok(Status::Blocked) => YELLOW,
+        Ok(Status::Failed) => RED,
+        Ok(Status::Cancelled) => DIM,
+        Err(_) => {
+            if status == NEW {
+                CYAN
+            } else {
+                Style::new()
+            }
+        }
+    }
+}
+
+/// Whoever has claimed the task, else the role that it waits for.
+fn who(header: &Header) -> Cell {
+    match (&header.agent, &header.role) {
+        (Some(agent), _) => Cell::from(agent),
+        (None, Some(role)) => Cell::styled(DIM, role),
+        (None, None) => Cell::from(""),
+    }
+}
+
+fn priority(word: &str) -> Cell {
+    match word.parse() {
+        Ok(Priority::Critical) => Cell::styled(RED, word),
+        Ok(Priority::High) => Cell::styled(YELLOW, word),
+        Ok(Priority::Low) => Cell::styled(DIM, word),
+        Ok(Priority::Medium) | Err(_) => Cell::from(""),
+    }
+}

@@ -1,0 +1,93 @@
+//! `aof task next`
+
+use std::process::ExitCode;
+
+use serde_json::{Value, json};
+
+use super::brief;
+use super::shown;
+use crate::cli::arguments::{Rehearsal, Who};
+use crate::cli::session::Session;
+use crate::cli::trouble::Trouble;
+use crate::engine::Rules;
+use crate::engine::brief::brief as brief_of;
+use crate::model::{AgentId, RoleId, listed};
+use crate::ops::{Changed, DryRun, Next, acting_agent, brief_value, next};
+
+/// Take your next task, and show what is to be done
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct Args {
+    /// Only of this role
+    #[arg(long, value_name = "ROLE")]
+    role: Option<RoleId>,
+    #[command(flatten)]
+    who: Who,
+    #[command(flatten)]
+    rehearsal: Rehearsal,
+}
+
+pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
+    let workspace = session.workspace("task next")?;
+    let in_force = session.rules(&workspace)?;
+    let rules = &in_force.rules;
+    let agent = acting_agent(&workspace, &rules.org, args.who.agent.as_ref(), Session::at_terminal())?;
+    if let Some(role) = &args.role {
+        check_role(rules, role, &agent)?;
+    }
+    let mode = args.rehearsal.mode();
+    match next(&workspace, &in_force, &agent, args.role.as_ref(), mode)? {
+        Next::Task(changed) => show(session, rules, &changed, mode),
+        Next::Nothing { roles, waiting } => nothing(session, &agent, &roles, waiting),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn check_role(rules: &Rules, role: &RoleId, agent: &AgentId) -> Result<(), Trouble> {
+    let org = &rules.org;
+    if rules.is_open(role) || org.role(role).is_some_and(|known| known.agents.contains(agent)) {
+        return Ok(());
+    }
+    if org.role(role).is_none() {
+        let known = org.roles.iter().map(|(known, _)| known.to_string()).collect();
+        return Err(Trouble::Unknown { kind: "role", given: role.to_string(), known });
+    }
+    Err(Trouble::Unfit {
+        code: "wrong_role",
+        problem: format!("`{agent}` is not in role `{role}`"),
+        fix: format!("its roles are {}; see `aof org show`", listed(org.roles_of(agent))),
+    })
+}
+
+fn show(session: &Session, rules: &Rules, changed: &Changed, mode: DryRun) {
+    let context = brief_of(rules, &changed.after.task);
+    if session.output.is_json() {
+        let mut value = context.map_or_else(|| json!({}), |context| brief_value(&changed.after, &context));
+        value["task"] = shown::value(rules, changed, mode);
+        session.output.data(value);
+        return;
+    }
+    session.warn_all(&changed.warnings);
+    if mode == DryRun::Yes {
+        session.output.say(format!("{} would be claimed (dry run: nothing was written)", changed.after.task.id));
+    }
+    if let Some(context) = context {
+        session.output.print(&brief::text(&changed.after, &context));
+    }
+}
+
+fn nothing(session: &Session, agent: &AgentId, roles: &[RoleId], waiting: usize) {
+    if session.output.is_json() {
+        let roles: Vec<&str> = roles.iter().map(RoleId::as_str).collect();
+        session.output.data(json!({"task": Value::Null, "roles": roles, "waiting": waiting}));
+        return;
+    }
+    let role = match roles {
+        [] => "any role".to_owned(),
+        roles => listed(roles),
+    };
+    session.output.say(format!("nothing to do for `{agent}` in {role}"));
+    let tasks = if waiting == 1 { "1 task is" } else { &format!("{waiting} tasks are") };
+    if waiting > 0 {
+        session.output.say(format!("{tasks} there, but taken, blocked or waiting; see `aof task list --mine`"));
+    }
+}

@@ -1,0 +1,92 @@
+//! `aof task show`
+
+use std::process::ExitCode;
+
+use serde_json::Value;
+
+use crate::cli::output::inert;
+use crate::cli::page::{Page, not_taken_up, place, status, turn};
+use crate::cli::session::Session;
+use crate::cli::table::one_line;
+use crate::cli::trouble::Trouble;
+use crate::engine::Rules;
+use crate::format::task_file::Origin;
+use crate::model::{Priority, TaskId, Ticket, Timestamp};
+use crate::ops::{View, show, task_value};
+
+/// Show a task
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct Args {
+    /// The task
+    #[arg(value_name = "ID")]
+    ticket: Ticket,
+}
+
+pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
+    let workspace = session.workspace("task show")?;
+    let (view, in_force) = show(&workspace, &args.ticket.task)?;
+    session.warn_of_rules(&in_force);
+    if session.output.is_json() {
+        session.output.data(task_value(&in_force.rules, &view.file, &view.path));
+    } else {
+        session.output.print(&page(&in_force.rules, &view, workspace.now()));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn page(rules: &Rules, view: &View, now: Timestamp) -> String {
+    let task = &view.file.task;
+    let mut page = Page::of(task);
+    page.facts(&facts(rules, view, now));
+    if let Some(description) = &task.description {
+        page.text(description);
+    }
+    if !task.blockers.is_empty() {
+        page.head("Blocked by");
+        page.list(&task.blockers);
+    }
+    if let Some(review) = &task.review {
+        page.review(review, now);
+    }
+    page.text(&view.file.body);
+    page.into_text()
+}
+
+fn facts(rules: &Rules, view: &View, now: Timestamp) -> Vec<(&'static str, String)> {
+    let task = &view.file.task;
+    let mut facts = Vec::new();
+    match view.file.origin {
+        Origin::HandMade => {
+            facts.push(("status", not_taken_up(view.context.as_ref().map(|context| &context.gate))));
+        }
+        Origin::Adopted => {
+            facts.push(("status", status(task)));
+            facts.extend(place(task, now).map(|place| ("gate", place)));
+            facts.extend(task.gate.as_ref().map(|_| ("who", turn(rules, &view.file))));
+        }
+    }
+    if rules.project.workflows.len() > 1 {
+        facts.push(("workflow", task.routing.workflow.to_string()));
+    }
+    if task.priority() != Priority::Medium {
+        facts.push(("priority", task.priority().to_string()));
+    }
+    if !task.tags.is_empty() {
+        facts.push(("tags", one_line(&task.tags.join(", "))));
+    }
+    let others = task.metadata.iter().filter(|(key, _)| *key != "priority" || task.priority() == Priority::Medium);
+    let metadata: Vec<String> = others.map(|(key, value)| format!("{key}={}", plain(value))).collect();
+    if !metadata.is_empty() {
+        facts.push(("metadata", inert(&metadata.join(", "))));
+    }
+    if !task.depends_on.is_empty() {
+        let ids: Vec<&str> = task.depends_on.iter().map(TaskId::as_str).collect();
+        facts.push(("depends on", ids.join(", ")));
+    }
+    facts.push(("file", inert(view.path.as_str())));
+    facts
+}
+
+fn plain(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), one_line)
+}

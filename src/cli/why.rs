@@ -1,0 +1,85 @@
+//! `aof why`
+
+use std::process::ExitCode;
+
+use super::output::{CYAN, styled};
+use super::page::{Page, place, status, turn};
+use super::session::Session;
+use super::trouble::Trouble;
+use crate::engine::Rules;
+use crate::model::{Destination, GateId, Outcome, Status, Ticket, Timestamp, listed};
+use crate::ops::{Consequence, Reason, reason_value, why};
+
+/// Tell why a task stands where it stands, who can move it, and what each outcome would do
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// The task
+    #[arg(value_name = "ID")]
+    ticket: Ticket,
+}
+
+pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
+    let workspace = session.workspace("why")?;
+    let (reason, in_force) = why(&workspace, &args.ticket.task)?;
+    session.warn_of_rules(&in_force);
+    if session.output.is_json() {
+        session.output.data(reason_value(&reason));
+    } else {
+        session.output.print(&page(&in_force.rules, &reason, workspace.now()));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn page(rules: &Rules, reason: &Reason, now: Timestamp) -> String {
+    let task = &reason.file.task;
+    let mut page = Page::of(task);
+    let mut facts = vec![("status", status(task))];
+    facts.extend(place(task, now).map(|place| ("gate", place)));
+    page.facts(&facts);
+    page.head("Because");
+    page.list(&reason.because);
+    if task.gate.is_none() {
+        if task.status.is_finished() {
+            page.head("Who can move it");
+            page.list([format!("a person, with `aof task reopen {} --to GATE --reason TEXT`", task.id)]);
+        }
+        return page.into_text();
+    }
+    page.head("Who can move it");
+    let turn = turn(rules, &reason.file);
+    page.list([turn]);
+    if task.status == Status::Blocked {
+        page.list([format!("a person, who sets it going again with `aof task unblock {}`", task.id)]);
+    }
+    if !reason.consequences.is_empty() {
+        page.head("What each outcome would do");
+        let facts: Vec<(&str, String)> =
+            reason.consequences.iter().map(|one| (one.outcome.as_str(), effect(rules, one, reason))).collect();
+        page.facts(&facts);
+    }
+    page.into_text()
+}
+
+fn effect(rules: &Rules, consequence: &Consequence, reason: &Reason) -> String {
+    let passage = &consequence.passage;
+    let skipped = match &passage.skipped[..] {
+        [] => String::new(),
+        gates => format!(", passing over {}", listed(gates)),
+    };
+    match (&passage.to, consequence.outcome) {
+        (Destination::End, _) => format!("ends the task{skipped}"),
+        (Destination::Gate(_), Outcome::Blocked) => "holds it here until a person unblocks it".to_owned(),
+        (Destination::Gate(_), _) if consequence.holds => "leaves it here for a person to decide".to_owned(),
+        (Destination::Gate(gate), Outcome::NeedsReview) => {
+            format!("sends it back to {}{}", styled(CYAN, gate), of_role(rules, reason, gate))
+        }
+        (Destination::Gate(gate), _) => {
+            format!("leads to {}{}{skipped}", styled(CYAN, gate), of_role(rules, reason, gate))
+        }
+    }
+}
+
+fn of_role(rules: &Rules, reason: &Reason, gate: &GateId) -> String {
+    let found = rules.workflow_of(&reason.file.task).and_then(|workflow| workflow.gate(gate));
+    found.map(|(_, gate)| format!(" (role {})", gate.role)).unwrap_or_default()
+}

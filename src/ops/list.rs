@@ -1,0 +1,181 @@
+//! Which tasks there are: filtered, in order. Reads headers only.
+
+use std::cmp::Ordering;
+use std::collections::{HashMap, HashSet};
+
+use super::error::OpsError;
+use super::headers::{Header, Listing, NEW, Scope, read_all};
+use super::in_force::InForce;
+use super::standing::parse;
+use super::workspace::Workspace;
+use crate::model::{AgentId, GateId, Priority, RoleId, Status, TaskId, WorkflowName};
+use crate::store::tasks::{self, Entry};
+
+/// Which tasks are wanted. Everything that is given must hold.
+#[derive(Debug, Clone, Default)]
+pub struct Filter {
+    /// Of one of these workflows.
+    pub workflows: Vec<WorkflowName>,
+    /// At one of these gates.
+    pub gates: Vec<GateId>,
+    /// Of one of these roles.
+    pub roles: Vec<RoleId>,
+    /// Claimed by this agent.
+    pub agent: Option<AgentId>,
+    /// Claimed by this agent, or free and of a role of its.
+    pub mine: Option<AgentId>,
+    /// In one of these states; with no state at all, and no [`Filter::hand_made`], in any.
+    pub statuses: Vec<Status>,
+    /// Hand-made files that nobody has taken up.
+    pub hand_made: bool,
+    /// With all of these labels.
+    pub tags: Vec<String>,
+    /// Ready, and with everything it depends on complete.
+    pub ready: bool,
+    /// With these words in id, title or tags.
+    pub search: Option<String>,
+    /// Finished ones too.
+    pub all: bool,
+}
+
+/// The order of a list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Sort {
+    /// The most urgent first, then the oldest.
+    #[default]
+    Priority,
+    /// The oldest first.
+    Created,
+    /// The one changed last first.
+    Updated,
+    /// The one that has been at its gate the longest first.
+    Waiting,
+    /// By id.
+    Id,
+}
+
+/// Returns the tasks that are wanted, in order. A file that cannot be read hides none of the others.
+pub fn list(workspace: &Workspace, in_force: &InForce, filter: &Filter, sort: Sort) -> Listing {
+    let wants_finished = filter.all || filter.statuses.iter().any(|status| status.is_finished());
+    let mut listing = read_all(workspace, in_force, if wants_finished { Scope::All } else { Scope::Active });
+    let unmet = if filter.ready { unmet_of(workspace, in_force, &listing) } else { HashSet::new() };
+    let wanted = Wanted::new(filter, in_force);
+    listing.tasks.retain(|(header, _)| wanted.has(header) && (!filter.ready || is_ready(header, &unmet)));
+    listing.tasks.sort_by(|(a, _), (b, _)| order(a, b, sort));
+    listing
+}
+
+/// A filter in the words of headers.
+struct Wanted<'f> {
+    workflows: Vec<&'f str>,
+    gates: Vec<&'f str>,
+    roles: Vec<&'f str>,
+    statuses: Vec<&'f str>,
+    agent: Option<&'f str>,
+    mine: Option<&'f str>,
+    own_roles: Vec<&'f str>,
+    tags: &'f [String],
+    words: Vec<String>,
+}
+
+impl<'f> Wanted<'f> {
+    fn new(filter: &'f Filter, in_force: &'f InForce) -> Self {
+        let org = &in_force.rules.org;
+        let own_roles = filter.mine.iter().flat_map(|agent| org.roles_of(agent)).map(RoleId::as_str).collect();
+        let mut statuses: Vec<&str> = filter.statuses.iter().map(|status| status.as_str()).collect();
+        statuses.extend(filter.hand_made.then_some(NEW));
+        Self {
+            workflows: filter.workflows.iter().map(WorkflowName::as_str).collect(),
+            gates: filter.gates.iter().map(GateId::as_str).collect(),
+            roles: filter.roles.iter().map(RoleId::as_str).collect(),
+            statuses,
+            agent: filter.agent.as_ref().map(AgentId::as_str),
+            mine: filter.mine.as_ref().map(AgentId::as_str),
+            own_roles,
+            tags: &filter.tags,
+            words: filter.search.iter().flat_map(|text| text.split_whitespace()).map(str::to_lowercase).collect(),
+        }
+    }
+
+    fn has(&self, header: &Header) -> bool {
+        let one_of = |wanted: &[&str], value: Option<&str>| {
+            wanted.is_empty() || value.is_some_and(|value| wanted.contains(&value))
+        };
+        let (role, agent) = (header.role.as_deref(), header.agent.as_deref());
+        let may_take = || agent.is_none() && role.is_some_and(|role| self.own_roles.contains(&role));
+        one_of(&self.workflows, Some(&header.workflow))
+            && one_of(&self.gates, header.gate.as_deref())
+            && one_of(&self.roles, role)
+            && one_of(&self.statuses, Some(&header.status))
+            && (self.agent.is_none() || agent == self.agent)
+            && (self.mine.is_none() || agent == self.mine || may_take())
+            && self.tags.iter().all(|tag| header.tags.contains(tag))
+            && self.says(header)
+    }
+
+    fn says(&self, header: &Header) -> bool {
+        if self.words.is_empty() {
+            return true;
+        }
+        let text = format!("{} {} {}", header.id, header.title, header.tags.join(" ")).to_lowercase();
+        self.words.iter().all(|word| text.contains(word))
+    }
+}
+
+fn order(a: &Header, b: &Header, sort: Sort) -> Ordering {
+    let rank = |header: &Header| header.priority.parse::<Priority>().unwrap_or(Priority::Medium);
+    let since = |header: &Header| header.entered.unwrap_or(i64::MAX);
+    let by = match sort {
+        Sort::Priority => rank(a).cmp(&rank(b)).then(a.created.cmp(&b.created)),
+        Sort::Created => a.created.cmp(&b.created),
+        Sort::Updated => b.updated.cmp(&a.updated),
+        Sort::Waiting => since(a).cmp(&since(b)),
+        Sort::Id => Ordering::Equal,
+    };
+    by.then_with(|| a.id.cmp(&b.id))
+}
+
+/// Returns whether the task can be handed out: ready, and everything that it depends on complete.
+pub(super) fn is_ready(header: &Header, unmet: &HashSet<String>) -> bool {
+    header.status == Status::Ready.as_str() && !header.depends_on.iter().any(|id| unmet.contains(id))
+}
+
+/// Returns the ids that a ready task depends on and that are not complete.
+pub(super) fn unmet_of(workspace: &Workspace, in_force: &InForce, listing: &Listing) -> HashSet<String> {
+    let known: HashMap<&str, &str> =
+        listing.tasks.iter().map(|(header, _)| (header.id.as_str(), header.status.as_str())).collect();
+    let ready = listing.tasks.iter().filter(|(header, _)| header.status == Status::Ready.as_str());
+    let mut unmet: HashSet<String> = ready
+        .flat_map(|(header, _)| &header.depends_on)
+        .filter(|id| known.get(id.as_str()) != Some(&Status::Complete.as_str()))
+        .cloned()
+        .collect();
+    let mut finished: HashSet<TaskId> =
+        unmet.iter().filter(|id| !known.contains_key(id.as_str())).filter_map(|id| id.parse().ok()).collect();
+    if finished.is_empty() {
+        return unmet;
+    }
+    // One walk through the archive answers for all of them.
+    for entry in tasks::walk_archived(&workspace.paths) {
+        let Entry::Task(entry) = entry else { continue };
+        if !finished.remove(&entry.id) {
+            continue;
+        }
+        let Ok(snapshot) = tasks::read(&workspace.paths, &entry.path) else { continue };
+        let file = parse(in_force, &entry.id, &snapshot.path, &snapshot.bytes, workspace.now());
+        if file.is_ok_and(|file| file.task.status == Status::Complete) {
+            unmet.remove(entry.id.as_str());
+        }
+        if finished.is_empty() {
+            break;
+        }
+    }
+    unmet
+}
+
+/// Returns a task that the agent has claimed.
+pub(super) fn held_by(workspace: &Workspace, agent: &AgentId) -> Result<Option<TaskId>, OpsError> {
+    let filter = Filter { agent: Some(agent.clone()), ..Filter::default() };
+    let listing = list(workspace, &workspace.rules()?, &filter, Sort::Priority);
+    Ok(listing.tasks.first().and_then(|(header, _)| header.id.parse().ok()))
+}
