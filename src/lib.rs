@@ -5,7 +5,7 @@
 //!
 //! | floor | rooms | what is done there |
 //! |---|---|---|
-//! | 5 doors | [`cli`] | translate, call ops, show; never each other's rooms |
+//! | 5 doors | [`cli`], [`watch`] | translate, call ops, show; never each other's rooms |
 //! | 4 operations | [`ops`] | the only place that joins rules and disk |
 //! | 3 ground | [`store`], [`audit`] | files, the lock, the inbox; the git repository |
 //! | 2 rules and shapes | [`engine`], [`format`] | pure decisions; bytes to nouns and back; they do not see each other |
@@ -34,3 +34,4 @@ pub mod model;
 pub mod ops;
 pub mod stop;
 pub mod store;
+pub mod watch;

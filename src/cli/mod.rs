@@ -14,6 +14,7 @@ mod table;
 mod task;
 mod trouble;
 mod unreadable;
+mod watch;
 mod why;
 
 use std::process::ExitCode;
@@ -64,6 +65,7 @@ enum Command {
     Man(pages::ManArgs),
     /// Tell why a task stands where it stands, who can move it, and what each outcome would do
     Why(why::Args),
+    Watch(watch::Args),
 }
 
 /// Runs the command that the process was started with.
@@ -81,6 +83,7 @@ pub fn main() -> ExitCode {
         Some(Command::Completions(args)) => Ok(pages::completions(&session, &args)),
         Some(Command::Man(args)) => pages::man(&session, &args),
         Some(Command::Why(args)) => why::run(&session, &args),
+        Some(Command::Watch(args)) => watch::run(&session, &args),
     };
     match outcome {
         Ok(code) => code,

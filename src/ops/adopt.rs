@@ -1,26 +1,33 @@
 //! Task files that people made or edited by hand: taken up, and committed as theirs.
 
-use std::time::Duration;
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
 
 use super::error::OpsError;
 use super::heal::heal_if_pending;
+use super::in_force::in_force;
 use super::message;
 use super::standing::{Pending, Standing};
-use super::transaction::{Choice, DryRun, carry_out};
+use super::together::{MOST, carry_out_together};
+use super::transaction::{Changed, Choice, DryRun, carry_out};
 use super::workspace::Workspace;
+use crate::audit::{CommitId, Head, ObjectId};
 use crate::engine::{Act, Decision, decide};
 use crate::format::task_file::Origin;
 use crate::model::TaskId;
-use crate::store::FileStat;
-use crate::store::tasks::{Entry, walk_active};
+use crate::store::layout::TASKS;
+use crate::store::tasks::{Entry, TaskEntry, walk_active};
+use crate::store::{FileStat, StoreError};
 
 /// What was done about the files that people made or edited.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Tended {
     /// Hand-made files that are at their first gate now.
-    pub adopted: Vec<TaskId>,
+    pub adopted: Vec<Changed>,
     /// Edits that were committed.
-    pub committed: Vec<TaskId>,
+    pub committed: Vec<Changed>,
     /// Tasks that somebody has to look at, with why.
     pub troubled: Vec<(TaskId, OpsError)>,
     /// Files that were changed too recently: somebody may be at them.
@@ -40,61 +47,152 @@ pub(super) fn choose(workspace: &Workspace, standing: &Standing) -> Result<Choic
     }
 }
 
-/// Takes up hand-made files and commits people's edits that have been quiet for so long.
-///
-/// `known` remembers the files that had nothing to tend, by what the system says of them, so that a look at ten thousand files
-/// opens only those that changed.
+/// What is remembered between two looks at the task files, so that a look at ten thousand opens only those that changed.
+#[derive(Default)]
+pub struct Seen {
+    /// By path: what the system said of a file that had nothing to tend, and what HEAD had for it.
+    files: HashMap<String, (FileStat, Option<ObjectId>)>,
+    /// What HEAD has below `tasks/`.
+    committed: HashMap<String, ObjectId>,
+    head: Option<CommitId>,
+}
+
+impl Seen {
+    fn refresh(&mut self, workspace: &Workspace, head: &Head) -> Result<(), OpsError> {
+        if self.head != head.commit {
+            let files = head.commit.map(|commit| workspace.repository.list(commit, TASKS)).transpose()?;
+            self.committed = files.unwrap_or_default().into_iter().map(|file| (file.path, file.id)).collect();
+            self.head = head.commit;
+        }
+        Ok(())
+    }
+
+    fn knows(&self, task: &TaskEntry) -> bool {
+        let path = task.path.as_str();
+        self.files.get(path).is_some_and(|(stat, blob)| *stat == task.stat && blob.as_ref() == self.committed.get(path))
+    }
+
+    fn learn(&mut self, task: &TaskEntry) {
+        let path = task.path.as_str();
+        self.files.insert(path.to_owned(), (task.stat, self.committed.get(path).copied()));
+    }
+}
+
+/// Takes up hand-made files and commits people's edits that have been quiet for so long. `rest` is called between batches with
+/// how long one took, and says whether to go on.
 pub fn tend(
-    workspace: &Workspace,
+    workspace: &mut Workspace,
+    wait: Duration,
     quiet: Duration,
-    known: &mut std::collections::HashMap<String, FileStat>,
+    seen: &mut Seen,
+    rest: &mut dyn FnMut(Duration) -> ControlFlow<()>,
 ) -> Result<Tended, OpsError> {
+    workspace.restart_wait(wait);
     heal_if_pending(workspace)?;
-    let commits_edits = workspace.rules()?.rules.project.commit_edits;
+    seen.refresh(workspace, &workspace.head()?)?;
     let now = workspace.clock()().as_nanosecond();
     let mut tended = Tended::default();
+    let mut due = Vec::new();
     for entry in walk_active(&workspace.paths) {
-        let Entry::Task(entry) = entry else { continue };
-        if known.get(entry.path.as_str()) == Some(&entry.stat) {
+        let Entry::Task(task) = entry else { continue };
+        if seen.knows(&task) {
             continue;
         }
-        let age = now - i128::from(entry.stat.mtime);
-        if u128::try_from(age).is_ok_and(|age| age < quiet.as_nanos()) {
+        let age = now - i128::from(task.stat.mtime);
+        // A time ahead of now was set by hand, or the clock was set back: nobody is writing.
+        if (0..i128::try_from(quiet.as_nanos()).unwrap_or(i128::MAX)).contains(&age) {
             tended.waiting += 1;
-            continue;
+        } else {
+            due.push(task);
         }
-        match tend_one(workspace, &entry.id, commits_edits) {
-            Ok(Tending::Nothing) => {
-                known.insert(entry.path.to_string(), entry.stat);
-            }
-            Ok(Tending::Adopted) => tended.adopted.push(entry.id),
-            Ok(Tending::Committed) => tended.committed.push(entry.id),
-            Err(error) => {
-                // The same trouble is told once, until the file changes.
-                known.insert(entry.path.to_string(), entry.stat);
-                tended.troubled.push((entry.id, error));
-            }
+    }
+    for batch in due.chunks(MOST) {
+        let start = Instant::now();
+        workspace.restart_wait(wait);
+        let wrote = tend_batch(workspace, batch, seen, &mut tended)?;
+        if rest(if wrote { start.elapsed() } else { Duration::ZERO }).is_break() {
+            break;
         }
     }
     Ok(tended)
 }
 
-enum Tending {
-    Nothing,
-    Adopted,
-    Committed,
+/// What is to be done with a file.
+enum Due {
+    Adopt,
+    Commit,
 }
 
-fn tend_one(workspace: &Workspace, id: &TaskId, commits_edits: bool) -> Result<Tending, OpsError> {
-    loop {
-        let standing = Standing::read(workspace, id)?.thawed()?;
-        let (choice, done) = match (&standing.pending, standing.file.origin) {
-            (_, Origin::HandMade) => (choose(workspace, &standing)?, Tending::Adopted),
-            (Pending::Version(_), _) if commits_edits => (Choice::Pending, Tending::Committed),
-            _ => return Ok(Tending::Nothing),
-        };
-        if carry_out(workspace, &standing, choice, DryRun::No)?.is_some() {
-            return Ok(done);
+fn tend_batch(
+    workspace: &Workspace,
+    batch: &[TaskEntry],
+    seen: &mut Seen,
+    tended: &mut Tended,
+) -> Result<bool, OpsError> {
+    let head = workspace.head()?;
+    let in_force = Rc::new(in_force(&workspace.repository, &head)?);
+    let (mut places, mut chosen) = (Vec::new(), Vec::new());
+    for task in batch {
+        let standing = Standing::read_under(workspace, &task.id, head.clone(), Rc::clone(&in_force));
+        match standing.and_then(|standing| due(workspace, standing)) {
+            Ok(Some((due, standing, choice))) => {
+                places.push((task, due));
+                chosen.push((standing, choice));
+            }
+            Ok(None) => seen.learn(task),
+            Err(error) => tended.trouble(task, error, seen)?,
         }
+    }
+    let wrote = !chosen.is_empty();
+    let mut results = carry_out_together(workspace, &head, chosen)?;
+    for ((task, due), result) in places.into_iter().zip(&mut results) {
+        let result = match std::mem::replace(result, Ok(None)) {
+            Ok(None) => tend_alone(workspace, &task.id),
+            other => other,
+        };
+        match (result, due) {
+            (Ok(Some(changed)), Due::Adopt) => tended.adopted.push(changed),
+            (Ok(Some(changed)), Due::Commit) => tended.committed.push(changed),
+            (Ok(None), _) => {}
+            (Err(error), _) => tended.trouble(task, error, seen)?,
+        }
+    }
+    Ok(wrote)
+}
+
+fn due(workspace: &Workspace, standing: Standing) -> Result<Option<(Due, Standing, Choice)>, OpsError> {
+    let standing = standing.thawed()?;
+    let commits_edits = standing.in_force.rules.project.commit_edits;
+    Ok(match (&standing.pending, standing.file.origin) {
+        (_, Origin::HandMade) => {
+            let choice = choose(workspace, &standing)?;
+            Some((Due::Adopt, standing, choice))
+        }
+        (Pending::Version(_), _) if commits_edits => Some((Due::Commit, standing, Choice::Pending)),
+        _ => None,
+    })
+}
+
+/// Tends one file by itself; nothing if there is nothing to do any more, or it changes all the time: then it is looked at again.
+fn tend_alone(workspace: &Workspace, id: &TaskId) -> Result<Option<Changed>, OpsError> {
+    match due(workspace, Standing::read(workspace, id)?)? {
+        Some((_, standing, choice)) => carry_out(workspace, &standing, choice, DryRun::No),
+        None => Ok(None),
+    }
+}
+
+impl Tended {
+    /// Notes the trouble of one file, which is told once, until the file changes; what is everybody's ends the work.
+    fn trouble(&mut self, task: &TaskEntry, error: OpsError, seen: &mut Seen) -> Result<(), OpsError> {
+        match error {
+            error if error.is_general() => return Err(error),
+            // An editor is exchanging it, or somebody took it away: that is seen at the next look.
+            OpsError::NoTask { .. } | OpsError::Store(StoreError::Gone { .. }) => {}
+            error => {
+                seen.learn(task);
+                self.troubled.push((task.id.clone(), error));
+            }
+        }
+        Ok(())
     }
 }

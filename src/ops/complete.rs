@@ -1,12 +1,20 @@
 //! A completion, from any door.
 
+use std::rc::Rc;
+use std::time::Duration;
+
 use super::acts::choose;
 use super::author::agent_author;
 use super::error::OpsError;
+use super::heal::heal_if_pending;
+use super::in_force::in_force;
 use super::list::held_by;
-use super::transaction::{Changed, DryRun, change};
+use super::standing::Standing;
+use super::together::carry_out_together;
+use super::transaction::{Changed, Choice, DryRun, change};
 use super::workspace::Workspace;
 use crate::engine::{Act, Refusal};
+use crate::format::task_file::Origin;
 use crate::model::{AgentId, Completion, TaskId};
 
 /// A completion that counts.
@@ -18,23 +26,86 @@ pub struct Completed {
 /// Ends the visit that the completion means. Without a ticket that is the one open when the task is first read: of two
 /// completions of one visit the second is a conflict, not a completion of the next.
 pub fn complete(workspace: &Workspace, completion: &Completion, dry_run: DryRun) -> Result<Completed, OpsError> {
-    let mut completion = completion.clone();
-    let id = completion.ticket.task.clone();
-    let result = change(workspace, &id, dry_run, &mut |standing| {
-        if completion.ticket.visit.is_none() && !is_settled(&completion, standing) {
-            completion.ticket.visit = standing.file.task.gate.as_ref().map(|open| open.visit);
+    complete_bound(workspace, &mut completion.clone(), dry_run)
+}
+
+/// Completes different tasks, as many as can in one move of the branch. `each` is told what became of which; those it is not
+/// told of when there is trouble that all would meet have not been tried.
+pub(super) fn complete_together(
+    workspace: &mut Workspace,
+    wait: Duration,
+    completions: &mut [Completion],
+    each: &mut dyn FnMut(usize, Result<Completed, OpsError>),
+) -> Result<(), OpsError> {
+    workspace.restart_wait(wait);
+    let mut alone = Vec::new();
+    if let [_] = completions {
+        alone.push(0);
+    } else {
+        heal_if_pending(workspace)?;
+        let head = workspace.head()?;
+        let in_force = Rc::new(in_force(&workspace.repository, &head)?);
+        let (mut places, mut chosen) = (Vec::new(), Vec::new());
+        for (place, completion) in completions.iter_mut().enumerate() {
+            let id = completion.ticket.task.clone();
+            let standing = Standing::read_under(workspace, &id, head.clone(), Rc::clone(&in_force));
+            match standing.and_then(Standing::thawed) {
+                // It is adopted first, in a commit of its own.
+                Ok(standing) if standing.file.origin == Origin::HandMade => alone.push(place),
+                Ok(standing) => match choice(workspace, &standing, completion) {
+                    Ok(choice) => {
+                        places.push(place);
+                        chosen.push((standing, choice));
+                    }
+                    Err(error) => each(place, Err(taught(workspace, completion, error))),
+                },
+                Err(error) => each(place, Err(error)),
+            }
         }
-        let author = agent_author(&standing.in_force.rules.org, &completion.agent)?;
-        choose(workspace, standing, &Act::Complete(completion.clone()), author)
-    });
-    match result {
+        for (place, result) in places.into_iter().zip(carry_out_together(workspace, &head, chosen)?) {
+            match result {
+                Ok(Some(changed)) => each(place, Ok(Completed { changed })),
+                Ok(None) => alone.push(place),
+                Err(error) => each(place, Err(error)),
+            }
+        }
+    }
+    for place in alone {
+        workspace.restart_wait(wait);
+        match complete_bound(workspace, &mut completions[place], DryRun::No) {
+            Err(error) if error.is_general() => return Err(error),
+            result => each(place, result),
+        }
+    }
+    Ok(())
+}
+
+fn complete_bound(workspace: &Workspace, completion: &mut Completion, dry_run: DryRun) -> Result<Completed, OpsError> {
+    let id = completion.ticket.task.clone();
+    match change(workspace, &id, dry_run, &mut |standing| choice(workspace, standing, completion)) {
         Ok(changed) => Ok(Completed { changed }),
-        Err(OpsError::Refused(refusal)) => Err(point_to_own_task(workspace, &id, &completion.agent, refusal).into()),
-        Err(error) => Err(error),
+        Err(error) => Err(taught(workspace, completion, error)),
     }
 }
 
-fn is_settled(completion: &Completion, standing: &super::standing::Standing) -> bool {
+fn choice(workspace: &Workspace, standing: &Standing, completion: &mut Completion) -> Result<Choice, OpsError> {
+    if completion.ticket.visit.is_none() && !is_settled(completion, standing) {
+        completion.ticket.visit = standing.file.task.gate.as_ref().map(|open| open.visit);
+    }
+    let author = agent_author(&standing.in_force.rules.org, &completion.agent)?;
+    choose(workspace, standing, &Act::Complete(completion.clone()), author)
+}
+
+fn taught(workspace: &Workspace, completion: &Completion, error: OpsError) -> OpsError {
+    match error {
+        OpsError::Refused(refusal) => {
+            point_to_own_task(workspace, &completion.ticket.task, &completion.agent, refusal).into()
+        }
+        other => other,
+    }
+}
+
+fn is_settled(completion: &Completion, standing: &Standing) -> bool {
     let id = &completion.id;
     standing.file.task.history.iter().any(|visit| visit.completion.as_ref().is_some_and(|stamp| stamp.id == *id))
 }

@@ -83,10 +83,8 @@ fn create_batch(
         if dry_run == DryRun::Yes || writes.is_empty() {
             return Ok(made);
         }
-        if let Some(commit) = commit_new(workspace, &head, &writes)? {
-            for task in &mut made {
-                task.commit = Some(commit);
-            }
+        if let Some(commits) = commit_new(workspace, &head, &writes)? {
+            made.iter_mut().zip(commits).for_each(|(made, commit)| made.commit = Some(commit));
             return Ok(made);
         }
     }
@@ -121,13 +119,13 @@ fn commit_new(
     workspace: &Workspace,
     head: &Head,
     writes: &[Write],
-) -> Result<Option<crate::audit::CommitId>, OpsError> {
+) -> Result<Option<Vec<crate::audit::CommitId>>, OpsError> {
     let lock = workspace.lock()?;
     if heal(workspace, &lock)? || workspace.head()? != *head {
         return Ok(None);
     }
     match commit(workspace, &lock, head, writes) {
-        Ok(commit) => Ok(Some(commit)),
+        Ok(commits) => Ok(Some(commits)),
         // An id that was taken in the meantime: another is drawn.
         Err(OpsError::Store(StoreError::Exists { .. }) | OpsError::Audit(AuditError::Moved { .. })) => Ok(None),
         Err(error) => Err(error),

@@ -1,16 +1,20 @@
 //! Completion files: taken from the inbox, each settled in the history or refused with a reason that teaches.
 //!
+//! They are worked on in batches of different tasks; a second completion of a task waits for the next batch.
 //! A file is renamed to `.taken/ID-NAME` first, and that id is its completion's: delivered again after a crash it is recognised.
 //! It is removed only when the history has it, and refused files are kept; so a completion is always in exactly one place.
 
+use std::collections::HashSet;
 use std::ffi::OsStr;
+use std::ops::ControlFlow;
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
 
-use super::complete::{Completed, complete};
+use super::complete::{Completed, complete_together};
 use super::error::OpsError;
-use super::transaction::DryRun;
+use super::together::MOST;
 use super::workspace::Workspace;
 use crate::audit::AuditError;
 use crate::format::completion_file::{self, Syntax};
@@ -36,7 +40,7 @@ pub enum Delivered {
         /// The reason, as it stands beside the file.
         reason: Value,
         /// Where the file is now.
-        path: Option<PathBuf>,
+        path: PathBuf,
     },
     /// It stays, because nothing can be written now; it is tried again.
     Waiting {
@@ -55,73 +59,189 @@ pub fn pending(workspace: &Workspace) -> Result<usize, OpsError> {
     Ok(dropped + inbox.taken()?.len())
 }
 
-/// Takes what is in the inbox, one file after the other; a bad one stops none of the others. `closed` tells which files somebody
-/// saw finished. Returns what became of each, and whether files are left that may still be written.
-pub fn deliver(
+/// Whoever has files delivered.
+pub trait Recipient {
+    /// Returns whether somebody saw that the file of that name was renamed in, or closed after writing.
+    fn saw_finished(&self, name: &OsStr) -> bool;
+    /// Is told what became of a file.
+    fn told(&mut self, delivered: Delivered);
+    /// Leaves the repository to others for a while, after work that took so long; says whether to go on.
+    fn rest(&mut self, worked: Duration) -> ControlFlow<()>;
+}
+
+/// Works on what was taken from the inbox and not settled: by somebody who was killed, or could not write then. Younger ones
+/// than `age` are left to whoever took them.
+pub fn resume(
     workspace: &mut Workspace,
-    wait: std::time::Duration,
-    closed: &dyn Fn(&OsStr) -> bool,
-    tell: &mut dyn FnMut(Delivered),
-) -> Result<bool, OpsError> {
+    wait: Duration,
+    age: Duration,
+    recipient: &mut dyn Recipient,
+) -> Result<(), OpsError> {
+    let now = workspace.clock()();
     let paths = workspace.paths.clone();
     let inbox = Inbox::of(&paths);
+    let mut queue = Vec::new();
     for leftover in inbox.taken()? {
-        workspace.restart_wait(wait);
         match leftover {
-            Leftover::Taken(taken) => tell_of(work_on(workspace, &inbox, &taken)?, tell),
+            Leftover::Taken(taken) if taken.id.age(now) >= age => queue.push(taken),
+            Leftover::Taken(_) => {}
             Leftover::Stranger(item) => {
-                tell_of(refuse_odd(&inbox, &item, "it was put where only `aof` puts files")?, tell)
+                refuse_odd(&inbox, &item, "it was put where only `aof` puts files", recipient)?;
             }
         }
     }
-    let now = workspace.clock()();
+    let mut queue = queue.into_iter();
+    work_off(workspace, &inbox, wait, recipient, &mut |room| Ok(queue.by_ref().take(room).collect()))
+}
+
+/// Takes what is in the inbox, the oldest first; a bad one stops none of the others. Returns whether files are left that may
+/// still be written.
+pub fn deliver(workspace: &mut Workspace, wait: Duration, recipient: &mut dyn Recipient) -> Result<bool, OpsError> {
+    let paths = workspace.paths.clone();
+    let clock = workspace.clock();
+    let inbox = Inbox::of(&paths);
     let mut growing = false;
-    for candidate in inbox.scan(now, closed)? {
-        workspace.restart_wait(wait);
+    let mut ready = Vec::new();
+    let candidates = inbox.scan(clock(), &|name| recipient.saw_finished(name))?;
+    for candidate in candidates {
         match candidate.class {
             Class::Ignored => {}
             Class::Growing => growing = true,
-            Class::Odd(oddity) => tell_of(refuse_odd(&inbox, &candidate.item, &oddity.to_string())?, tell),
-            Class::Ready => {
-                let id = DeliveryId::new(now)?;
-                for taken in inbox.take([(candidate.item, id)])?.taken {
-                    tell_of(work_on(workspace, &inbox, &taken)?, tell);
-                }
-            }
+            Class::Odd(oddity) => refuse_odd(&inbox, &candidate.item, &oddity.to_string(), recipient)?,
+            Class::Ready => ready.push(candidate.item),
         }
     }
-    Ok(growing)
+    let mut failed = Vec::new();
+    let mut ready = ready.into_iter();
+    let done = work_off(workspace, &inbox, wait, recipient, &mut |room| {
+        let mut wanted = Vec::with_capacity(room);
+        for item in ready.by_ref().take(room) {
+            wanted.push((item, DeliveryId::new(clock())?));
+        }
+        if wanted.is_empty() {
+            return Ok(Vec::new());
+        }
+        let taking = inbox.take(wanted)?;
+        failed.extend(taking.failed);
+        Ok(taking.taken)
+    });
+    for (item, fault) in failed {
+        recipient.told(Delivered::Waiting { name: item.name.to_string_lossy().into_owned(), error: fault.into() });
+    }
+    done.map(|()| growing)
 }
 
-fn tell_of(delivered: Option<Delivered>, tell: &mut dyn FnMut(Delivered)) {
-    if let Some(delivered) = delivered {
-        tell(delivered);
+/// A completion that was read from its file.
+struct Work {
+    taken: Taken,
+    delivery: Delivery,
+    completion: Completion,
+}
+
+/// Works through what `more` brings, in batches; there are gaps between them in which a person's git gets at the repository.
+fn work_off(
+    workspace: &mut Workspace,
+    inbox: &Inbox<'_>,
+    wait: Duration,
+    recipient: &mut dyn Recipient,
+    more: &mut dyn FnMut(usize) -> Result<Vec<Taken>, OpsError>,
+) -> Result<(), OpsError> {
+    let mut pending: Vec<Work> = Vec::new();
+    loop {
+        let start = Instant::now();
+        let files = more(MOST.saturating_sub(pending.len()))?;
+        if files.is_empty() && pending.is_empty() {
+            return Ok(());
+        }
+        for taken in files {
+            pending.extend(open(inbox, taken, recipient)?);
+        }
+        let batch = first_of_each(&mut pending, |work| work.completion.ticket.task.clone());
+        let more_to_come = batch.len() == MOST || !pending.is_empty();
+        work_on(workspace, inbox, wait, batch, recipient)?;
+        if more_to_come && recipient.rest(start.elapsed()).is_break() {
+            return Ok(());
+        }
     }
 }
 
-fn work_on(workspace: &Workspace, inbox: &Inbox<'_>, taken: &Taken) -> Result<Option<Delivered>, OpsError> {
-    let delivery = match inbox.read(taken) {
+/// Takes the first item of every key out of the list; what is left keeps its order.
+fn first_of_each<T, K: Eq + std::hash::Hash>(items: &mut Vec<T>, key: impl Fn(&T) -> K) -> Vec<T> {
+    let mut seen = HashSet::new();
+    let (first, rest) = std::mem::take(items).into_iter().partition(|item| seen.insert(key(item)));
+    *items = rest;
+    first
+}
+
+/// Reads a taken file; what is no completion is refused.
+fn open(inbox: &Inbox<'_>, taken: Taken, recipient: &mut dyn Recipient) -> Result<Option<Work>, OpsError> {
+    let delivery = match inbox.read(&taken) {
         Ok(Some(delivery)) => delivery,
         // Another watcher was faster.
         Ok(None) => return Ok(None),
         Err(error @ (StoreError::WrongKind { .. } | StoreError::TooLarge { .. })) => {
-            return refuse_odd(inbox, taken.item(), &error.to_string());
+            refuse_odd(inbox, taken.item(), &error.to_string(), recipient)?;
+            return Ok(None);
         }
-        Err(error) => return Err(error.into()),
-    };
-    let name = taken.name.clone();
-    let completion = match read(&delivery, taken) {
-        Ok(completion) => completion,
-        Err(reason) => return refuse(inbox, taken, &delivery, reason),
-    };
-    match complete(workspace, &completion, DryRun::No) {
-        Ok(completed) => {
-            inbox.settle(taken, &delivery)?;
-            Ok(Some(Delivered::Completed { name, completed: Box::new(completed) }))
+        Err(error) => {
+            wait_or_fail(taken.name, error.into(), recipient)?;
+            return Ok(None);
         }
-        Err(error) if is_passing(&error) => Ok(Some(Delivered::Waiting { name, error })),
-        Err(error) => refuse(inbox, taken, &delivery, reason_of(&error)),
+    };
+    match read(&delivery, &taken) {
+        Ok(completion) => Ok(Some(Work { taken, delivery, completion })),
+        Err(reason) => {
+            refuse(inbox, &taken, &delivery, reason, recipient)?;
+            Ok(None)
+        }
     }
+}
+
+/// Completes a batch of different tasks, and puts each file where it belongs.
+fn work_on(
+    workspace: &mut Workspace,
+    inbox: &Inbox<'_>,
+    wait: Duration,
+    batch: Vec<Work>,
+    recipient: &mut dyn Recipient,
+) -> Result<(), OpsError> {
+    let mut completions: Vec<Completion> = batch.iter().map(|work| work.completion.clone()).collect();
+    let mut trouble = Ok(());
+    let done = complete_together(workspace, wait, &mut completions, &mut |place, result| {
+        let Work { taken, delivery, .. } = &batch[place];
+        let name = taken.name.clone();
+        let settled = match result {
+            Ok(completed) => settle(inbox, taken, delivery, completed, recipient),
+            Err(error) if is_passing(&error) => wait_or_fail(name, error, recipient),
+            Err(error) => refuse(inbox, taken, delivery, reason_of(&error), recipient),
+        };
+        if settled.is_err() {
+            trouble = settled;
+        }
+    });
+    done.and(trouble)
+}
+
+fn settle(
+    inbox: &Inbox<'_>,
+    taken: &Taken,
+    delivery: &Delivery,
+    completed: Completed,
+    recipient: &mut dyn Recipient,
+) -> Result<(), OpsError> {
+    let settled = inbox.settle(taken, delivery);
+    recipient.told(Delivered::Completed { name: taken.name.clone(), completed: Box::new(completed) });
+    // It counts all the same: the file has its id, and the history knows it.
+    settled.or_else(|error| wait_or_fail(taken.name.clone(), error.into(), recipient))
+}
+
+/// Tells of trouble that is one file's; what is everybody's ends the work.
+fn wait_or_fail(name: String, error: OpsError, recipient: &mut dyn Recipient) -> Result<(), OpsError> {
+    if error.is_general() {
+        return Err(error);
+    }
+    recipient.told(Delivered::Waiting { name, error });
+    Ok(())
 }
 
 /// Trouble that is not the file's: it waits in its place.
@@ -161,21 +281,39 @@ fn read(delivery: &Delivery, taken: &Taken) -> Result<Completion, Value> {
     })
 }
 
-fn refuse(inbox: &Inbox<'_>, taken: &Taken, delivery: &Delivery, reason: Value) -> Result<Option<Delivered>, OpsError> {
-    let mut reason = reason;
+fn refuse(
+    inbox: &Inbox<'_>,
+    taken: &Taken,
+    delivery: &Delivery,
+    mut reason: Value,
+    recipient: &mut dyn Recipient,
+) -> Result<(), OpsError> {
     if let Value::Object(map) = &mut reason {
         map.insert("file".to_owned(), json!(taken.name));
         map.insert("sha256".to_owned(), json!(Digest::of(&delivery.bytes).as_str()));
     }
-    let path = inbox.refuse(taken.item(), &reason)?;
-    Ok(Some(Delivered::Refused { name: taken.name.clone(), reason, path }))
+    put_aside(inbox, taken.item(), taken.name.clone(), reason, recipient)
 }
 
-fn refuse_odd(inbox: &Inbox<'_>, item: &Item, why: &str) -> Result<Option<Delivered>, OpsError> {
-    let reason = plain_reason("not_a_completion_file", why);
-    let path = inbox.refuse(item, &reason)?;
+fn refuse_odd(inbox: &Inbox<'_>, item: &Item, why: &str, recipient: &mut dyn Recipient) -> Result<(), OpsError> {
     let name = item.name.to_string_lossy().into_owned();
-    Ok(path.map(|path| Delivered::Refused { name, reason, path: Some(path) }))
+    put_aside(inbox, item, name, plain_reason("not_a_completion_file", why), recipient)
+}
+
+fn put_aside(
+    inbox: &Inbox<'_>,
+    item: &Item,
+    name: String,
+    reason: Value,
+    recipient: &mut dyn Recipient,
+) -> Result<(), OpsError> {
+    match inbox.refuse(item, &reason) {
+        Ok(Some(path)) => recipient.told(Delivered::Refused { name, reason, path }),
+        // Another watcher was faster.
+        Ok(None) => {}
+        Err(error) => wait_or_fail(name, error.into(), recipient)?,
+    }
+    Ok(())
 }
 
 fn plain_reason(code: &str, message: &str) -> Value {
@@ -197,4 +335,17 @@ pub fn reason_of(error: &OpsError) -> Value {
         map.insert("diagnostics".to_owned(), diagnostics.iter().map(Diagnostic::to_value).collect());
     }
     Value::Object(map)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_batch_has_one_completion_a_task_and_later_ones_keep_their_order() {
+        let mut pending = vec![("a", 1), ("b", 1), ("a", 2), ("c", 1), ("a", 3), ("b", 2)];
+        let batches: Vec<Vec<(&str, i32)>> =
+            std::iter::from_fn(|| Some(first_of_each(&mut pending, |item| item.0)).filter(|b| !b.is_empty())).collect();
+        assert_eq!(batches, [vec![("a", 1), ("b", 1), ("c", 1)], vec![("a", 2), ("b", 2)], vec![("a", 3)]]);
+    }
 }

@@ -111,6 +111,36 @@ impl OpsError {
         text
     }
 
+    /// Returns whether every other change would meet the same trouble: it is the disk's, the repository's or the rules', and no
+    /// single task's.
+    pub fn is_general(&self) -> bool {
+        match self {
+            Self::Store(StoreError::Io { cause, .. }) => is_exhausted(cause),
+            Self::Store(
+                StoreError::LockTimedOut { .. }
+                | StoreError::NetworkFileSystem { .. }
+                | StoreError::NotDurable { .. }
+                | StoreError::NoProject { .. }
+                | StoreError::Random { .. },
+            )
+            | Self::InvalidRules(_)
+            | Self::Unfit { code: "rules_not_committed", .. } => true,
+            Self::Audit(error) => !matches!(
+                error,
+                AuditError::StagedElsewise { .. }
+                    | AuditError::Unmerged { .. }
+                    | AuditError::IntentToAdd { .. }
+                    | AuditError::Unchanged
+                    | AuditError::Moved { .. }
+                    | AuditError::NotWritten
+                    | AuditError::BadPath { .. }
+                    | AuditError::BadPerson { .. }
+                    | AuditError::BadTime { .. }
+            ),
+            _ => false,
+        }
+    }
+
     /// Returns the code that stands for the error in JSON.
     pub fn code(&self) -> &'static str {
         match self {
@@ -169,4 +199,14 @@ impl OpsError {
             Self::Unfit { fix, .. } => fix.clone(),
         })
     }
+}
+
+/// Returns whether the system has no more of something for anybody.
+fn is_exhausted(cause: &std::io::Error) -> bool {
+    use std::io::ErrorKind::{QuotaExceeded, ReadOnlyFilesystem, StorageFull};
+    // Too many open files, here or in the whole system: these have no kind of their own.
+    const EMFILE: i32 = 24;
+    const ENFILE: i32 = 23;
+    matches!(cause.kind(), StorageFull | QuotaExceeded | ReadOnlyFilesystem)
+        || matches!(cause.raw_os_error(), Some(EMFILE | ENFILE))
 }

@@ -4,6 +4,8 @@
 //! if the engine itself would have made it out of HEAD's task (`Standing` judges that); anything else is left for its task to
 //! be frozen and shown. Git's locks are removed only if they are the recorded ones.
 
+use std::rc::Rc;
+
 use super::error::OpsError;
 use super::in_force::in_force;
 use super::standing::{Pending, Standing};
@@ -108,7 +110,7 @@ fn settle_move(
 
 fn commit_what_is_ahead(workspace: &Workspace, lock: &WriterLock, write: &Intended) -> Result<(), OpsError> {
     let head = workspace.head()?;
-    let in_force = in_force(&workspace.repository, &head)?;
+    let in_force = Rc::new(in_force(&workspace.repository, &head)?);
     let standing = match Standing::read_under(workspace, &write.task, head, in_force) {
         Ok(standing) => standing,
         // The task's own trouble is shown when somebody asks for the task.

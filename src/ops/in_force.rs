@@ -1,7 +1,7 @@
 //! The rules that decide: the committed ones. Where HEAD's are invalid, the newest valid ones before them stay in force.
 
 use super::error::OpsError;
-use crate::audit::{CommitId, Head, Repository};
+use crate::audit::{CommitId, Head, Repository, TreeFile};
 use crate::engine::{Finding, Rules};
 use crate::format::config::{Configuration, ORG_FILE, PROJECT_FILE, Source, Subject, WORKFLOWS_FOLDER, load};
 use crate::format::diagnostic::Diagnostic;
@@ -76,6 +76,18 @@ pub fn check_committed(repository: &Repository, commit: CommitId) -> Result<Vec<
     Ok(match compiled(committed(repository, commit)?) {
         Ok((_, diagnostics)) | Err(diagnostics) => diagnostics,
     })
+}
+
+/// Returns which rules a commit has: two commits of the same mark have the same.
+pub fn rules_mark(repository: &Repository, commit: CommitId) -> Result<Vec<TreeFile>, OpsError> {
+    let mut mark = Vec::new();
+    for name in [PROJECT_FILE, ORG_FILE] {
+        mark.extend(repository.blob_id(commit, name)?.map(|id| TreeFile { path: name.to_owned(), id }));
+    }
+    mark.extend(
+        repository.list(commit, WORKFLOWS_FOLDER)?.into_iter().filter(|file| Subject::of(&file.path).is_some()),
+    );
+    Ok(mark)
 }
 
 fn without_commit(repository: &Repository) -> Result<InForce, OpsError> {

@@ -83,7 +83,7 @@ pub fn init(
     heal(&workspace, &lock)?;
     refuse_existing(workspace.paths.root(), Some(&workspace.repository), Some(&head))?;
     write_schemas(&lock)?;
-    begun.first.commit = Some(commit(&workspace, &lock, &head, &[write])?);
+    begun.first.commit = commit(&workspace, &lock, &head, &[write])?.last().copied();
     begun.branch = Some(head.branch().to_owned());
     workspace.paths.root().clone_into(&mut begun.root);
     Ok(begun)

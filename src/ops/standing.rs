@@ -1,5 +1,7 @@
 //! Where a task stands: its file in the worktree, the same in HEAD, and what lies between the two.
 
+use std::rc::Rc;
+
 use super::author;
 use super::error::OpsError;
 use super::in_force::{InForce, in_force};
@@ -17,7 +19,7 @@ use crate::store::{ProjectPath, StoreError};
 pub(super) struct Standing {
     pub id: TaskId,
     pub head: Head,
-    pub in_force: InForce,
+    pub in_force: Rc<InForce>,
     pub snapshot: Snapshot,
     pub place: Place,
     pub file: TaskFile,
@@ -49,7 +51,7 @@ impl Standing {
     /// Reads the task, the branch and the rules. Takes no lock.
     pub(super) fn read(workspace: &Workspace, id: &TaskId) -> Result<Self, OpsError> {
         let head = workspace.head()?;
-        let in_force = in_force(&workspace.repository, &head)?;
+        let in_force = Rc::new(in_force(&workspace.repository, &head)?);
         Self::read_under(workspace, id, head, in_force)
     }
 
@@ -58,7 +60,7 @@ impl Standing {
         workspace: &Workspace,
         id: &TaskId,
         head: Head,
-        in_force: InForce,
+        in_force: Rc<InForce>,
     ) -> Result<Self, OpsError> {
         let (snapshot, place) = find(workspace, id)?;
         let file = parse(&in_force, id, &snapshot.path, &snapshot.bytes, workspace.now())?;

@@ -126,6 +126,7 @@ pub(super) fn carry_out(
     let commit = commit_if_current(workspace, standing, write)?;
     Ok(commit.map(|commit| Changed { commit: Some(commit), ..plan.changed }))
 }
+
 /// What a choice comes to.
 pub(super) struct Plan {
     pub changed: Changed,
@@ -195,19 +196,20 @@ fn commit_if_current(workspace: &Workspace, standing: &Standing, write: Write) -
         return Ok(None);
     }
     match commit(workspace, &lock, &standing.head, &[write]) {
-        Ok(commit) => Ok(Some(commit)),
+        Ok(commits) => Ok(commits.last().copied()),
         Err(OpsError::Audit(AuditError::Moved { .. }) | OpsError::Store(StoreError::Changed { .. })) => Ok(None),
         Err(error) => Err(error),
     }
 }
 
-/// Commits writes of different tasks, each version a commit of its own, in one move of the branch.
+/// Commits writes of different tasks, each version a commit of its own, in one move of the branch. Returns the last commit of
+/// each write.
 pub(super) fn commit(
     workspace: &Workspace,
     lock: &WriterLock,
     head: &Head,
     writes: &[Write],
-) -> Result<CommitId, OpsError> {
+) -> Result<Vec<CommitId>, OpsError> {
     let committer = workspace.repository.identity()?;
     let now = workspace.now();
     let drafts: Vec<Draft> = writes.iter().flat_map(|write| drafts(write, &committer, now)).collect();
@@ -234,24 +236,24 @@ pub(super) fn commit(
             }
         },
     );
-    let published = match (published, failure) {
-        (Ok(published), _) => published,
-        (Err(_), Some(error)) => {
-            put_back(lock, writes)?;
-            intent::clear(lock)?;
-            return Err(error.into());
-        }
-        (Err(error), None) => {
-            put_back(lock, writes)?;
-            intent::clear(lock)?;
-            return Err(error.into());
-        }
-    };
+    if let Err(error) = published {
+        put_back(lock, writes)?;
+        intent::clear(lock)?;
+        return Err(failure.map_or_else(|| error.into(), OpsError::from));
+    }
     stop::point("ops.committed");
     settle(lock, writes)?;
     stop::point("ops.settled");
     intent::clear(lock)?;
-    Ok(published.commit)
+    let commits: Vec<CommitId> = prepared.commits().collect();
+    let mut made = 0;
+    Ok(writes
+        .iter()
+        .map(|write| {
+            made += write.versions.len();
+            commits[made - 1]
+        })
+        .collect())
 }
 
 fn drafts(write: &Write, committer: &Person, now: Timestamp) -> Vec<Draft> {

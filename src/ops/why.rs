@@ -2,6 +2,8 @@
 
 use serde_json::{Value, json};
 
+use std::rc::Rc;
+
 use super::error::OpsError;
 use super::in_force::{InForce, in_force};
 use super::standing::{Pending, Standing, find, parse};
@@ -35,9 +37,9 @@ pub struct Consequence {
 }
 
 /// Returns why the task stands where it stands.
-pub fn why(workspace: &Workspace, id: &TaskId) -> Result<(Reason, InForce), OpsError> {
+pub fn why(workspace: &Workspace, id: &TaskId) -> Result<(Reason, Rc<InForce>), OpsError> {
     let head = workspace.repository.look()?;
-    let in_force = in_force(&workspace.repository, &head)?;
+    let in_force = Rc::new(in_force(&workspace.repository, &head)?);
     let standing = Standing::read_under(workspace, id, head, in_force)?;
     let rules = &standing.in_force.rules;
     let task = &standing.file.task;

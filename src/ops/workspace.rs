@@ -44,6 +44,11 @@ impl Workspace {
         Ok(Self { paths, repository, command, clock, deadline: Instant::now() + wait, on_wait })
     }
 
+    /// Opens the project of that folder again: what stands there may be another one by now.
+    pub fn reopened(&self, wait: Duration) -> Result<Self, OpsError> {
+        Self::open(self.paths.root(), self.command.clone(), self.clock, wait, self.on_wait)
+    }
+
     /// Returns the time, in whole seconds: histories are for people.
     pub fn now(&self) -> Timestamp {
         Timestamp::from_second((self.clock)().as_second()).expect("a second of a time is a time")

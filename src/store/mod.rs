@@ -7,6 +7,7 @@ pub mod atomic;
 pub mod inbox;
 pub mod intent;
 pub mod layout;
+pub mod presence;
 pub mod random;
 pub mod tasks;
 

@@ -13,7 +13,7 @@ mod override_;
 mod release;
 mod reopen;
 mod show;
-mod shown;
+pub(super) mod shown;
 mod unblock;
 
 use std::process::ExitCode;

@@ -1,0 +1,222 @@
+//! `aof watch`
+
+use std::process::ExitCode;
+
+use jiff::tz::TimeZone;
+use serde_json::{Value, json};
+
+use super::output::{BOLD, CYAN, JSON_VERSION, RED, YELLOW, inert, styled};
+use super::session::{Session, now};
+use super::task::shown::way;
+use super::trouble::Trouble;
+use crate::format::diagnostic::{Diagnostic, render_all};
+use crate::model::TaskId;
+use crate::ops::{Changed, Delivered, OpsError, reason_of};
+use crate::watch::{Report, Sight, watch, watch_once};
+
+/// React to dropped completion files, edited task files and new rules
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// Do what there is to do now, then stop
+    #[arg(long)]
+    once: bool,
+}
+
+pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
+    let workspace = session.workspace("watch")?;
+    let mut tell = |report: Report| show(session, &report);
+    if args.once {
+        let done = watch_once(workspace, session.wait, &mut tell)?;
+        return Ok(if done { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+    }
+    watch(workspace, session.wait, &mut tell)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Shows one event as one line, or as what belongs under it.
+fn show(session: &Session, report: &Report) {
+    let time = now();
+    if session.output.is_json() {
+        let mut value = json!({"jsonVersion": JSON_VERSION, "time": time});
+        if let (Value::Object(map), Value::Object(fields)) = (&mut value, value_of(report)) {
+            map.extend(fields);
+        }
+        session.output.line(value.to_string());
+        return;
+    }
+    let clock = time.to_zoned(TimeZone::system()).strftime("%H:%M:%S");
+    for (at, line) in text_of(session, report).lines().enumerate() {
+        session.output.line(if at == 0 { format!("{clock}  {line}") } else { format!("          {line}") });
+    }
+}
+
+fn text_of(session: &Session, report: &Report) -> String {
+    let warning = styled(YELLOW, "warning:");
+    match report {
+        Report::Watching { project, branch, sight } => {
+            let branch = branch.as_ref().map(|branch| format!(" on branch `{}`", inert(branch))).unwrap_or_default();
+            let sight = polling(sight).map(|why| format!("\n{warning} {why}")).unwrap_or_default();
+            format!(
+                "watching `{}`{branch}; drop completion files into `.aof/inbox/`{sight}",
+                inert(&project.display().to_string())
+            )
+        }
+        Report::Sight(sight) => {
+            polling(sight).map_or_else(|| "file events work again".to_owned(), |why| format!("{warning} {why}"))
+        }
+        Report::Delivered(Delivered::Completed { completed, name }) => {
+            let changed = &completed.changed;
+            let visit = changed.after.task.history.last();
+            if changed.settled {
+                return format!("{}  `{}` had counted already", named(&changed.after.task.id), inert(name));
+            }
+            let outcome = visit.map(|visit| visit.outcome.to_string()).unwrap_or_default();
+            let agent = visit.and_then(|visit| visit.agent.as_ref()).map(|agent| format!(" by {agent}"));
+            let mut text = format!(
+                "{}  {} ({outcome}){}",
+                named(&changed.after.task.id),
+                inert(&way(changed)),
+                agent.unwrap_or_default()
+            );
+            for warned in &changed.warnings {
+                text.push_str(&format!("\n{warning} {}", inert(&warned.message())));
+            }
+            text
+        }
+        Report::Delivered(Delivered::Refused { name, reason, path }) => {
+            let message = reason["message"].as_str().unwrap_or_default();
+            let place = project_path(path);
+            format!(
+                "{} `{}`: {}\nit is now `{place}`, with the whole reason in `{place}.reason.json`",
+                styled(RED, "refused"),
+                inert(name),
+                first_line(message)
+            )
+        }
+        Report::Delivered(Delivered::Waiting { name, error }) => {
+            format!("{} `{}`: {}", styled(YELLOW, "waiting"), inert(name), told(session, error))
+        }
+        Report::Adopted(changed) => {
+            let gate = changed.after.task.gate.as_ref().map(|open| format!(" at {}", open.current)).unwrap_or_default();
+            format!("{}  adopted{gate}", named(&changed.after.task.id))
+        }
+        Report::Committed(changed) => format!("{}  edited by hand, committed", named(&changed.after.task.id)),
+        Report::Troubled { task, error } => {
+            format!("{}  {} {}", named(task), styled(YELLOW, "needs a look:"), told(session, error))
+        }
+        Report::RulesInForce { commit } => format!("new rules in force, of commit {}", short(commit)),
+        Report::RulesInvalid { in_force, diagnostics } => format!(
+            "{} the committed rules are invalid; those of commit {} stay in force\n{}",
+            styled(RED, "error:"),
+            short(in_force),
+            diagnosed(session, diagnostics)
+        ),
+        Report::RulesUncommitted { files } => {
+            format!("{} differs from what is committed; it counts once it is committed", inert(&files.join(", ")))
+        }
+        Report::Paused { reason } => format!("{} {}", styled(YELLOW, "waiting:"), inert(reason)),
+        Report::Trouble(error) => {
+            format!("{} {}\nit is tried again until it works", styled(RED, "error:"), told(session, error))
+        }
+        Report::Resumed => styled(BOLD, "going on"),
+        Report::Stopped => "stopped".to_owned(),
+    }
+}
+
+fn value_of(report: &Report) -> Value {
+    match report {
+        Report::Watching { project, branch, sight } => json!({
+            "event": "watching", "project": project.display().to_string(), "branch": branch, "polling": polling(sight)
+        }),
+        Report::Sight(sight) => json!({"event": "sight", "polling": polling(sight)}),
+        Report::Delivered(Delivered::Completed { name, completed }) => {
+            let changed = &completed.changed;
+            let event = if changed.settled { "settled" } else { "completed" };
+            let mut value = of_change(event, changed);
+            value["file"] = json!(name);
+            value["warnings"] = super::task::shown::warnings(&changed.warnings);
+            if let Some(visit) = changed.after.task.history.last() {
+                value["outcome"] = json!(visit.outcome.to_string());
+                value["agent"] = json!(visit.agent.as_ref().map(ToString::to_string));
+                value["from"] = json!(visit.gate.as_str());
+                value["completion"] = json!(visit.completion.as_ref().map(|stamp| stamp.id.to_string()));
+            }
+            value
+        }
+        Report::Delivered(Delivered::Refused { name, reason, path }) => {
+            json!({"event": "refused", "file": name, "path": path.display().to_string(), "reason": reason})
+        }
+        Report::Delivered(Delivered::Waiting { name, error }) => {
+            json!({"event": "waiting", "file": name, "reason": reason_of(error)})
+        }
+        Report::Adopted(changed) => of_change("adopted", changed),
+        Report::Committed(changed) => of_change("edited", changed),
+        Report::Troubled { task, error } => {
+            json!({"event": "troubled", "task": task.as_str(), "reason": reason_of(error)})
+        }
+        Report::RulesInForce { commit } => json!({"event": "rules_in_force", "commit": commit.to_string()}),
+        Report::RulesInvalid { in_force, diagnostics } => json!({
+            "event": "rules_invalid",
+            "inForce": in_force.to_string(),
+            "diagnostics": diagnostics.iter().map(Diagnostic::to_value).collect::<Vec<_>>(),
+        }),
+        Report::RulesUncommitted { files } => json!({"event": "rules_uncommitted", "files": files}),
+        Report::Paused { reason } => json!({"event": "paused", "message": reason}),
+        Report::Trouble(error) => json!({"event": "trouble", "reason": reason_of(error)}),
+        Report::Resumed => json!({"event": "resumed"}),
+        Report::Stopped => json!({"event": "stopped"}),
+    }
+}
+
+fn of_change(event: &str, changed: &Changed) -> Value {
+    let task = &changed.after.task;
+    json!({
+        "event": event,
+        "task": task.id.as_str(),
+        "gate": task.gate.as_ref().map(|open| open.current.as_str()),
+        "status": task.status.as_str(),
+        "path": changed.path.as_str(),
+        "commit": changed.commit.map(|commit| commit.to_string()),
+    })
+}
+
+fn polling(sight: &Sight) -> Option<String> {
+    match sight {
+        Sight::Events => None,
+        Sight::Polling { reason } => Some(format!("{reason}; so everything is looked at every second")),
+    }
+}
+
+/// Returns what is wrong, with the way out.
+fn told(session: &Session, error: &OpsError) -> String {
+    let mut text = inert(&error.to_string());
+    if let OpsError::UnreadableTask { diagnostics, .. } | OpsError::InvalidRules(diagnostics) = error {
+        text.push_str(&format!("\n{}", diagnosed(session, diagnostics)));
+    }
+    if let Some(fix) = error.fix() {
+        text.push_str(&format!("\n{}", inert(&fix)));
+    }
+    text
+}
+
+fn diagnosed(session: &Session, diagnostics: &[Diagnostic]) -> String {
+    render_all(diagnostics, session.output.paint()).trim_end().to_owned()
+}
+
+/// Returns the sentence that a reason begins with; the rest stands beside the refused file.
+fn first_line(text: &str) -> String {
+    inert(text.lines().next().unwrap_or_default())
+}
+
+fn project_path(path: &std::path::Path) -> String {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    format!(".aof/refused/{}", inert(&name))
+}
+
+fn named(id: &TaskId) -> String {
+    styled(CYAN, id)
+}
+
+fn short(commit: &crate::audit::CommitId) -> String {
+    commit.to_string()[..7].to_owned()
+}

@@ -1,0 +1,84 @@
+//! Where completion files arrive: which of them are finished, what became of each, and the gaps between batches.
+
+use std::collections::HashSet;
+use std::ffi::{OsStr, OsString};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::bell::{Bell, Seen};
+use super::report::{Report, Told};
+use crate::ops::{Delivered, Recipient};
+
+/// Git does not wait for its index: others get a third of the time while there is much to do.
+const REST_SHARE: u32 = 2;
+const SHORTEST_REST: Duration = Duration::from_millis(5);
+const LONGEST_REST: Duration = Duration::from_millis(100);
+
+/// The watcher's side of deliveries.
+pub(super) struct Desk<'t> {
+    pub bell: Arc<Bell>,
+    /// Whether anything was done since this was set back.
+    pub busy: bool,
+    /// Whether anything could not be done since this was set back.
+    pub failed: bool,
+    /// Trouble of single files.
+    pub told: Told,
+    finished: HashSet<OsString>,
+    tell: &'t mut dyn FnMut(Report),
+}
+
+impl<'t> Desk<'t> {
+    pub(super) fn new(bell: Arc<Bell>, tell: &'t mut dyn FnMut(Report)) -> Self {
+        Self { bell, busy: false, failed: false, told: Told::default(), finished: HashSet::new(), tell }
+    }
+
+    /// Tells of something.
+    pub(super) fn tell(&mut self, report: Report) {
+        (self.tell)(report);
+    }
+
+    /// Notes what was seen of files in the inbox.
+    pub(super) fn note(&mut self, seen: Vec<(OsString, Seen)>) {
+        for (name, seen) in seen {
+            match seen {
+                Seen::Finished => self.finished.insert(name),
+                Seen::Begun | Seen::Gone => self.finished.remove(&name),
+            };
+        }
+    }
+
+    /// Leaves the repository to others for a while; returns whether to go on.
+    pub(super) fn rest(&self, worked: Duration) -> ControlFlow<()> {
+        let rest = if worked.is_zero() { worked } else { (worked / REST_SHARE).clamp(SHORTEST_REST, LONGEST_REST) };
+        if self.bell.pause(rest) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+}
+
+impl Recipient for Desk<'_> {
+    fn saw_finished(&self, name: &OsStr) -> bool {
+        self.finished.contains(name)
+    }
+
+    fn told(&mut self, delivered: Delivered) {
+        let name = match &delivered {
+            Delivered::Completed { name, .. } | Delivered::Refused { name, .. } => {
+                self.busy = true;
+                name
+            }
+            Delivered::Waiting { name, error } => {
+                self.failed = true;
+                if !self.told.is_news(error.to_string()) {
+                    return;
+                }
+                name
+            }
+        };
+        self.finished.remove(OsStr::new(name));
+        self.tell(Report::Delivered(delivered));
+    }
+
+    fn rest(&mut self, worked: Duration) -> ControlFlow<()> {
+        Desk::rest(self, worked)
+    }
+}

@@ -1,0 +1,113 @@
+//! What the watcher tells, and what it has told already.
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+
+use crate::audit::CommitId;
+use crate::format::diagnostic::Diagnostic;
+use crate::model::TaskId;
+use crate::ops::{Changed, Delivered, OpsError};
+
+/// Something that the watcher did, or met.
+pub enum Report {
+    /// It begins.
+    Watching {
+        /// The project's folder.
+        project: PathBuf,
+        /// The branch; nothing while there is none to commit to.
+        branch: Option<String>,
+        /// How it notices what happens.
+        sight: Sight,
+    },
+    /// From here on it notices differently.
+    Sight(Sight),
+    /// A completion file went its way.
+    Delivered(Delivered),
+    /// A hand-made task is at its first gate.
+    Adopted(Box<Changed>),
+    /// A person's edit was committed.
+    Committed(Box<Changed>),
+    /// A task that somebody has to look at.
+    Troubled {
+        /// The task.
+        task: TaskId,
+        /// What is the matter.
+        error: OpsError,
+    },
+    /// Other rules are in force than before.
+    RulesInForce {
+        /// The commit that has them.
+        commit: CommitId,
+    },
+    /// The committed rules are invalid; older ones stay in force.
+    RulesInvalid {
+        /// The commit of those in force.
+        in_force: CommitId,
+        /// What is wrong with HEAD's.
+        diagnostics: Vec<Diagnostic>,
+    },
+    /// The worktree's rules differ from the committed ones.
+    RulesUncommitted {
+        /// In these files.
+        files: Vec<String>,
+    },
+    /// Git is in the middle of something, or has no branch checked out: nothing is committed until that ends.
+    Paused {
+        /// What it is, and how to end it.
+        reason: String,
+    },
+    /// Nothing can be done at the moment; it is tried again.
+    Trouble(OpsError),
+    /// What was paused, or in trouble, goes on.
+    Resumed,
+    /// It ends.
+    Stopped,
+}
+
+/// How the watcher notices what happens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Sight {
+    /// The system tells it at once.
+    Events,
+    /// It looks every second.
+    Polling {
+        /// Why there are no events.
+        reason: String,
+    },
+}
+
+/// Remembers trouble that was told, so that it is told once while it lasts.
+#[derive(Default)]
+pub(super) struct Told {
+    met: HashSet<String>,
+    before: HashSet<String>,
+}
+
+impl Told {
+    /// Returns whether that is news.
+    pub(super) fn is_news(&mut self, text: String) -> bool {
+        let known = self.before.contains(&text);
+        self.met.insert(text) && !known
+    }
+
+    /// Ends a look at everything there is: what was not met again is over.
+    pub(super) fn forget_the_rest(&mut self) {
+        self.before = std::mem::take(&mut self.met);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn trouble_is_told_once_while_it_lasts() {
+        let mut told = Told::default();
+        assert!(told.is_news("full".to_owned()) && !told.is_news("full".to_owned()));
+        told.forget_the_rest();
+        assert!(!told.is_news("full".to_owned()) && told.is_news("locked".to_owned()));
+        told.forget_the_rest();
+        told.forget_the_rest();
+        assert!(told.is_news("full".to_owned()));
+    }
+}

@@ -1,0 +1,302 @@
+//! What the watcher does: look at git, the inbox and the tasks, do what is to be done, sleep until something may have changed.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::bell::{Bell, Hints, Places};
+use super::desk::Desk;
+use super::report::{Report, Sight};
+use super::sight::Eyes;
+use crate::audit::{AuditError, CommitId, Head, TreeFile};
+use crate::ops::{Notice, OpsError, Seen, Workspace, deliver, resume, rules_mark, tend};
+use crate::store::Paths;
+use crate::store::inbox::QUIET;
+use crate::store::presence::Presence;
+
+/// How often everything is looked at, whatever events say.
+const ROUND: Duration = Duration::from_secs(5);
+/// The same while there are no events.
+const POLL: Duration = Duration::from_secs(1);
+/// How soon a file that is still being written is looked at again.
+const GROWING: Duration = Duration::from_millis(250);
+/// Between two looks at the tasks, at least: edits wait to be quiet anyway.
+const TENDING: Duration = Duration::from_millis(500);
+/// How long a taken file is left to the watcher that took it.
+const LEFT_ALONE: Duration = Duration::from_secs(5);
+const SHORTEST_BACKOFF: Duration = Duration::from_millis(500);
+const LONGEST_BACKOFF: Duration = Duration::from_secs(30);
+
+/// The watcher at work.
+pub(super) struct Rounds<'t> {
+    workspace: Workspace,
+    wait: Duration,
+    places: Places,
+    desk: Desk<'t>,
+    seen: Seen,
+    rules: RulesSeen,
+    /// When the tasks are to be looked at.
+    tend_at: Instant,
+    tended_at: Option<Instant>,
+    /// When everything is to be looked at.
+    round_at: Instant,
+    /// From which age on taken files are ours: all, at the start and after trouble.
+    leftovers: Option<Duration>,
+    halt: Option<Halt>,
+}
+
+/// Why nothing is done at the moment.
+enum Halt {
+    Paused(String),
+    Trouble { text: String, backoff: Duration, until: Instant },
+}
+
+/// What was seen of the rules.
+#[derive(Default)]
+struct RulesSeen {
+    mark: Option<(Option<CommitId>, Vec<TreeFile>)>,
+    uncommitted: Vec<String>,
+}
+
+impl<'t> Rounds<'t> {
+    pub(super) fn new(workspace: Workspace, wait: Duration, bell: Arc<Bell>, tell: &'t mut dyn FnMut(Report)) -> Self {
+        let now = Instant::now();
+        Self {
+            places: places(&workspace),
+            desk: Desk::new(bell, tell),
+            workspace,
+            wait,
+            seen: Seen::default(),
+            rules: RulesSeen::default(),
+            tend_at: now,
+            tended_at: None,
+            round_at: now,
+            leftovers: Some(Duration::ZERO),
+            halt: None,
+        }
+    }
+
+    /// Looks and sleeps until told to stop.
+    pub(super) fn watch(mut self, mut presence: Presence) {
+        let (mut eyes, sight) = match Eyes::open(self.places.clone(), &self.desk.bell) {
+            Ok(eyes) => (eyes, Sight::Events),
+            Err(reason) => (Eyes::shut(self.places.clone()), Sight::Polling { reason }),
+        };
+        let branch = self.workspace.head_now().ok().map(|head| head.branch().to_owned());
+        let project = self.workspace.paths.root().to_owned();
+        self.desk.tell(Report::Watching { project, branch, sight });
+        let mut until = Instant::now();
+        loop {
+            let hints = self.desk.bell.wait(until);
+            if hints.stop {
+                break;
+            }
+            stand_up(&self.workspace.paths, &mut presence);
+            if let Err(reason) = eyes.refresh() {
+                self.desk.tell(Report::Sight(Sight::Polling { reason }));
+            }
+            self.take(hints, &eyes);
+            until = self.round();
+        }
+        self.desk.tell(Report::Stopped);
+    }
+
+    /// Looks until nothing is being written any more, at most for the time that takes to find out.
+    pub(super) fn once(mut self) -> bool {
+        let end = Instant::now() + QUIET * 2;
+        loop {
+            (self.desk.failed, self.desk.busy) = (false, false);
+            let until = self.round();
+            let waiting = until < self.round_at || self.tend_at < self.round_at;
+            if self.halt.is_some() || !(waiting || self.desk.busy) {
+                break;
+            }
+            if until > end || self.desk.bell.pause(until.saturating_duration_since(Instant::now())) {
+                self.desk.failed = true;
+                break;
+            }
+        }
+        !self.desk.failed && self.halt.is_none()
+    }
+
+    /// Turns hints into what is to be looked at.
+    fn take(&mut self, hints: Hints, eyes: &Eyes) {
+        let now = Instant::now();
+        self.desk.note(hints.inbox);
+        if hints.all {
+            self.round_at = now;
+        }
+        if hints.rules {
+            self.rules.mark = self.rules.mark.take().map(|(_, mark)| (None, mark));
+        }
+        if hints.tasks {
+            self.tend_at = self.tend_at.min(self.tended_at.map_or(now, |last| now.max(last + TENDING)));
+        }
+        if hints.repository || hints.all {
+            if let Some(Halt::Trouble { until, .. }) = &mut self.halt {
+                *until = now;
+            }
+        }
+        if now >= self.round_at {
+            self.round_at = now + if eyes.see() { ROUND } else { POLL };
+            self.tend_at = now;
+            self.leftovers.get_or_insert(LEFT_ALONE);
+        }
+    }
+
+    /// Looks and does what is to be done; returns when to look again if nothing happens.
+    fn round(&mut self) -> Instant {
+        if let Some(Halt::Trouble { until, .. }) = &self.halt
+            && Instant::now() < *until
+        {
+            return *until;
+        }
+        self.desk.busy = false;
+        match self.look() {
+            Ok(Look::Done { growing }) => {
+                if self.halt.take().is_some() {
+                    self.desk.tell(Report::Resumed);
+                }
+                let now = Instant::now();
+                // What came while there was work may have told nobody.
+                let soon = if self.desk.busy { Some(now) } else { growing.then_some(now + GROWING) };
+                soon.unwrap_or(self.round_at).min(self.tend_at).min(self.round_at)
+            }
+            Ok(Look::Paused(reason)) => {
+                self.leftovers = Some(Duration::ZERO);
+                if !matches!(&self.halt, Some(Halt::Paused(before)) if *before == reason) {
+                    self.desk.tell(Report::Paused { reason: reason.clone() });
+                    self.halt = Some(Halt::Paused(reason));
+                }
+                Instant::now() + POLL
+            }
+            Err(error) => self.meet(error),
+        }
+    }
+
+    /// Trouble: it is told once, and tried again after longer and longer times.
+    fn meet(&mut self, error: OpsError) -> Instant {
+        self.leftovers = Some(Duration::ZERO);
+        let text = error.to_string();
+        let (news, backoff) = match &self.halt {
+            Some(Halt::Trouble { text: before, backoff, .. }) => (*before != text, (*backoff * 2).min(LONGEST_BACKOFF)),
+            _ => (true, SHORTEST_BACKOFF),
+        };
+        if news {
+            self.desk.tell(Report::Trouble(error));
+        }
+        // The folder, or the repository in it, may be another one by now.
+        if let Ok(again) = self.workspace.reopened(self.wait) {
+            self.workspace = again;
+        }
+        let until = Instant::now() + backoff;
+        self.halt = Some(Halt::Trouble { text, backoff, until });
+        until
+    }
+
+    fn look(&mut self) -> Result<Look, OpsError> {
+        let head = match self.workspace.head_now() {
+            Ok(head) => head,
+            Err(AuditError::Waiting { reason }) => return Ok(Look::Paused(reason)),
+            Err(error) => return Err(error.into()),
+        };
+        self.look_at_rules(&head)?;
+        if let Some(age) = self.leftovers {
+            resume(&mut self.workspace, self.wait, age, &mut self.desk)?;
+            self.desk.told.forget_the_rest();
+            self.leftovers = None;
+        }
+        let growing = deliver(&mut self.workspace, self.wait, &mut self.desk)?;
+        if Instant::now() >= self.tend_at {
+            self.look_at_tasks()?;
+        }
+        Ok(Look::Done { growing })
+    }
+
+    fn look_at_tasks(&mut self) -> Result<(), OpsError> {
+        let desk = &self.desk;
+        let tended = tend(&mut self.workspace, self.wait, QUIET, &mut self.seen, &mut |worked| desk.rest(worked))?;
+        let now = Instant::now();
+        self.tended_at = Some(now);
+        self.tend_at = if tended.waiting > 0 { now + TENDING } else { self.round_at.max(now + TENDING) };
+        for changed in tended.adopted {
+            self.desk.tell(Report::Adopted(Box::new(changed)));
+        }
+        for changed in tended.committed {
+            self.desk.tell(Report::Committed(Box::new(changed)));
+        }
+        for (task, error) in tended.troubled {
+            self.desk.failed = true;
+            self.desk.tell(Report::Troubled { task, error });
+        }
+        Ok(())
+    }
+
+    fn look_at_rules(&mut self, head: &Head) -> Result<(), OpsError> {
+        let Some(commit) = head.commit else { return Ok(()) };
+        if self.rules.mark.as_ref().is_some_and(|(seen, _)| *seen == Some(commit)) {
+            return Ok(());
+        }
+        let mark = rules_mark(&self.workspace.repository, commit)?;
+        let known = self.rules.mark.as_ref().map(|(_, mark)| mark);
+        let is_new = known.is_some_and(|known| *known != mark);
+        let touched = self.rules.mark.as_ref().is_none_or(|(seen, _)| seen.is_none());
+        if touched || is_new {
+            let in_force = self.workspace.rules()?;
+            let mut uncommitted = Vec::new();
+            let mut valid = true;
+            for notice in in_force.notices {
+                match notice {
+                    Notice::Uncommitted(files) => uncommitted = files,
+                    Notice::Superseded { commit, diagnostics } => {
+                        valid = false;
+                        if known.is_none() || is_new {
+                            self.desk.tell(Report::RulesInvalid { in_force: commit, diagnostics });
+                        }
+                    }
+                }
+            }
+            if is_new && valid {
+                self.desk.tell(Report::RulesInForce { commit });
+            }
+            if self.rules.uncommitted != uncommitted {
+                if !uncommitted.is_empty() {
+                    self.desk.tell(Report::RulesUncommitted { files: uncommitted.clone() });
+                }
+                self.rules.uncommitted = uncommitted;
+            }
+        }
+        self.rules.mark = Some((Some(commit), mark));
+        Ok(())
+    }
+}
+
+/// What came of a look.
+enum Look {
+    /// All was done; files that are still being written are left.
+    Done { growing: bool },
+    /// Nothing can be committed until git, or whoever uses it, is done.
+    Paused(String),
+}
+
+/// Makes what the watcher needs in `.aof/`, should somebody have removed it.
+fn stand_up(paths: &Paths, presence: &mut Presence) {
+    // Where this fails, delivering meets the same and tells of it.
+    let _ = paths.prepare_local();
+    if !presence.is_visible()
+        && let Ok(again) = Presence::announce(paths)
+    {
+        *presence = again;
+    }
+}
+
+fn places(workspace: &Workspace) -> Places {
+    let paths = &workspace.paths;
+    Places {
+        root: paths.root().to_owned(),
+        local: paths.local(),
+        inbox: paths.inbox(),
+        tasks: paths.tasks(),
+        workflows: paths.root().join(crate::format::config::WORKFLOWS_FOLDER),
+        git: workspace.repository.git_dir().to_owned(),
+    }
+}
