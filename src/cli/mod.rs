@@ -1,21 +1,26 @@
 //! The command line: one file a command. Each translates its arguments, calls one operation, and shows what came of it.
 
 mod arguments;
+mod gate;
 mod help;
 mod init;
 mod input;
 mod length;
+mod org;
 mod output;
 mod page;
 mod pages;
 mod schema;
 mod session;
+mod status;
 mod table;
 mod task;
 mod trouble;
 mod unreadable;
+mod validated;
 mod watch;
 mod why;
+mod workflow;
 
 use std::process::ExitCode;
 
@@ -66,6 +71,17 @@ enum Command {
     /// Tell why a task stands where it stands, who can move it, and what each outcome would do
     Why(why::Args),
     Watch(watch::Args),
+    /// Show the project at a glance, and what needs attention
+    Status,
+    /// Show how the gates are doing
+    #[command(subcommand)]
+    Gate(gate::Command),
+    /// List, show and check workflows
+    #[command(subcommand)]
+    Workflow(workflow::Command),
+    /// Show and check who is in which role
+    #[command(subcommand)]
+    Org(org::Command),
 }
 
 /// Runs the command that the process was started with.
@@ -84,6 +100,10 @@ pub fn main() -> ExitCode {
         Some(Command::Man(args)) => pages::man(&session, &args),
         Some(Command::Why(args)) => why::run(&session, &args),
         Some(Command::Watch(args)) => watch::run(&session, &args),
+        Some(Command::Status) => status::run(&session),
+        Some(Command::Gate(command)) => gate::run(&session, &command),
+        Some(Command::Workflow(command)) => workflow::run(&session, &command),
+        Some(Command::Org(command)) => org::run(&session, &command),
     };
     match outcome {
         Ok(code) => code,

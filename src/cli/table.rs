@@ -87,11 +87,6 @@ impl Table {
         self.rows.push(cells.into());
     }
 
-    /// Returns whether there is no row.
-    pub(super) fn is_empty(&self) -> bool {
-        self.rows.is_empty()
-    }
-
     /// Returns the lines, none longer than `width` where that can be helped.
     pub(super) fn render(&self, width: usize) -> String {
         let says = |index: &usize| self.rows.iter().any(|row| !row[*index].text.is_empty());

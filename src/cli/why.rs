@@ -7,8 +7,9 @@ use super::page::{Page, place, status, turn};
 use super::session::Session;
 use super::trouble::Trouble;
 use crate::engine::Rules;
+use crate::format::task_file::Origin;
 use crate::model::{Destination, GateId, Outcome, Status, Ticket, Timestamp, listed};
-use crate::ops::{Consequence, Reason, reason_value, why};
+use crate::ops::{Consequence, NEW, Reason, reason_value, why};
 
 /// Tell why a task stands where it stands, who can move it, and what each outcome would do
 #[derive(Debug, clap::Args)]
@@ -33,7 +34,10 @@ pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
 fn page(rules: &Rules, reason: &Reason, now: Timestamp) -> String {
     let task = &reason.file.task;
     let mut page = Page::of(task);
-    let mut facts = vec![("status", status(task))];
+    let mut facts = vec![match reason.file.origin {
+        Origin::HandMade => ("status", NEW.to_owned()),
+        Origin::Adopted => ("status", status(task)),
+    }];
     facts.extend(place(task, now).map(|place| ("gate", place)));
     page.facts(&facts);
     page.head("Because");

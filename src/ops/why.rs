@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use std::rc::Rc;
 
 use super::error::OpsError;
+use super::headers::NEW;
 use super::in_force::{InForce, in_force};
 use super::standing::{Pending, Standing, find, parse};
 use super::view::{taken_up, who};
@@ -101,7 +102,10 @@ pub fn reason_value(reason: &Reason) -> Value {
     json!({
         "task": task.id.as_str(),
         "ticket": task.ticket().to_string(),
-        "status": task.status.as_str(),
+        "status": match reason.file.origin {
+            Origin::HandMade => NEW,
+            Origin::Adopted => task.status.as_str(),
+        },
         "gate": task.gate.as_ref().map(|open| open.current.as_str()),
         "because": reason.because,
         "who": reason.who.iter().map(AgentId::as_str).collect::<Vec<_>>(),

@@ -1,0 +1,93 @@
+//! `aof gate ...`
+
+use std::process::ExitCode;
+
+use clap::Subcommand;
+
+use super::length::length;
+use super::output::{CYAN, DIM, RED, YELLOW, inert};
+use super::session::Session;
+use super::table::{Cell, Column, Table, width};
+use super::trouble::Trouble;
+use super::unreadable;
+use crate::ops::{GateReport, GateRow, gate_report_value, gate_status};
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    /// Show what waits at each gate, and how long things take there
+    Status,
+}
+
+pub(super) fn run(session: &Session, command: &Command) -> Result<ExitCode, Trouble> {
+    match command {
+        Command::Status => status(session),
+    }
+}
+
+fn status(session: &Session) -> Result<ExitCode, Trouble> {
+    let workspace = session.workspace("gate status")?;
+    let in_force = session.rules(&workspace)?;
+    let report = gate_status(&workspace, &in_force);
+    if session.output.is_json() {
+        session.output.data(gate_report_value(&report));
+    } else {
+        session.output.print(&table(&report).render(width()));
+        elsewhere(session, &report.elsewhere);
+    }
+    Ok(unreadable::tell(session, &report.unreadable))
+}
+
+/// Tasks that no row counts are not passed over in silence.
+fn elsewhere(session: &Session, ids: &[String]) {
+    let what = match ids {
+        [] => return,
+        [_] => "task stands at none of these gates",
+        _ => "tasks stand at none of these gates",
+    };
+    session.output.say(inert(&format!("{} {what}: {}; see `aof why ID`", ids.len(), ids.join(", "))));
+}
+
+fn table(report: &GateReport) -> Table {
+    let mut table = Table::new(&[
+        Column::left("WORKFLOW"),
+        Column::left("GATE"),
+        Column::left("ROLE"),
+        Column::right("WAITING"),
+        Column::right("IN PROGRESS"),
+        Column::right("BLOCKED"),
+        Column::right("OLDEST"),
+        Column::right("MEDIAN"),
+        Column::right("REJECTED"),
+    ]);
+    let several = report.rows.iter().any(|row| row.workflow != report.rows[0].workflow);
+    for row in &report.rows {
+        table.row([
+            Cell::from(if several { row.workflow.as_str() } else { "" }),
+            Cell::styled(CYAN, &row.gate),
+            Cell::styled(DIM, &row.role),
+            Cell::from(row.waiting),
+            Cell::from(row.in_progress),
+            if row.blocked > 0 { Cell::styled(YELLOW, row.blocked) } else { Cell::from(0) },
+            Cell::from(time(row.oldest)),
+            Cell::from(time(row.median)),
+            rejected(row),
+        ]);
+    }
+    table
+}
+
+fn time(seconds: Option<u64>) -> String {
+    seconds.map_or_else(|| "-".to_owned(), length)
+}
+
+fn rejected(row: &GateRow) -> Cell {
+    match row.rejection_rate {
+        None => Cell::from("-"),
+        Some(rate) if rate > 0.5 => Cell::styled(RED, percent(rate)),
+        Some(rate) => Cell::from(percent(rate)),
+    }
+}
+
+fn percent(rate: f64) -> String {
+    format!("{:.0}%", rate * 100.0)
+}

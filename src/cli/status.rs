@@ -1,0 +1,63 @@
+//! `aof status`
+
+use std::process::ExitCode;
+
+use super::output::{BOLD, CYAN, GREEN, YELLOW, inert, styled};
+use super::session::Session;
+use super::trouble::Trouble;
+use crate::model::Status;
+use crate::ops::{NEW, Overview, Workspace, overview, overview_value};
+
+pub(super) fn run(session: &Session) -> Result<ExitCode, Trouble> {
+    let workspace = session.workspace("status")?;
+    let overview = overview(&workspace, is_watched(&workspace))?;
+    if session.output.is_json() {
+        session.output.data(overview_value(&overview));
+    } else {
+        session.output.print(&page(&overview));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Returns whether a watcher runs.
+fn is_watched(_workspace: &Workspace) -> bool {
+    false
+}
+
+fn page(overview: &Overview) -> String {
+    let name = overview.name.as_ref().map(|name| format!("{}, ", styled(BOLD, inert(name)))).unwrap_or_default();
+    let mut text = match &overview.branch {
+        Some(branch) => format!("{name}on branch {}\n", styled(CYAN, inert(branch))),
+        None => format!("{name}on no branch\n"),
+    };
+    text.push_str(&format!("{}\n\n", counts(overview)));
+    if overview.attention.is_empty() {
+        text.push_str(&format!("{}\n", styled(GREEN, "nothing needs attention")));
+        return text;
+    }
+    text.push_str(&format!("{}\n", styled(BOLD, "Needs attention")));
+    for point in &overview.attention {
+        text.push_str(&format!("  {} {}\n", styled(YELLOW, "!"), indented(&point.problem)));
+        text.push_str(&format!("    {}\n", indented(&point.fix)));
+    }
+    text
+}
+
+/// Returns how many tasks there are, in the order in which work flows.
+fn counts(overview: &Overview) -> String {
+    let all: usize = overview.counts.values().sum();
+    let order = [NEW].into_iter().chain(Status::ALL.iter().map(|status| status.as_str()));
+    let parts: Vec<String> = order
+        .filter_map(|word| overview.counts.get(word).map(|count| format!("{count} {}", word.replace('_', " "))))
+        .collect();
+    match all {
+        0 => "no active tasks".to_owned(),
+        1 => format!("1 active task: {}", parts.join(", ")),
+        _ => format!("{all} active tasks: {}", parts.join(", ")),
+    }
+}
+
+fn indented(text: &str) -> String {
+    let lines: Vec<String> = text.lines().map(inert).collect();
+    lines.join("\n    ")
+}

@@ -1,0 +1,74 @@
+//! `aof workflow ...`
+
+mod show;
+mod validate;
+
+use std::process::ExitCode;
+
+use clap::Subcommand;
+use serde_json::{Value, json};
+
+use super::output::CYAN;
+use super::session::Session;
+use super::table::{Cell, Column, Table, width};
+use super::trouble::Trouble;
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    /// List the workflows in force
+    List,
+    /// Show a workflow's gates in order, and where each outcome leads
+    Show(show::Args),
+    /// Check project.yaml, org.yaml and workflows/ as they stand in the worktree
+    Validate(validate::Args),
+}
+
+pub(super) fn run(session: &Session, command: &Command) -> Result<ExitCode, Trouble> {
+    match command {
+        Command::List => list(session),
+        Command::Show(args) => show::run(session, args),
+        Command::Validate(args) => validate::run(session, args),
+    }
+}
+
+fn list(session: &Session) -> Result<ExitCode, Trouble> {
+    let workspace = session.workspace("workflow list")?;
+    let in_force = session.rules(&workspace)?;
+    let project = &in_force.rules.project;
+    if session.output.is_json() {
+        let list: Vec<Value> = project
+            .workflows
+            .iter()
+            .map(|workflow| {
+                let gates: Vec<&str> = workflow.gates.iter().map(|gate| gate.id.as_str()).collect();
+                json!({
+                    "name": workflow.name.as_str(),
+                    "description": workflow.description,
+                    "gates": gates,
+                    "default": workflow.name == project.default_workflow,
+                    "hash": in_force.rules.hash(&workflow.name),
+                })
+            })
+            .collect();
+        session.output.data(json!({"workflows": list}));
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut table = Table::new(&[
+        Column::left("NAME"),
+        Column::left("DEFAULT"),
+        Column::long("GATES"),
+        Column::long("DESCRIPTION"),
+    ]);
+    for workflow in &project.workflows {
+        let gates: Vec<&str> = workflow.gates.iter().map(|gate| gate.id.as_str()).collect();
+        let is_default = workflow.name == project.default_workflow && project.workflows.len() > 1;
+        table.row([
+            Cell::styled(CYAN, &workflow.name),
+            Cell::from(if is_default { "yes" } else { "" }),
+            Cell::from(gates.join(" -> ")),
+            Cell::from(workflow.description.as_deref().unwrap_or_default()),
+        ]);
+    }
+    session.output.print(&table.render(width()));
+    Ok(ExitCode::SUCCESS)
+}

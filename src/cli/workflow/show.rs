@@ -1,0 +1,143 @@
+//! `aof workflow show`
+
+use std::process::ExitCode;
+
+use serde_json::{Value, json};
+use unicode_width::UnicodeWidthStr;
+
+use crate::cli::length::length;
+use crate::cli::output::{BOLD, CYAN, DIM, styled};
+use crate::cli::session::Session;
+use crate::cli::table::one_line;
+use crate::cli::trouble::Trouble;
+use crate::engine::{Rules, outcomes_at};
+use crate::model::{AgentId, Gate, GateId, OnConditionError, RejectionStrategy, RoleId, Workflow, WorkflowName};
+
+/// Show a workflow's gates in order, and where each outcome leads
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct Args {
+    /// The workflow; the project's default if none is named
+    name: Option<WorkflowName>,
+}
+
+pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
+    let workspace = session.workspace("workflow show")?;
+    let in_force = session.rules(&workspace)?;
+    let rules = &in_force.rules;
+    let name = args.name.as_ref().unwrap_or(&rules.project.default_workflow);
+    let Some(workflow) = rules.project.workflow(name) else {
+        let known = rules.project.workflows.iter().map(|workflow| workflow.name.to_string()).collect();
+        return Err(Trouble::Unknown { kind: "workflow", given: name.to_string(), known });
+    };
+    if session.output.is_json() {
+        session.output.data(value(rules, workflow));
+    } else {
+        session.output.print(&graph(rules, workflow));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn graph(rules: &Rules, workflow: &Workflow) -> String {
+    let mut text = styled(BOLD, &workflow.name);
+    if let Some(description) = &workflow.description {
+        text.push_str(&format!("  {}", one_line(description)));
+    }
+    text.push_str("\n\n");
+    let widest = workflow.gates.iter().map(|gate| gate.id.as_str().width()).max().unwrap_or(0);
+    for (index, gate) in workflow.gates.iter().enumerate() {
+        let space = " ".repeat(widest - gate.id.as_str().width());
+        text.push_str(&format!("○  {}{space}  {}\n", styled(CYAN, &gate.id), staff(rules, gate)));
+        for note in notes(workflow, index, gate) {
+            text.push_str(&format!("│  {:widest$}  {}\n", "", styled(DIM, note)));
+        }
+        text.push_str("│\n");
+    }
+    text.push_str("●  end\n");
+    text
+}
+
+fn staff(rules: &Rules, gate: &Gate) -> String {
+    let human = rules.requires_human(gate);
+    let members = rules.org.role(&gate.role).map(|role| role.agents.as_slice()).unwrap_or_default();
+    let names: Vec<&str> = members.iter().filter(|agent| !human || agent.is_human()).map(AgentId::as_str).collect();
+    let people = if human { ", people only" } else { "" };
+    match &names[..] {
+        _ if rules.is_open(&gate.role) => "any agent".to_owned(),
+        [] => format!("{} (nobody{people})", gate.role),
+        names => format!("{} ({}{people})", gate.role, names.join(", ")),
+    }
+}
+
+fn notes(workflow: &Workflow, index: usize, gate: &Gate) -> Vec<String> {
+    let mut notes: Vec<String> = gate.description.iter().map(|text| one_line(text)).collect();
+    if let Some(when) = &gate.when {
+        let otherwise = match gate.on_condition_error {
+            OnConditionError::Skip => "",
+            OnConditionError::Enter => " (also if that cannot be told)",
+        };
+        notes.push(format!("when {}{otherwise}", one_line(when)));
+    }
+    if gate.can_reject {
+        notes.push(format!("needs_review -> {}", rejection(workflow, index, gate)));
+    }
+    if gate.can_skip {
+        notes.push("skip: its agent may say that it does not apply".to_owned());
+    }
+    if let Some(timeout) = gate.timeout {
+        let then = gate.escalate_to.as_ref().map(|role| format!(", then {role}")).unwrap_or_default();
+        notes.push(format!("timeout {}{then}", length(timeout.seconds())));
+    }
+    notes
+}
+
+/// Says where a rejection leads: the gates that it may be, the likeliest first.
+fn rejection(workflow: &Workflow, index: usize, gate: &Gate) -> String {
+    if workflow.holds_rejections {
+        return "stays here for a person to decide".to_owned();
+    }
+    match (workflow.rejection, &gate.reject_to) {
+        (RejectionStrategy::Named, Some(to)) => to.to_string(),
+        (RejectionStrategy::Previous, _) if index > 0 => "the gate before it that was visited last".to_owned(),
+        _ => origins(&workflow.gates[..index]).unwrap_or_else(|| workflow.gates[0].id.to_string()),
+    }
+}
+
+/// Returns the first gate that always applies, and those before it that may.
+fn origins(before: &[Gate]) -> Option<String> {
+    let certain = before.iter().position(|gate| gate.when.is_none());
+    let names: Vec<&str> =
+        before[..certain.map_or(before.len(), |index| index + 1)].iter().map(|gate| gate.id.as_str()).collect();
+    (!names.is_empty()).then(|| names.join(", else "))
+}
+
+fn value(rules: &Rules, workflow: &Workflow) -> Value {
+    let gates: Vec<Value> = workflow
+        .gates
+        .iter()
+        .map(|gate| {
+            let outcomes: Vec<&str> = outcomes_at(rules, gate).iter().map(|outcome| outcome.as_str()).collect();
+            json!({
+                "id": gate.id.as_str(),
+                "role": gate.role.as_str(),
+                "description": gate.description,
+                "when": gate.when,
+                "canReject": gate.can_reject,
+                "rejectTo": gate.reject_to.as_ref().map(GateId::as_str),
+                "canSkip": gate.can_skip,
+                "requireHuman": rules.requires_human(gate),
+                "timeout": gate.timeout.map(|period| period.to_string()),
+                "escalateTo": gate.escalate_to.as_ref().map(RoleId::as_str),
+                "outcomes": outcomes,
+            })
+        })
+        .collect();
+    json!({
+        "name": workflow.name.as_str(),
+        "description": workflow.description,
+        "default": workflow.name == rules.project.default_workflow,
+        "defaultOutcome": workflow.default_outcome.as_str(),
+        "rejectionStrategy": workflow.rejection.as_str(),
+        "hash": rules.hash(&workflow.name),
+        "gates": gates,
+    })
+}

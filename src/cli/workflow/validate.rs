@@ -1,0 +1,58 @@
+//! `aof workflow validate`
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use crate::cli::session::Session;
+use crate::cli::trouble::Trouble;
+use crate::cli::validated;
+use crate::engine::Rules;
+use crate::format::config::Subject;
+use crate::ops::{Workspace, check_worktree};
+
+/// Check project.yaml, org.yaml and workflows/ as they stand in the worktree
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct Args {
+    /// Tell only of these files
+    files: Vec<PathBuf>,
+}
+
+pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
+    let workspace = session.workspace("workflow validate")?;
+    let wanted: Vec<String> =
+        args.files.iter().map(|file| named(session, &workspace, file)).collect::<Result<_, _>>()?;
+    let (rules, mut diagnostics) = check_worktree(&workspace.repository)?;
+    if !wanted.is_empty() {
+        diagnostics.retain(|diagnostic| wanted.contains(&diagnostic.file));
+    }
+    let well = rules.as_ref().map_or_else(|| wanted.join(", "), counts);
+    Ok(validated::show(session, &diagnostics, &well))
+}
+
+/// Returns the name that diagnostics know a file of the rules by.
+fn named(session: &Session, workspace: &Workspace, file: &Path) -> Result<String, Trouble> {
+    let shown = file.display().to_string();
+    let path =
+        session.directory.join(file).canonicalize().map_err(|cause| Trouble::Input { name: shown.clone(), cause })?;
+    let name = path.strip_prefix(workspace.paths.root()).ok().and_then(Path::to_str).map(str::to_owned);
+    name.filter(|name| Subject::of(name).is_some()).ok_or_else(|| Trouble::Unfit {
+        code: "no_rules_file",
+        problem: format!("`{shown}` is no file that rules are read from"),
+        fix: "rules are in project.yaml, org.yaml and workflows/*.yaml".to_owned(),
+    })
+}
+
+fn counts(rules: &Rules) -> String {
+    let project = &rules.project;
+    if project.implicit_workflow {
+        return "no workflow is defined, so every task has one gate, and any agent may complete it".to_owned();
+    }
+    let number = |count: usize, word: &str| format!("{count} {word}{}", if count == 1 { "" } else { "s" });
+    let gates = project.workflows.iter().map(|workflow| workflow.gates.len()).sum();
+    format!(
+        "{}, {}, {}",
+        number(project.workflows.len(), "workflow"),
+        number(gates, "gate"),
+        number(rules.org.roles.len(), "role")
+    )
+}
