@@ -51,12 +51,12 @@ fn table(report: &GateReport) -> Table {
     let mut table = Table::new(&[
         Column::left("WORKFLOW"),
         Column::left("GATE"),
-        Column::left("ROLE"),
+        Column::left("ROLE").extra(0),
         Column::right("WAITING"),
         Column::right("IN PROGRESS"),
         Column::right("BLOCKED"),
         Column::right("OLDEST"),
-        Column::right("MEDIAN"),
+        Column::right("MEDIAN").extra(1),
         Column::right("REJECTED"),
     ]);
     let several = report.rows.iter().any(|row| row.workflow != report.rows[0].workflow);

@@ -8,7 +8,7 @@ use super::output::{BOLD, inert, styled};
 /// Between two columns.
 const GAP: usize = 2;
 /// A column that may be cut keeps this much.
-const NARROWEST: usize = 12;
+const NARROWEST: usize = 16;
 
 /// A table: a title for each column, and rows. Columns that say nothing are not shown.
 #[derive(Debug)]
@@ -23,6 +23,7 @@ pub(super) struct Column {
     title: &'static str,
     side: Side,
     fit: Fit,
+    need: Need,
 }
 
 /// To which side a column is aligned.
@@ -39,20 +40,32 @@ enum Fit {
     Cut,
 }
 
+/// Whether a column can be done without where there is little room; the lowest goes first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Need {
+    Extra(u8),
+    Always,
+}
+
 impl Column {
     /// A column of words.
     pub(super) const fn left(title: &'static str) -> Self {
-        Self { title, side: Side::Left, fit: Fit::Whole }
+        Self { title, side: Side::Left, fit: Fit::Whole, need: Need::Always }
     }
 
     /// A column of numbers.
     pub(super) const fn right(title: &'static str) -> Self {
-        Self { title, side: Side::Right, fit: Fit::Whole }
+        Self { title, side: Side::Right, fit: Fit::Whole, need: Need::Always }
     }
 
     /// A column of long texts, cut where the line would be too long.
     pub(super) const fn long(title: &'static str) -> Self {
-        Self { title, side: Side::Left, fit: Fit::Cut }
+        Self { title, side: Side::Left, fit: Fit::Cut, need: Need::Always }
+    }
+
+    /// Leaves the column out where there is little room; of several, that of the lowest rank first.
+    pub(super) const fn extra(self, rank: u8) -> Self {
+        Self { need: Need::Extra(rank), ..self }
     }
 }
 
@@ -90,8 +103,13 @@ impl Table {
     /// Returns the lines, none longer than `width` where that can be helped.
     pub(super) fn render(&self, width: usize) -> String {
         let says = |index: &usize| self.rows.iter().any(|row| !row[*index].text.is_empty());
-        let shown: Vec<usize> = (0..self.columns.len()).filter(says).collect();
-        let widths = self.widths(&shown, width);
+        let mut shown: Vec<usize> = (0..self.columns.len()).filter(says).collect();
+        let mut widths = self.widths(&shown);
+        while let Some(extra) = self.extra(&shown, &widths, width) {
+            shown.remove(extra);
+            widths.remove(extra);
+        }
+        self.cut(&shown, &mut widths, width);
         let title = |index: &usize| Cell { text: self.columns[*index].title.to_owned(), style: BOLD };
         let mut text = line(&widths, shown.iter().map(|index| (self.columns[*index], title(index))));
         for row in &self.rows {
@@ -100,14 +118,30 @@ impl Table {
         text
     }
 
-    fn widths(&self, shown: &[usize], width: usize) -> Vec<usize> {
+    fn widths(&self, shown: &[usize]) -> Vec<usize> {
         let widest = |index: &usize| {
             let cells = self.rows.iter().map(|row| row[*index].text.width());
             cells.chain([self.columns[*index].title.width()]).max().unwrap_or(0)
         };
-        let mut widths: Vec<usize> = shown.iter().map(widest).collect();
-        let gaps = GAP * widths.len().saturating_sub(1);
-        let mut over = (widths.iter().sum::<usize>() + gaps).saturating_sub(width);
+        shown.iter().map(widest).collect()
+    }
+
+    /// Returns the place of the column to leave out, if there are too many.
+    fn extra(&self, shown: &[usize], widths: &[usize], width: usize) -> Option<usize> {
+        let least = shown.iter().zip(widths).map(|(column, wide)| match self.columns[*column].fit {
+            Fit::Cut => (*wide).min(NARROWEST),
+            Fit::Whole => *wide,
+        });
+        if least.sum::<usize>() + gaps(widths) <= width {
+            return None;
+        }
+        let need = |index: &usize| self.columns[shown[*index]].need;
+        (0..shown.len()).min_by_key(need).filter(|index| need(index) != Need::Always)
+    }
+
+    /// Takes from the columns that may be cut, the last first, what is too much.
+    fn cut(&self, shown: &[usize], widths: &mut [usize], width: usize) {
+        let mut over = (widths.iter().sum::<usize>() + gaps(widths)).saturating_sub(width);
         for (index, column) in shown.iter().enumerate().rev() {
             if self.columns[*column].fit == Fit::Cut {
                 let less = over.min(widths[index].saturating_sub(NARROWEST));
@@ -115,8 +149,11 @@ impl Table {
                 over -= less;
             }
         }
-        widths
     }
+}
+
+fn gaps(widths: &[usize]) -> usize {
+    GAP * widths.len().saturating_sub(1)
 }
 
 fn line(widths: &[usize], cells: impl Iterator<Item = (Column, Cell)>) -> String {
@@ -179,8 +216,12 @@ mod tests {
     use crate::cli::output::RED;
 
     fn table() -> Table {
-        let mut table =
-            Table::new(&[Column::left("ID"), Column::long("TITLE"), Column::left("NOTE"), Column::right("AGE")]);
+        let mut table = Table::new(&[
+            Column::left("ID"),
+            Column::long("TITLE"),
+            Column::left("NOTE"),
+            Column::right("AGE").extra(0),
+        ]);
         table.row(["a".into(), "short".into(), Cell::from(""), "5m".into()]);
         table.row([Cell::styled(RED, "bcd"), "日本語 and some more words".into(), Cell::from(""), "12h".into()]);
         table
@@ -206,8 +247,13 @@ mod tests {
         let text = plain(&table().render(28));
         assert_eq!(text, "ID   TITLE               AGE\na    short                5m\nbcd  日本語 and some…   12h\n");
         assert!(text.lines().all(|line| line.width() == 28));
-        let narrow = plain(&table().render(3));
-        assert!(narrow.contains("日本語 and…"), "{narrow}");
+    }
+
+    #[test]
+    fn where_there_is_little_room_what_is_extra_goes() {
+        let text = plain(&table().render(22));
+        assert_eq!(text, "ID   TITLE\na    short\nbcd  日本語 and some…\n");
+        assert_eq!(plain(&table().render(3)), text, "what is left is as narrow as it gets");
     }
 
     #[test]

@@ -21,11 +21,12 @@ pub(super) fn values(files: &[Unreadable]) -> Vec<Value> {
 pub(super) fn tell(session: &Session, files: &[Unreadable]) -> ExitCode {
     let output = session.output;
     for file in files {
+        if session.verbose && !file.diagnostics.is_empty() {
+            output.say(format!("{}\n", render_all(&file.diagnostics, output.paint()).trim_end()));
+            continue;
+        }
         let error = styled(RED, "error:");
         output.say(format!("{error} `{}` cannot be read as a task: {}", inert(&file.path), inert(&file.reason)));
-        if session.verbose && !file.diagnostics.is_empty() {
-            output.say(render_all(&file.diagnostics, output.paint()).trim_end());
-        }
     }
     match files {
         [] => ExitCode::SUCCESS,

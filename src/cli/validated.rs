@@ -32,7 +32,7 @@ pub(super) fn show(session: &Session, diagnostics: &[Diagnostic], well: &str) ->
         let counts = counts.join(", ");
         match (errors, diagnostics) {
             (0, []) => session.output.line(format!("{}: {well}", styled(GREEN, "valid"))),
-            (0, _) => session.output.line(format!("{}, with {counts}: {well}", styled(GREEN, "valid"))),
+            (0, _) => session.output.line(format!("{}: {well} ({counts})", styled(GREEN, "valid"))),
             _ => session.output.line(format!("{}: {counts}", styled(RED, "invalid"))),
         }
     }

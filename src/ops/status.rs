@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::deliver::pending;
 use super::error::OpsError;
 use super::headers::{Listing, NEW, Scope, read_all};
-use super::in_force::Notice;
+use super::in_force::{Notice, check_worktree};
 use super::standing::{Pending, Standing};
 use super::workspace::Workspace;
 use crate::audit::Head;
@@ -62,7 +62,7 @@ pub fn overview(workspace: &Workspace, watcher: bool) -> Result<Overview, OpsErr
         Err(error) => return Err(error),
     };
     for notice in &in_force.notices {
-        attention.push(of_notice(notice));
+        attention.push(of_notice(workspace, notice)?);
     }
     let mut listing = read_all(workspace, &in_force, Scope::Active);
     listing.tasks.sort_by(|(a, _), (b, _)| a.id.cmp(&b.id));
@@ -81,7 +81,10 @@ pub fn overview(workspace: &Workspace, watcher: bool) -> Result<Overview, OpsErr
         attention.push(Attention {
             code: "unreadable_task",
             problem: format!("`{}` cannot be read: {}", file.path, file.reason),
-            fix: format!("mend it, or bring back what was committed: `git restore --source=HEAD {}`", file.path),
+            fix: match file.diagnostics[..] {
+                [] => "mend that, or move it out of `tasks/`".to_owned(),
+                _ => format!("mend it, or bring back what was committed: `git restore --source=HEAD {}`", file.path),
+            },
         });
     }
     let name = in_force.rules.project.name.clone();
@@ -141,13 +144,19 @@ fn of_rules(error: &OpsError) -> Attention {
     }
 }
 
-fn of_notice(notice: &Notice) -> Attention {
-    match notice {
-        Notice::Uncommitted(files) => Attention {
-            code: "rules_not_committed",
-            problem: format!("{} differs from what is committed, and the committed rules count", files.join(", ")),
-            fix: format!("commit it to bring it into force: `git commit -m \"rules\" -- {}`", files.join(" ")),
-        },
+fn of_notice(workspace: &Workspace, notice: &Notice) -> Result<Attention, OpsError> {
+    Ok(match notice {
+        Notice::Uncommitted(files) => {
+            let valid = check_worktree(&workspace.repository)?.0.is_some();
+            let files_text = files.join(", ");
+            let bring = format!("commit it to bring it into force: `git commit -m \"rules\" -- {}`", files.join(" "));
+            let fault = if valid { "" } else { ", and is invalid" };
+            Attention {
+                code: "rules_not_committed",
+                problem: format!("{files_text} differs from what is committed{fault}; the committed rules count"),
+                fix: if valid { bring } else { "see `aof workflow validate`, mend it, and commit".to_owned() },
+            }
+        }
         Notice::Superseded { commit, diagnostics } => Attention {
             code: "workflow_config_invalid",
             problem: format!(
@@ -157,7 +166,7 @@ fn of_notice(notice: &Notice) -> Attention {
             ),
             fix: "see `aof workflow validate`, mend them, and commit".to_owned(),
         },
-    }
+    })
 }
 
 /// Tasks whose file is not what HEAD has: hand-made ones, edits, and what nobody may have done.

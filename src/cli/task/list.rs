@@ -200,9 +200,9 @@ fn table(listing: &Listing, now: i64) -> Table {
         Column::long("TITLE"),
         Column::left("GATE"),
         Column::left("STATUS"),
-        Column::left("WHO"),
-        Column::left("PRIORITY"),
-        Column::right("AGE"),
+        Column::left("WHO").extra(2),
+        Column::left("PRIORITY").extra(0),
+        Column::right("AGE").extra(1),
     ]);
     for (header, _) in &listing.tasks {
         let age = header.entered.map(|since| length(u64::try_from(now - since).unwrap_or(0)));

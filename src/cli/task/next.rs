@@ -34,12 +34,23 @@ pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
     if let Some(role) = &args.role {
         check_role(rules, role, &agent)?;
     }
+    check_agent(rules, &agent)?;
     let mode = args.rehearsal.mode();
     match next(&workspace, &in_force, &agent, args.role.as_ref(), mode)? {
         Next::Task(changed) => show(session, rules, &changed, mode),
         Next::Nothing { roles, waiting } => nothing(session, &agent, &roles, waiting),
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// A mistyped agent would wait for work for ever. In a project without roles every agent is known.
+fn check_agent(rules: &Rules, agent: &AgentId) -> Result<(), Trouble> {
+    let known = rules.org.all_agents();
+    if rules.project.implicit_workflow || known.contains(&agent) {
+        return Ok(());
+    }
+    let known = known.into_iter().map(ToString::to_string).collect();
+    Err(Trouble::Unknown { kind: "agent", given: agent.to_string(), known })
 }
 
 fn check_role(rules: &Rules, role: &RoleId, agent: &AgentId) -> Result<(), Trouble> {
@@ -81,11 +92,12 @@ fn nothing(session: &Session, agent: &AgentId, roles: &[RoleId], waiting: usize)
         session.output.data(json!({"task": Value::Null, "roles": roles, "waiting": waiting}));
         return;
     }
-    let role = match roles {
-        [] => "any role".to_owned(),
-        roles => listed(roles),
+    let of_roles = match roles {
+        [] => String::new(),
+        [role] => format!(" in role `{role}`"),
+        roles => format!(" in roles {}", listed(roles)),
     };
-    session.output.say(format!("nothing to do for `{agent}` in {role}"));
+    session.output.say(format!("nothing to do for `{agent}`{of_roles}"));
     let tasks = if waiting == 1 { "1 task is" } else { &format!("{waiting} tasks are") };
     if waiting > 0 {
         session.output.say(format!("{tasks} there, but taken, blocked or waiting; see `aof task list --mine`"));
