@@ -1,7 +1,8 @@
 //! Who a commit is by. Only a cleaned name and address can be built: no brackets, newlines or control characters
 //! ever reach an object.
 
-use super::error::{AuditError, During};
+use super::configuration::outside_repositories;
+use super::error::AuditError;
 use super::repository::Repository;
 
 /// A name and an address, fit for a commit.
@@ -54,10 +55,11 @@ impl Repository {
         self.person(Part::Author)
     }
 
-    /// Returns git's user, as author, where there is no repository yet.
+    /// Returns git's user, as author, where there is no repository yet; refuses if the first commit would.
     pub fn user() -> Result<Person, AuditError> {
-        let config = git2::Config::open_default().and_then(|mut config| config.snapshot());
-        person(&config.during(|| "read git's configuration".to_owned())?, Part::Author)
+        let config = outside_repositories()?;
+        person(&config, Part::Committer)?;
+        person(&config, Part::Author)
     }
 
     fn person(&self, part: Part) -> Result<Person, AuditError> {

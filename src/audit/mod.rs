@@ -8,6 +8,7 @@
 //! All paths are the project's, with `/`. The caller holds the project's writer lock; a user's git may run at any time.
 
 mod commit;
+mod configuration;
 mod error;
 mod head;
 mod id;

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use git2::{ErrorCode, RepositoryOpenFlags};
 
+use super::configuration::outside_repositories;
 use super::error::{At, AuditError, During};
 use super::id::{CommitId, ObjectId};
 use super::objects::{Kind, ObjectFolder, name};
@@ -53,7 +54,7 @@ impl Repository {
 
     /// Creates a repository in a folder, on the branch that `init.defaultBranch` names, else on `main`.
     pub fn init(folder: &Path) -> Result<Self, AuditError> {
-        let branch = git2::Config::open_default().and_then(|config| config.get_string("init.defaultBranch"));
+        let branch = outside_repositories()?.get_string("init.defaultBranch");
         let mut options = git2::RepositoryInitOptions::new();
         options.external_template(false).initial_head(branch.as_deref().unwrap_or("main"));
         git2::Repository::init_opts(folder, &options)

@@ -10,6 +10,7 @@ use crate::ops::DryRun;
 
 /// Options of every command.
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Global options")]
 pub(super) struct Global {
     /// Work in the project around this folder
     #[arg(short = 'C', value_name = "DIR", global = true)]
@@ -17,8 +18,8 @@ pub(super) struct Global {
     /// Print JSON for programs
     #[arg(long, global = true)]
     pub json: bool,
-    /// Say when to use colours
-    #[arg(long, value_name = "WHEN", default_value = "auto", global = true)]
+    /// Use colours: `auto`, `always` or `never`
+    #[arg(long, value_name = "WHEN", default_value = "auto", hide_possible_values = true, global = true)]
     pub color: When,
     /// Say more
     #[arg(short, long, global = true)]

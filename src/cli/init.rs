@@ -91,7 +91,7 @@ fn show(session: &Session, args: &Args, begun: &Begun, mode: DryRun) {
 }
 
 fn quoted(name: &str) -> String {
-    format!("\"{name}\"")
+    format!("`{name}`")
 }
 
 fn value(args: &Args, begun: &Begun, mode: DryRun) -> serde_json::Value {

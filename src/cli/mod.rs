@@ -38,11 +38,11 @@ const STYLES: Styles = Styles::styled()
 
 /// Task files are the database, gates are the state machine, git is the log
 #[derive(Debug, Parser)]
-#[command(name = "aof", version, about, propagate_version = true, max_term_width = 100, styles = STYLES)]
+#[command(name = "aof", version, propagate_version = true, max_term_width = 100, styles = STYLES)]
 #[command(after_help = "\
 Examples:
   aof init                        begin a project here
-  aof task new \"Add login\"       create a task
+  aof task new \"Add login\"        create a task
   aof task next                   take your next task, and read what is wanted
   aof task complete AOF-7qk --outcome complete --summary \"Login works\"
   git log tasks/                  see who did what, and when

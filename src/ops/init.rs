@@ -64,7 +64,11 @@ pub fn init(
     let head = repository.as_ref().map(Repository::head).transpose();
     refuse_existing(&new.folder, repository.as_ref(), head.as_ref().ok().and_then(Option::as_ref))?;
     let author = match &repository {
-        Some(repository) => repository.author_identity()?,
+        Some(repository) => {
+            // Whoever commits is asked for before anything is written, too.
+            repository.identity()?;
+            repository.author_identity()?
+        }
         None => Repository::user()?,
     };
     let (mut begun, write) = plan(new, &author, now)?;

@@ -313,16 +313,17 @@ fn write_files(lock: &WriterLock, writes: &[Write]) -> Result<(), StoreError> {
 fn put_back(lock: &WriterLock, writes: &[Write]) -> Result<(), StoreError> {
     for write in writes {
         let bytes = write.bytes();
-        let undone = match &write.from {
-            Some((path, before)) if *path == write.to => atomic::replace_if(lock, path, bytes, before),
-            _ => atomic::remove_if(lock, &write.to, bytes),
-        };
-        accept_changed(undone)?;
+        match &write.from {
+            Some((path, before)) if *path == write.to => {
+                accept_changed(atomic::replace_if(lock, path, bytes, before))?;
+            }
+            _ => take_back(lock, &write.to, bytes)?,
+        }
         for companion in &write.companions {
-            accept_changed(atomic::remove_if(lock, &companion.to, &companion.bytes))?;
+            take_back(lock, &companion.to, &companion.bytes)?;
         }
         for (path, bytes) in &write.beside {
-            accept_changed(atomic::remove_if(lock, path, bytes))?;
+            take_back(lock, path, bytes)?;
         }
     }
     Ok(())
@@ -339,6 +340,14 @@ fn settle(lock: &WriterLock, writes: &[Write]) -> Result<(), StoreError> {
         }
     }
     Ok(())
+}
+
+/// Takes back what stands there still; what others put there, of whatever kind, is theirs.
+fn take_back(lock: &WriterLock, path: &ProjectPath, bytes: &[u8]) -> Result<(), StoreError> {
+    match atomic::remove_if(lock, path, bytes) {
+        Err(StoreError::WrongKind { .. }) => Ok(()),
+        other => accept_changed(other),
+    }
 }
 
 fn accept_changed(result: Result<(), StoreError>) -> Result<(), StoreError> {
