@@ -58,7 +58,7 @@ impl Rehearsal {
 #[derive(Debug, Clone, Args)]
 pub(super) struct Who {
     /// The agent that acts
-    #[arg(long, value_name = "ID", env = "AOF_AGENT")]
+    #[arg(long, value_name = "ID", env = "AOF_AGENT", hide_env_values = true)]
     pub agent: Option<AgentId>,
 }
 

@@ -12,6 +12,7 @@ use super::session::{Session, now};
 use super::trouble::Trouble;
 use crate::format::template::Template;
 use crate::ops::{Begun, DryRun, NewProject, init, task_value};
+use crate::store::ProjectPath;
 
 /// Begin a project: rules, roles and a first task, in one commit
 #[derive(Debug, clap::Args)]
@@ -57,14 +58,10 @@ pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
 fn show(session: &Session, args: &Args, begun: &Begun, mode: DryRun) {
     let output = session.output;
     let task = &begun.first.after.task;
-    let (began, commit) = match mode {
-        DryRun::Yes => ("would begin", String::new()),
-        DryRun::No => {
-            ("began", begun.first.commit.map(|id| format!(", commit {:.7}", id.to_string())).unwrap_or_default())
-        }
-    };
+    let verb = if mode == DryRun::Yes { "would begin" } else { "began" };
     let repository = if begun.new_repository { ", in a new git repository" } else { "" };
-    output.line(inert(&format!("{began} {} in {}{repository}{commit}", quoted(&begun.name), begun.root.display())));
+    let commit = begun.first.commit.map(|id| format!(", commit {:.7}", id.to_string())).unwrap_or_default();
+    output.line(inert(&format!("{verb} `{}` in {}{repository}{commit}", begun.name, begun.root.display())));
     for (path, what) in [
         ("project.yaml".to_owned(), "the gates that every task goes through"),
         ("org.yaml".to_owned(), "who works at them"),
@@ -90,12 +87,8 @@ fn show(session: &Session, args: &Args, begun: &Begun, mode: DryRun) {
     }
 }
 
-fn quoted(name: &str) -> String {
-    format!("`{name}`")
-}
-
 fn value(args: &Args, begun: &Begun, mode: DryRun) -> serde_json::Value {
-    let committed: Vec<&str> = begun.committed.iter().map(|path| path.as_str()).collect();
+    let committed: Vec<&str> = begun.committed.iter().map(ProjectPath::as_str).collect();
     let mut value = json!({
         "project": begun.name,
         "root": begun.root.display().to_string(),

@@ -38,7 +38,7 @@ const STYLES: Styles = Styles::styled()
 
 /// Task files are the database, gates are the state machine, git is the log
 #[derive(Debug, Parser)]
-#[command(name = "aof", version, propagate_version = true, max_term_width = 100, styles = STYLES)]
+#[command(name = "aof", version, max_term_width = 100, styles = STYLES)]
 #[command(after_help = "\
 Examples:
   aof init                        begin a project here

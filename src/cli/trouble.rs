@@ -11,7 +11,7 @@ use super::session::Session;
 use crate::audit::AuditError;
 use crate::engine::RefusalKind;
 use crate::format::diagnostic::render_all;
-use crate::model::{Ticket, listed, nearest};
+use crate::model::{listed, nearest};
 use crate::ops::{OpsError, reason_of};
 use crate::store::StoreError;
 
@@ -20,8 +20,8 @@ use crate::store::StoreError;
 pub(super) enum Trouble {
     /// The operation was not carried out.
     Ops(Box<OpsError>),
-    /// The completion was not accepted.
-    Completion { ticket: Ticket, error: Box<OpsError> },
+    /// The completion was not accepted; `command` is what it was given with, up to the outcome.
+    Completion { command: String, error: Box<OpsError> },
     /// The folder given with `-C` cannot be entered.
     Directory { path: PathBuf, cause: io::Error },
     /// A file named on the command line, or stdin, cannot be read.
@@ -106,10 +106,10 @@ impl Trouble {
 
     /// Returns a command that would be accepted in this one's place.
     fn example(&self) -> Option<String> {
-        let Self::Completion { ticket, error } = self else { return None };
+        let Self::Completion { command, error } = self else { return None };
         let OpsError::Refused(refusal) = &**error else { return None };
         let example = refusal.example()?;
-        let mut text = format!("  aof task complete {ticket} --outcome {}", example["outcome"].as_str()?);
+        let mut text = format!("  {command} --outcome {}", example["outcome"].as_str()?);
         text.push_str(&format!(" \\\n    --summary {}", example["summary"]));
         for blocker in example["blockers"].as_array().into_iter().flatten() {
             text.push_str(&format!(" \\\n    --blocker {blocker}"));
@@ -156,21 +156,20 @@ pub(super) fn code(error: &OpsError) -> u8 {
         OpsError::NoTask { .. }
         | OpsError::Store(StoreError::TaskNotFound { .. } | StoreError::NoProject { .. })
         | OpsError::Audit(AuditError::NoRepository { .. }) => 3,
-        OpsError::NoAgent { .. } => 4,
-        OpsError::Unfit { code: "rules_not_committed", .. } => 6,
-        OpsError::Unfit { code: "edit_conflict", .. } => 5,
-        OpsError::Unfit { .. } => 4,
         OpsError::Frozen { .. }
         | OpsError::Restless { .. }
+        | OpsError::Unfit { code: "edit_conflict", .. }
         | OpsError::Audit(
             AuditError::StagedElsewise { .. } | AuditError::Unmerged { .. } | AuditError::IntentToAdd { .. },
         ) => 5,
         OpsError::UnreadableTask { .. }
         | OpsError::InvalidRules(_)
         | OpsError::Splice { .. }
+        | OpsError::Unfit { code: "rules_not_committed", .. }
         | OpsError::Store(
             StoreError::TaskDoubled { .. } | StoreError::WrongKind { .. } | StoreError::TooLarge { .. },
         ) => 6,
+        OpsError::NoAgent { .. } | OpsError::Unfit { .. } => 4,
         OpsError::Store(StoreError::LockTimedOut { .. })
         | OpsError::Audit(AuditError::Waiting { .. } | AuditError::Locked { .. }) => 7,
         _ => 1,

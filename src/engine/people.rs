@@ -167,7 +167,12 @@ fn entry(
     now: Timestamp,
 ) -> Result<Visit, Refusal> {
     if reason.trim().is_empty() {
-        return Err(Refusal::MissingReason { act: ending.as_str() });
+        let act = match ending {
+            Ending::Cancelled => "cancel",
+            Ending::Reopened => "reopen",
+            other => other.as_str(),
+        };
+        return Err(Refusal::MissingReason { act });
     }
     let workflow = rules.workflow_of(task);
     let role = workflow

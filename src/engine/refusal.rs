@@ -195,8 +195,11 @@ impl Refusal {
             Self::NotBlocked { task, status } => format!("task `{task}` is not blocked: it is `{status}`"),
             Self::NotFinished { task, gate } => format!("task `{task}` has not ended: it is at gate `{gate}`"),
             Self::MissingReason { act } => format!("`{act}` wants a reason: it goes into the history"),
+            Self::NotPermitted { agent, act: Permission::New } => {
+                format!("`{agent}` may not create tasks: that is for people")
+            }
             Self::NotPermitted { agent, act } => {
-                format!("`{agent}` may not `{act}` this task: that is for people")
+                format!("`{agent}` may not {act} this task: that is for people")
             }
             Self::Waiting { task, on } => format!("task `{task}` waits for {}", listed(on)),
             Self::Blocked { task, blockers } => {

@@ -28,7 +28,7 @@ const AGENT_RULE: &str =
 const COMPLETION_RULE: &str = "use letters, digits, `-`, `_`, `.` or `:`, at most 128 in all";
 const PREFIX_RULE: &str = "use a capital letter, then capitals or digits, at most 16 in all (as in `AOF`)";
 const TASK_RULE: &str = "it is a prefix, `-`, and 3 to 32 of `a-z0-9`, as in `AOF-7qk`";
-const TICKET_RULE: &str = "it is a task id, or a task id and a visit number, as in `AOF-7qk` or `AOF-7qk@3`";
+const TICKET_RULE: &str = "it is a prefix, `-`, and 3 to 32 of `a-z0-9`, as in `AOF-7qk`; or such an id and the number of a visit, as in `AOF-7qk@3`";
 
 macro_rules! identifier {
     ($(#[$doc:meta])* $name:ident, $kind:literal, $rule:expr, $valid:expr) => {

@@ -8,7 +8,7 @@ use super::message;
 use super::standing::Version;
 use super::transaction::{Changed, DryRun, Write, commit};
 use super::workspace::Workspace;
-use crate::audit::{AuditError, Head, Person};
+use crate::audit::{AuditError, CommitId, Head, Person};
 use crate::engine::{Act, Actor, Decision, Refusal, Rules, Step, decide};
 use crate::format::task_file;
 use crate::model::{
@@ -115,11 +115,7 @@ pub(super) fn opened(
     Ok((write, *step))
 }
 
-fn commit_new(
-    workspace: &Workspace,
-    head: &Head,
-    writes: &[Write],
-) -> Result<Option<Vec<crate::audit::CommitId>>, OpsError> {
+fn commit_new(workspace: &Workspace, head: &Head, writes: &[Write]) -> Result<Option<Vec<CommitId>>, OpsError> {
     let lock = workspace.lock()?;
     if heal(workspace, &lock)? || workspace.head()? != *head {
         return Ok(None);

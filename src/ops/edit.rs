@@ -229,3 +229,49 @@ pub fn comment(workspace: &Workspace, id: &TaskId, comment: &Comment, dry_run: D
         Ok(Choice::Bytes { bytes, message: message::of_comment(&standing.file.task, &by, &comment.text), author })
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::frontmatter::SpliceRefusal;
+    use crate::format::task_file::{Defaults, parse, update, with_body};
+
+    const FILE: &str = "---\r\ntitle: Login   # short\r\ntags: [a, b] # keep\r\nmetadata:\r\n  priority: low\r\n  # why\r\n  n: 3\r\n---\r\nbody";
+
+    fn edited(fields: &Fields) -> Result<String, SpliceRefusal> {
+        let defaults =
+            Defaults { workflow: "default".parse().unwrap(), created: "2026-02-16T12:00:00Z".parse().unwrap() };
+        let gate = "gate:\r\n  current: work\r\n  entered: 2026-02-16T12:00:00Z\r\n  visit: 0\r\nstatus: ready\r\n";
+        let text = FILE.replacen("---\r\n", &format!("---\r\n{gate}"), 1);
+        let file = parse(text.as_bytes(), &"AOF-abc".parse().unwrap(), &defaults).unwrap();
+        let mut bytes = update(text.as_bytes(), &file, &fields.applied_to(&file.task), None)?;
+        if let Some(body) = &fields.body {
+            bytes = with_body(&bytes, body)?;
+        }
+        Ok(String::from_utf8(bytes).unwrap().replacen(gate, "", 1))
+    }
+
+    #[test]
+    fn only_what_is_named_changes() {
+        assert_eq!(edited(&Fields::default()).unwrap(), FILE);
+        let fields = Fields {
+            title: Some(" Login page ".to_owned()),
+            tags: vec!["c".to_owned(), "b".to_owned()],
+            untags: vec!["a".to_owned()],
+            unset: vec!["n".to_owned()],
+            metadata: Map::from_iter([("priority".to_owned(), "high".into())]),
+            ..Fields::default()
+        };
+        let text = edited(&fields).unwrap();
+        assert!(text.contains("title: Login page   # short\r\ntags: [b, c] # keep\r\n"), "{text}");
+        assert!(text.contains("  priority: high\r\n  # why\r\n") && !text.contains("n: 3"), "{text}");
+        assert!(text.ends_with("---\r\nbody"), "{text}");
+    }
+
+    #[test]
+    fn another_body_takes_the_line_endings_of_the_file() {
+        let body = |text: &str| edited(&Fields { body: Some(text.to_owned()), ..Fields::default() }).unwrap();
+        assert!(body("one\n---\ntwo").ends_with("---\r\n\r\none\r\n---\r\ntwo\r\n"));
+        assert!(body("").ends_with("  n: 3\r\n---\r\n"));
+    }
+}

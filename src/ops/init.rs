@@ -149,10 +149,10 @@ fn refuse_existing(folder: &Path, repository: Option<&Repository>, head: Option<
 }
 
 fn make_folder(folder: &Path) -> Result<(), StoreError> {
-    std::fs::create_dir_all(folder).map_err(|cause| StoreError::Io {
-        doing: "make the folder",
-        path: folder.to_owned(),
-        cause,
+    std::fs::create_dir_all(folder).map_err(|cause| {
+        // What is there already is what stands in the way: a file, or a folder that nothing can be made in.
+        let path = folder.ancestors().find(|path| path.symlink_metadata().is_ok()).unwrap_or(folder);
+        StoreError::Io { doing: "make a folder at", path: path.to_owned(), cause }
     })
 }
 
@@ -168,4 +168,47 @@ fn write_schemas(lock: &WriterLock) -> Result<(), StoreError> {
         folder.replace(&format!("{schema}.json"), text.as_bytes(), Durability::Volatile)?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tempfile::TempDir;
+
+    fn ada() -> Person {
+        Person::new("Ada Lovelace", "ada@garden.example").unwrap()
+    }
+
+    fn noon() -> Timestamp {
+        "2026-02-16T12:00:00Z".parse().unwrap()
+    }
+
+    #[test]
+    fn every_template_begins_with_a_task_at_its_first_gate() {
+        for template in Template::ALL {
+            let new = NewProject { folder: "/srv/garden".into(), template: *template, name: None };
+            let (begun, write) = plan(&new, &ada(), noon()).unwrap();
+            assert_eq!(begun.name, "garden");
+            let task = &begun.first.after.task;
+            let first = &begun.rules.project.workflows[0].gates[0];
+            assert_eq!(task.gate.as_ref().map(|open| &open.current), Some(&first.id));
+            assert!(begun.first.after.body.contains(&format!("aof task complete {}", task.id)));
+            let committed: Vec<&str> = begun.committed.iter().map(ProjectPath::as_str).collect();
+            assert_eq!(committed, ["project.yaml", "org.yaml", &format!("tasks/{}.md", task.id)]);
+            let message = &write.versions[0].message;
+            assert!(message.contains("Aof-Event: created") && message.contains(template.as_str()), "{message}");
+        }
+    }
+
+    #[test]
+    fn what_stands_in_the_folder_is_never_written_over() {
+        for name in [PROJECT_FILE, ORG_FILE] {
+            let home = TempDir::new().unwrap();
+            refuse_existing(home.path(), None, None).unwrap();
+            std::os::unix::fs::symlink("nowhere", home.path().join(name)).unwrap();
+            let error = refuse_existing(home.path(), None, None).unwrap_err();
+            assert!(matches!(&error, OpsError::ProjectExists { path } if path.as_str() == name), "{error}");
+            assert_eq!(error.code(), "project_exists");
+        }
+    }
 }

@@ -51,17 +51,33 @@ fn child_is_told_by_its_environment() {
 }
 
 #[test]
+fn child_is_told_before_there_is_a_repository() {
+    if own().is_some() {
+        assert_eq!(Repository::user().unwrap(), Person::new("Pen", "global@example.org").unwrap());
+    }
+}
+
+#[test]
+fn child_is_unknown_before_there_is_a_repository() {
+    if own().is_some() {
+        assert!(matches!(Repository::user(), Err(AuditError::NoIdentity { missing: "`user.name`" })));
+    }
+}
+
+#[test]
 fn people_come_from_where_git_takes_them() {
     let test = TestRepository::empty();
     for name in ["user.name", "user.email"] {
         test.git(&["config", "--unset", name]);
     }
     run(&test, "child_has_no_identity", &[]);
+    run(&test, "child_is_unknown_before_there_is_a_repository", &[("GIT_AUTHOR_NAME", "Pen")]);
     let global = test.beside("elsewhere.gitconfig");
     std::fs::write(&global, "[user]\nname = Global\nemail = global@example.org\n").unwrap();
     let global = ("GIT_CONFIG_GLOBAL", global.to_str().unwrap());
     let committer = [global, ("GIT_COMMITTER_NAME", "Env"), ("GIT_COMMITTER_EMAIL", "env@example.org")];
     run(&test, "child_is_told_by_its_environment", &committer);
+    run(&test, "child_is_told_before_there_is_a_repository", &[global, ("GIT_AUTHOR_NAME", "Pen")]);
     run(
         &test,
         "child_is_told_by_global_configuration",

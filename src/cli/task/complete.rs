@@ -64,7 +64,7 @@ pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
     let agent = acting_agent(&workspace, &rules.org, args.who.agent.as_ref(), Session::at_terminal())?;
     let mode = args.rehearsal.mode();
     let mut completion = completion(args, agent)?;
-    let refused = |error| Trouble::Completion { ticket: args.ticket.clone(), error: Box::new(error) };
+    let refused = |error| Trouble::Completion { command: command(args), error: Box::new(error) };
     let mut written = None;
     if wants_editor(&completion) && Session::at_terminal() && !session.output.is_json() {
         // Whatever is refused for other reasons is refused before anybody writes a word.
@@ -79,6 +79,12 @@ pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
     let said = changed.after.task.history.last().map(|visit| visit.outcome.to_string()).unwrap_or_default();
     shown::changed(session, rules, changed, &format!("{} ({said})", shown::way(changed)), mode);
     Ok(ExitCode::SUCCESS)
+}
+
+/// Returns the command as it was given, up to the outcome.
+fn command(args: &Args) -> String {
+    let agent = args.who.agent.as_ref().map(|agent| format!(" --agent {agent}")).unwrap_or_default();
+    format!("aof task complete {}{agent}", args.ticket)
 }
 
 fn completion(args: &Args, agent: AgentId) -> Result<Completion, Trouble> {

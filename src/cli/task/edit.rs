@@ -64,8 +64,11 @@ pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
     let fields = fields(args)?;
     let changed = if fields != Fields::default() {
         edit_fields(&workspace, id, args.who.agent.as_ref(), &fields, mode)?
-    } else if Session::at_terminal() {
-        by_hand(session, &workspace, args, mode)?
+    } else if Session::at_terminal() && !session.output.is_json() {
+        match by_hand(session, &workspace, args, mode)? {
+            Attempt::Taken(changed) => *changed,
+            Attempt::GivenUp(code) => return Ok(code),
+        }
     } else {
         return Err(Trouble::Unfit {
             code: "nothing_to_edit",
@@ -95,8 +98,15 @@ fn fields(args: &Args) -> Result<Fields, Trouble> {
     })
 }
 
+/// What came of editing by hand.
+enum Attempt {
+    Taken(Box<Changed>),
+    /// It could not be taken, and that has been said.
+    GivenUp(ExitCode),
+}
+
 /// Opens the editor on the file until what comes back can be taken, or its author gives up.
-fn by_hand(session: &Session, workspace: &Workspace, args: &Args, mode: DryRun) -> Result<Changed, Trouble> {
+fn by_hand(session: &Session, workspace: &Workspace, args: &Args, mode: DryRun) -> Result<Attempt, Trouble> {
     let id = &args.ticket.task;
     let agent = args.who.agent.as_ref();
     let suffix = format!("-{id}.md");
@@ -105,18 +115,18 @@ fn by_hand(session: &Session, workspace: &Workspace, args: &Args, mode: DryRun) 
     loop {
         text = input::edited_bytes(&text, &suffix)?;
         let trouble: Trouble = match edit_text(workspace, id, agent, &manuscript, &text, mode) {
-            Ok(changed) => return Ok(changed),
+            Ok(changed) => return Ok(Attempt::Taken(Box::new(changed))),
             Err(error) => error.into(),
         };
+        let code = trouble.show(session);
         if trouble.is_mendable() {
-            trouble.show(session);
             session.output.say("\ngo on editing? [Y/n]");
             if input::agreed() {
                 continue;
             }
         }
         let path = input::kept(&text, &suffix)?;
-        session.output.say(format!("what you wrote is kept in `{}`", path.display()));
-        return Err(trouble);
+        session.output.say(format!("\nwhat you wrote is kept in `{}`", path.display()));
+        return Ok(Attempt::GivenUp(code));
     }
 }

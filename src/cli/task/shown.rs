@@ -22,7 +22,7 @@ pub(in crate::cli) fn changed(session: &Session, rules: &Rules, changed: &Change
     };
     let id = styled(CYAN, &changed.after.task.id);
     session.output.line(format!("{id}: {}{would}", inert(done)));
-    let now = if dry_run == DryRun::Yes { "would be" } else { "now" };
+    let now = if dry_run == DryRun::Yes { "it would be" } else { "now" };
     session.output.line(format!("  {now} {}", standing(rules, changed)));
     if session.verbose {
         let commit = changed.commit.map(|commit| format!(", commit {}", &commit.to_string()[..10])).unwrap_or_default();
@@ -64,6 +64,9 @@ fn standing(rules: &Rules, changed: &Changed) -> String {
     let Some(open) = &task.gate else {
         let way = match task.status {
             Status::Complete => styled(GREEN, "complete"),
+            status if !status.is_finished() => {
+                return "adopted first: it was made by hand, and is at no gate yet".to_owned();
+            }
             other => other.to_string(),
         };
         return format!("{way}; archived as {}", changed.path);
