@@ -4,14 +4,16 @@
 //! if the engine itself would have made it out of HEAD's task (`Standing` judges that); anything else is left for its task to
 //! be frozen and shown. Git's locks are removed only if they are the recorded ones.
 
+use std::collections::BTreeSet;
 use std::rc::Rc;
+use std::time::Instant;
 
 use super::error::OpsError;
 use super::in_force::in_force;
 use super::standing::{Pending, Standing};
 use super::transaction::{Choice, commit, plan};
 use super::workspace::Workspace;
-use crate::audit::{CommitId, Locks};
+use crate::audit::{BranchLock, CommitId, Locks};
 use crate::store::intent::{self, Intent, Pending as Record, Write as Intended};
 use crate::store::layout::is_archived;
 use crate::store::tasks::{self, Place};
@@ -42,11 +44,12 @@ pub(super) fn heal(workspace: &Workspace, lock: &WriterLock) -> Result<bool, Ops
         workspace.repository.clear_stale(locks)?;
     }
     workspace.repository.sweep_temps()?;
-    let before = locks.as_ref().and_then(|locks| locks.branch.as_ref()).and_then(|branch| branch.from);
+    let branch = locks.and_then(|locks| locks.branch);
     for write in &record.writes {
         sweep_folders(lock, write)?;
-        settle_index(workspace, lock, &record, locks.as_ref(), write)?;
-        settle_move(workspace, lock, before, write)?;
+        settle_index(workspace, lock, &record, branch.as_ref(), write)?;
+        settle_companions(workspace, lock, write)?;
+        settle_move(workspace, lock, branch.as_ref(), write)?;
         commit_what_is_ahead(workspace, lock, write)?;
     }
     intent::clear(lock)?;
@@ -60,24 +63,39 @@ fn sweep_folders(lock: &WriterLock, write: &Intended) -> Result<(), OpsError> {
     Ok(())
 }
 
-/// After a power cut the branch may have moved without the index: then the next `git commit` of a person would take the change back.
+/// After a power cut the branch may have moved without the index: the next `git commit` would take the change back. The record
+/// goes on saying where the branch was, because a kill in here must be healed as well.
 fn settle_index(
     workspace: &Workspace,
     lock: &WriterLock,
     record: &Intent,
-    locks: Option<&Locks>,
+    branch: Option<&BranchLock>,
     write: &Intended,
 ) -> Result<(), OpsError> {
-    let mut files = vec![write.new.as_str()];
-    files.extend(write.old.as_ref().filter(|old| **old != write.new).map(ProjectPath::as_str));
-    let branch = locks.and_then(|locks| locks.branch.clone());
-    let before = branch.as_ref().and_then(|branch| branch.from);
-    workspace.repository.settle_index(before, &files, workspace.deadline(), &mut |taken| {
-        // Healing may be stopped too: the record names the lock that is taken now beside the branch that was moved then.
-        let locks = Locks { index: taken.index.clone(), branch: branch.clone() };
+    let companions = write.companions.iter().flat_map(|(old, new)| [old, new]);
+    let files: BTreeSet<&str> =
+        write.old.iter().chain([&write.new]).chain(companions).map(ProjectPath::as_str).collect();
+    let files: Vec<&str> = files.into_iter().collect();
+    let deadline = Instant::now().max(workspace.deadline());
+    let before = branch.and_then(|branch| branch.from);
+    workspace.repository.settle_index(before, &files, deadline, &mut |locks| {
+        let locks = Locks { branch: branch.cloned(), ..locks.clone() };
         let record = Intent { locks: serde_json::to_value(locks).ok(), ..record.clone() };
         intent::write(lock, &record).map_err(std::io::Error::other)
     })?;
+    Ok(())
+}
+
+/// Companions are copied before the branch moves and removed after it, so one may stand at both places.
+fn settle_companions(workspace: &Workspace, lock: &WriterLock, write: &Intended) -> Result<(), OpsError> {
+    let Some(commit) = workspace.head()?.commit else { return Ok(()) };
+    let landed = workspace.repository.blob_id(commit, write.new.as_str())?.is_some();
+    for (old, new) in &write.companions {
+        let (Some(here), Some(there)) = (read(workspace, old)?, read(workspace, new)?) else { continue };
+        if here == there {
+            atomic::remove_if(lock, if landed { old } else { new }, &here)?;
+        }
+    }
     Ok(())
 }
 
@@ -85,7 +103,7 @@ fn settle_index(
 fn settle_move(
     workspace: &Workspace,
     lock: &WriterLock,
-    before: Option<CommitId>,
+    branch: Option<&BranchLock>,
     write: &Intended,
 ) -> Result<(), OpsError> {
     let Some(old) = write.old.as_ref().filter(|old| **old != write.new) else { return Ok(()) };
@@ -96,16 +114,45 @@ fn settle_move(
     let landed = repository.blob_id(commit, write.new.as_str())?.is_some();
     if landed {
         // The move is committed; what is left at the old place goes if it is what was moved.
-        let moved = before.map(|before| repository.blob_id(before, old.as_str())).transpose()?.flatten();
-        if repository.blob_id(commit, old.as_str())?.is_none() && moved == Some(repository.hash_blob(&here)) {
+        let before = branch.and_then(|branch| branch.from);
+        if repository.blob_id(commit, old.as_str())?.is_none() && was_committed(workspace, commit, before, old, &here)?
+        {
             atomic::remove_if(lock, old, &here)?;
         }
     } else if repository.blob_id(commit, old.as_str())? == Some(repository.hash_blob(&here)) {
         // It is not: the new version goes to the old place, where it is judged like any file ahead of HEAD.
         atomic::replace_if(lock, old, &here, &there)?;
         atomic::remove_if(lock, &write.new, &there)?;
+    } else if let Some(branch) = branch
+        && repository.blob_id(branch.to, write.new.as_str()).ok().flatten() == Some(repository.hash_blob(&there))
+    {
+        // Nor does the old place say what HEAD does: a person's edit was to be committed first. That stays, and the move, which
+        // nobody was told of, is undone.
+        atomic::remove_if(lock, &write.new, &there)?;
     }
     Ok(())
+}
+
+/// Returns whether one of the commits from `before` on has the file with these bytes: then nothing is lost with it.
+fn was_committed(
+    workspace: &Workspace,
+    head: CommitId,
+    before: Option<CommitId>,
+    path: &ProjectPath,
+    bytes: &[u8],
+) -> Result<bool, OpsError> {
+    let repository = &workspace.repository;
+    let blob = Some(repository.hash_blob(bytes));
+    for entry in repository.log_of(head, &[path.as_str()])? {
+        let id = entry?.id;
+        if repository.blob_id(id, path.as_str())? == blob {
+            return Ok(true);
+        }
+        if Some(id) == before {
+            break;
+        }
+    }
+    Ok(false)
 }
 
 fn commit_what_is_ahead(workspace: &Workspace, lock: &WriterLock, write: &Intended) -> Result<(), OpsError> {

@@ -389,6 +389,11 @@ impl Write {
     }
 
     fn intended(&self) -> Intended {
-        Intended { task: self.id.clone(), old: self.from.as_ref().map(|(path, _)| path.clone()), new: self.to.clone() }
+        Intended {
+            task: self.id.clone(),
+            old: self.from.as_ref().map(|(path, _)| path.clone()),
+            new: self.to.clone(),
+            companions: self.companions.iter().map(|file| (file.from.clone(), file.to.clone())).collect(),
+        }
     }
 }

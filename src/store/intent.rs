@@ -40,6 +40,8 @@ pub struct Write {
     pub old: Option<ProjectPath>,
     /// Where it goes.
     pub new: ProjectPath,
+    /// Where the files that go with it stood, and where they go.
+    pub companions: Vec<(ProjectPath, ProjectPath)>,
 }
 
 /// What the record says.
@@ -68,6 +70,7 @@ struct WriteRecord {
     task: String,
     old: Option<String>,
     new: String,
+    companions: Vec<(String, String)>,
 }
 
 /// Writes the record, or replaces it by what is known now.
@@ -104,6 +107,7 @@ impl Record {
             task: write.task.to_string(),
             old: write.old.as_ref().map(ToString::to_string),
             new: write.new.to_string(),
+            companions: write.companions.iter().map(|(old, new)| (old.to_string(), new.to_string())).collect(),
         };
         Self { pid: intent.pid, writes: intent.writes.iter().map(written).collect(), locks: intent.locks.clone() }
     }
@@ -116,11 +120,16 @@ impl Record {
 
 impl WriteRecord {
     fn write(self) -> Result<Write, String> {
-        let path = |text: String| text.parse().map_err(|fault: StoreError| fault.to_string());
+        let path = |text: String| -> Result<ProjectPath, String> {
+            text.parse().map_err(|fault: StoreError| fault.to_string())
+        };
+        let companions: Result<_, String> =
+            self.companions.into_iter().map(|(old, new)| Ok((path(old)?, path(new)?))).collect();
         Ok(Write {
             task: self.task.parse().map_err(|fault: crate::model::IdFault| fault.to_string())?,
             old: self.old.map(path).transpose()?,
             new: path(self.new)?,
+            companions: companions?,
         })
     }
 }
@@ -148,6 +157,10 @@ mod tests {
                 task: "AOF-abc".parse().unwrap(),
                 old: Some("tasks/AOF-abc.md".parse().unwrap()),
                 new: "tasks/archive/2026/02/16/AOF-abc.md".parse().unwrap(),
+                companions: vec![(
+                    "tasks/AOF-abc.log".parse().unwrap(),
+                    "tasks/archive/2026/02/16/AOF-abc.log".parse().unwrap(),
+                )],
             }],
             locks: None,
         };
