@@ -1,0 +1,368 @@
+//! A project of its own for each test: nothing of this machine's user gets in, and the clock moves by one second a command.
+
+use std::cell::Cell;
+use std::fmt;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// Two gates: the work, and a review that can send it back.
+pub(crate) const PROJECT: &str = "\
+workflow:
+  gates:
+    - id: implement
+      role: backend
+    - id: review
+      role: architect
+      canReject: true
+";
+
+/// Who is in the roles of [`PROJECT`].
+pub(crate) const ORG: &str = "\
+roles:
+  backend: {agents: [agent-7, agent-8]}
+  architect: {agents: [agent-3]}
+";
+
+/// The hour at which every test begins.
+const MORNING: &str = "2026-02-16T10:";
+
+/// A folder with a home, a git repository and a project, all its own.
+pub(crate) struct TestEnvironment {
+    root: TempDir,
+    project: PathBuf,
+    seconds: Cell<u32>,
+}
+
+/// What a command did.
+#[must_use = "look at what the command said, or expect that it succeeded"]
+#[derive(Clone)]
+pub(crate) struct Output {
+    command: String,
+    pub code: Option<i32>,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl TestEnvironment {
+    /// Returns a project with the usual rules, committed.
+    pub(crate) fn new() -> Self {
+        Self::with_rules(PROJECT, ORG)
+    }
+
+    /// Returns a project with these rules, committed.
+    pub(crate) fn with_rules(project: &str, org: &str) -> Self {
+        let env = Self::without_rules();
+        env.write("project.yaml", project);
+        env.write("org.yaml", org);
+        env.commit_all("rules");
+        env
+    }
+
+    /// Returns an empty repository before its first commit.
+    pub(crate) fn without_rules() -> Self {
+        let env = Self::without_repository();
+        env.git(&["init", "--quiet", "--initial-branch=main"]);
+        env
+    }
+
+    /// Returns an empty folder.
+    pub(crate) fn without_repository() -> Self {
+        let root = TempDir::with_prefix("aof-it-").unwrap();
+        let real = root.path().canonicalize().unwrap();
+        for folder in ["home", "project"] {
+            fs::create_dir(real.join(folder)).unwrap();
+        }
+        let config = "[user]\n\tname = Ada\n\temail = ada@example.org\n[core]\n\tfsync = none\n[gc]\n\tauto = 0\n[advice]\n\tdetachedHead = false\n[protocol \"file\"]\n\tallow = always\n";
+        fs::write(real.join("home/.gitconfig"), config).unwrap();
+        Self { root, project: real.join("project"), seconds: Cell::new(0) }
+    }
+
+    /// Works in another folder from now on.
+    pub(crate) fn enter(&mut self, folder: impl AsRef<Path>) {
+        self.project = self.project.join(folder);
+    }
+
+    /// Returns the project's folder.
+    pub(crate) fn project(&self) -> &Path {
+        &self.project
+    }
+
+    /// Returns the home of the test's user.
+    pub(crate) fn home(&self) -> PathBuf {
+        self.root.path().canonicalize().unwrap().join("home")
+    }
+
+    /// Returns a path below the project.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.project.join(name)
+    }
+
+    pub(crate) fn write(&self, name: &str, content: impl AsRef<[u8]>) {
+        let path = self.path(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, content).unwrap();
+    }
+
+    pub(crate) fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+    }
+
+    /// Replaces the first occurrence in a file, as somebody in an editor would.
+    pub(crate) fn edit(&self, name: &str, from: &str, to: &str) {
+        let text = self.read(name);
+        assert!(text.contains(from), "`{from}` is not in {name}:\n{text}");
+        self.write(name, text.replacen(from, to, 1));
+    }
+
+    pub(crate) fn exists(&self, name: &str) -> bool {
+        self.path(name).exists()
+    }
+
+    /// Returns the files below a folder of the project, sorted.
+    pub(crate) fn files(&self, folder: &str) -> Vec<String> {
+        let mut found = Vec::new();
+        let mut folders = vec![self.path(folder)];
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(folder).into_iter().flatten().map(Result::unwrap) {
+                match entry.file_type().unwrap() {
+                    kind if kind.is_dir() => folders.push(entry.path()),
+                    _ => found.push(entry.path().strip_prefix(&self.project).unwrap().display().to_string()),
+                }
+            }
+        }
+        found.sort();
+        found
+    }
+
+    /// Returns a command that knows only this environment, one second later than the last.
+    pub(crate) fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
+        let second = self.seconds.get() + 1;
+        self.seconds.set(second);
+        let now = format!("{MORNING}{:02}:{:02}Z", second / 60, second % 60);
+        let mut command = Command::new(program);
+        command
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("HOME", self.home())
+            .env("LC_ALL", "C.UTF-8")
+            .env("TZ", "UTC")
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            .env("GIT_CEILING_DIRECTORIES", self.root.path())
+            .env("GIT_AUTHOR_DATE", &now)
+            .env("GIT_COMMITTER_DATE", &now)
+            .env("AOF_NOW", &now)
+            .current_dir(&self.project)
+            .stdin(Stdio::null());
+        command
+    }
+
+    /// Returns the binary with these arguments.
+    pub(crate) fn aof_command(&self, args: &[&str]) -> Command {
+        let mut command = self.command(env!("CARGO_BIN_EXE_aof"));
+        command.args(args);
+        command
+    }
+
+    /// Runs `aof`.
+    pub(crate) fn aof(&self, args: &[&str]) -> Output {
+        self.run(self.aof_command(args))
+    }
+
+    /// Runs `aof` with something on stdin.
+    pub(crate) fn aof_reading(&self, args: &[&str], stdin: &[u8]) -> Output {
+        let mut command = self.aof_command(args);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        child.stdin.take().unwrap().write_all(stdin).unwrap();
+        self.finish(&format!("{command:?}"), child)
+    }
+
+    /// Starts `aof` and does not wait for it.
+    pub(crate) fn start(&self, args: &[&str]) -> Child {
+        self.aof_command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    }
+
+    /// Waits for what was started.
+    pub(crate) fn finish(&self, command: &str, child: Child) -> Output {
+        let output = child.wait_with_output().unwrap();
+        Output {
+            command: command.to_owned(),
+            code: output.status.code(),
+            stdout: self.plain(&String::from_utf8_lossy(&output.stdout)),
+            stderr: self.plain(&String::from_utf8_lossy(&output.stderr)),
+        }
+    }
+
+    /// Runs a command.
+    pub(crate) fn run(&self, mut command: Command) -> Output {
+        let line = format!("{command:?}");
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        self.finish(&line, child)
+    }
+
+    /// Runs git, which must succeed, and returns what it says, byte for byte.
+    pub(crate) fn git(&self, args: &[&str]) -> String {
+        let mut command = self.command("git");
+        let output = command.args(args).output().unwrap();
+        assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    /// Does the same, with ids, hashes and paths made the same in every run.
+    pub(crate) fn git_plain(&self, args: &[&str]) -> String {
+        self.plain(&self.git(args))
+    }
+
+    /// Runs git, which may fail.
+    pub(crate) fn try_git(&self, args: &[&str]) -> Output {
+        let mut command = self.command("git");
+        command.args(args);
+        self.run(command)
+    }
+
+    pub(crate) fn commit_all(&self, message: &str) {
+        self.git(&["add", "--all"]);
+        self.git(&["commit", "--quiet", "--message", message]);
+    }
+
+    /// Makes a task and returns its id.
+    pub(crate) fn new_task(&self, args: &[&str]) -> String {
+        let mut command = self.aof_command(&["task", "new"]);
+        let output = command.args(args).output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert!(output.status.success(), "task new {args:?}: {}", String::from_utf8_lossy(&output.stderr));
+        text.split(':').next().unwrap().to_owned()
+    }
+
+    /// Writes a task by hand, as people do, and returns where.
+    pub(crate) fn hand_made(&self, id: &str, title: &str) -> String {
+        let path = format!("tasks/{id}.md");
+        self.write(&path, format!("---\ntitle: {title}\n---\n"));
+        path
+    }
+
+    /// Completes a task's gate, which must succeed.
+    pub(crate) fn complete(&self, id: &str, agent: &str) -> Output {
+        self.say(id, agent, "complete", &[]).success()
+    }
+
+    /// Says an outcome, with a summary.
+    pub(crate) fn say(&self, id: &str, agent: &str, outcome: &str, more: &[&str]) -> Output {
+        let mut args = vec!["task", "complete", id, "--agent", agent, "--outcome", outcome, "--summary", "Did it"];
+        args.extend(more);
+        self.aof(&args)
+    }
+
+    /// Returns where a task's file is, wherever it is.
+    pub(crate) fn task_path(&self, id: &str) -> String {
+        let name = format!("/{id}.md");
+        let found: Vec<String> = self.files("tasks").into_iter().filter(|path| path.ends_with(&name)).collect();
+        assert_eq!(found.len(), 1, "{id}: {found:?}");
+        found.into_iter().next().unwrap()
+    }
+
+    /// Returns a task's file.
+    pub(crate) fn task_text(&self, id: &str) -> String {
+        self.read(&self.task_path(id))
+    }
+
+    /// Returns the subjects of the log, newest first, with who wrote them.
+    pub(crate) fn log(&self) -> String {
+        self.git_plain(&["log", "--format=%an: %s"])
+    }
+
+    pub(crate) fn head(&self) -> String {
+        self.git(&["rev-parse", "HEAD"]).trim().to_owned()
+    }
+
+    /// Makes a text the same in every run.
+    pub(crate) fn plain(&self, text: &str) -> String {
+        let root = self.root.path().canonicalize().unwrap();
+        let top = root.join("project");
+        let text = text.replace(&top.display().to_string(), "$PROJECT").replace(&root.display().to_string(), "$ROOT");
+        without_ids(&text)
+    }
+}
+
+/// Replaces what is random or a digest: drawn task ids, ULIDs, hashes.
+fn without_ids(text: &str) -> String {
+    let mut plain = String::new();
+    let mut rest = text;
+    while let Some(start) = rest.find(|c: char| c.is_ascii_alphanumeric()) {
+        plain.push_str(&rest[..start]);
+        let length = rest[start..].find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(rest.len() - start);
+        let word = &rest[start..start + length];
+        plain.push_str(stand_in(&plain, word).unwrap_or(word));
+        rest = &rest[start + length..];
+    }
+    plain + rest
+}
+
+fn stand_in(before: &str, word: &str) -> Option<&'static str> {
+    let hexadecimal = word.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    match word.len() {
+        5 if before.ends_with("AOF-") => Some("xxxxx"),
+        26 if word.starts_with("01") && !word.bytes().any(|byte| byte.is_ascii_lowercase()) => Some("ULID"),
+        64 if hexadecimal => Some("SHA256"),
+        40 if hexadecimal => Some("COMMIT"),
+        16 if hexadecimal => Some("HASH"),
+        7 | 10 if hexadecimal && before.ends_with("commit ") => Some("COMMIT"),
+        _ => None,
+    }
+}
+
+impl Output {
+    /// Expects that the command succeeded.
+    pub(crate) fn success(self) -> Self {
+        self.code(0)
+    }
+
+    /// Expects that exit code.
+    pub(crate) fn code(self, code: i32) -> Self {
+        assert_eq!(self.code, Some(code), "{}\n{self}", self.command);
+        self
+    }
+
+    /// Returns stdout as JSON.
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self}"))
+    }
+}
+
+impl fmt::Display for Output {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.code {
+            Some(code) => writeln!(f, "exit {code}")?,
+            None => writeln!(f, "killed")?,
+        }
+        for (name, text) in [("stdout", &self.stdout), ("stderr", &self.stderr)] {
+            if !text.is_empty() {
+                write!(f, "--- {name}\n{text}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Waits until a condition holds, and fails when it does not within half a minute.
+#[track_caller]
+pub(crate) fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while !holds() {
+        assert!(Instant::now() < deadline, "{what}: not within 30 s");
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn what_is_random_is_replaced_and_nothing_else() {
+    let text =
+        "AOF-a1b2c at AOF-abc, commit 0123456789, 01M80S5ZHPM7ZMD12S15KTRJB6, a0771b748344d8bc, 2026-02-16T10:00:01Z";
+    assert_eq!(without_ids(text), "AOF-xxxxx at AOF-abc, commit COMMIT, ULID, HASH, 2026-02-16T10:00:01Z");
+}

@@ -1,0 +1,217 @@
+//! The process is killed at every point of a transition; the next command, whatever it is, heals.
+
+use aof::stop::POINTS;
+
+use crate::checker;
+use crate::environment::{Output, TestEnvironment};
+
+/// What is interrupted.
+#[derive(Debug, Clone, Copy)]
+enum Act {
+    /// One file changes.
+    Plain,
+    /// The task moves to the archive, with a companion.
+    Finishing,
+    /// A person's edit is committed first, so that there are two commits.
+    AfterAnEdit,
+    /// Both: what is moved is what the person wrote.
+    FinishingAfterAnEdit,
+    /// A hand-made file is taken up.
+    Adoption,
+}
+
+const ACTS: [Act; 5] = [Act::Plain, Act::Finishing, Act::AfterAnEdit, Act::FinishingAfterAnEdit, Act::Adoption];
+
+struct Scene {
+    env: TestEnvironment,
+    id: String,
+    agent: &'static str,
+    other: String,
+}
+
+impl Scene {
+    fn new(act: Act) -> Self {
+        let env = TestEnvironment::new();
+        let other = env.new_task(&["Another task"]);
+        let (id, agent) = match act {
+            Act::Adoption => {
+                env.hand_made("AOF-abc", "Add login");
+                ("AOF-abc".to_owned(), "agent-7")
+            }
+            _ => (env.new_task(&["Add login", "--body", "The body"]), "agent-7"),
+        };
+        let mut scene = Self { env, id, agent, other };
+        if matches!(act, Act::Finishing | Act::FinishingAfterAnEdit) {
+            let _ = scene.env.complete(&scene.id, "agent-7");
+            scene.env.write(&format!("tasks/{}.tests.yaml", scene.id), "tests: []\n");
+            scene.env.commit_all("tests");
+            scene.agent = "agent-3";
+        }
+        if matches!(act, Act::AfterAnEdit | Act::FinishingAfterAnEdit) {
+            let path = scene.env.task_path(&scene.id);
+            scene.env.edit(&path, "The body", "The better body");
+        }
+        scene.env.write("staged.txt", "staged\n");
+        scene.env.git(&["add", "staged.txt"]);
+        scene.env.write("untracked.txt", "untracked\n");
+        scene
+    }
+
+    /// Delivers the completion, killed at that point unless it never comes by.
+    fn deliver(&self, stop: Option<&str>) -> Output {
+        let mut command = self.env.aof_command(&["task", "complete", &self.id, "--agent", self.agent]);
+        command.args(["--outcome", "complete", "--summary", "Did it", "--id", "delivery-1"]);
+        if let Some(stop) = stop {
+            command.env("AOF_STOP_AT", stop);
+        }
+        self.env.run(command)
+    }
+
+    /// Runs a command about another task, which heals on its way.
+    fn touch_other(&self, stop: Option<&str>) -> Output {
+        let mut command = self.env.aof_command(&["task", "complete", &self.other, "--agent", "agent-8"]);
+        command.args(["--outcome", "complete", "--summary", "Did the other", "--id", "delivery-2"]);
+        if let Some(stop) = stop {
+            command.env("AOF_STOP_AT", stop);
+        }
+        self.env.run(command)
+    }
+
+    /// Returns what is wrong once everything has been delivered.
+    fn faults(&self) -> Vec<String> {
+        let env = &self.env;
+        let mut faults = checker::faults(env);
+        let in_history = env.files("tasks").into_iter().map(|path| env.read(&path).matches("id: delivery-1").count());
+        let in_log = env.git(&["log", "--format=%H", "--grep", "^Aof-Completion: delivery-1$"]).lines().count();
+        let counts = (in_history.sum::<usize>(), in_log);
+        if counts != (1, 1) {
+            faults.push(format!("the completion counts {counts:?} times"));
+        }
+        let status = env.git(&["status", "--porcelain"]);
+        if status != "A  staged.txt\n?? untracked.txt\n" {
+            faults.push(format!("the person's files are not as they were:\n{status}"));
+        }
+        faults
+    }
+}
+
+/// All that went wrong in many ways to be killed, told at the end.
+#[derive(Default)]
+struct Findings(Vec<String>);
+
+impl Findings {
+    fn add(&mut self, how: &str, faults: Vec<String>) {
+        self.0.extend(faults.into_iter().map(|fault| format!("{how}: {fault}")));
+    }
+
+    fn expect(&mut self, how: &str, code: Option<i32>, output: &Output) {
+        if output.code != code {
+            self.0.push(format!("{how}: {output}"));
+        }
+    }
+
+    #[track_caller]
+    fn none(self) {
+        assert!(self.0.is_empty(), "{} faults:\n{}", self.0.len(), self.0.join("\n"));
+    }
+}
+
+#[test]
+fn a_completion_that_is_killed_anywhere_and_delivered_again_counts_once() {
+    let mut findings = Findings::default();
+    for act in ACTS {
+        for point in POINTS {
+            let how = format!("{act:?} killed at {point}");
+            let scene = Scene::new(act);
+            findings.expect(&how, None, &scene.deliver(Some(point)));
+            findings.expect(&how, Some(0), &scene.deliver(None));
+            findings.add(&how, scene.faults());
+        }
+    }
+    findings.none();
+}
+
+#[test]
+fn the_next_command_heals_even_if_it_is_about_another_task() {
+    let mut findings = Findings::default();
+    for act in [Act::Plain, Act::Finishing, Act::FinishingAfterAnEdit] {
+        for point in POINTS {
+            let how = format!("{act:?} killed at {point}");
+            let scene = Scene::new(act);
+            findings.expect(&how, None, &scene.deliver(Some(point)));
+            findings.expect(&how, Some(0), &scene.touch_other(None));
+            if !matches!(act, Act::FinishingAfterAnEdit) {
+                findings.add(&how, checker::faults(&scene.env));
+            }
+            let name = format!("/{}.md", scene.id);
+            if scene.env.files("tasks").iter().filter(|path| path.ends_with(&name)).count() != 1 {
+                findings.add(&how, vec![format!("there is {:?}", scene.env.files("tasks"))]);
+            }
+            findings.expect(&how, Some(0), &scene.deliver(None));
+            findings.add(&how, scene.faults());
+        }
+    }
+    findings.none();
+}
+
+#[test]
+fn healing_that_is_killed_is_healed() {
+    let mut findings = Findings::default();
+    // The second process heals before its own change, so it passes each point once or twice.
+    for act in [Act::Plain, Act::FinishingAfterAnEdit] {
+        for first in ["ops.file-written", "audit.ref-moved"] {
+            for second in POINTS {
+                let how = format!("{act:?} killed at {first}, then at {second}");
+                let scene = Scene::new(act);
+                findings.expect(&how, None, &scene.deliver(Some(first)));
+                findings.expect(&how, None, &scene.touch_other(Some(second)));
+                findings.expect(&how, Some(0), &scene.touch_other(None));
+                findings.expect(&how, Some(0), &scene.deliver(None));
+                findings.add(&how, scene.faults());
+            }
+        }
+    }
+    findings.none();
+}
+
+#[test]
+fn a_creation_that_is_killed_leaves_a_whole_task_or_none() {
+    let mut findings = Findings::default();
+    for point in POINTS {
+        let env = TestEnvironment::new();
+        env.write("staged.txt", "staged\n");
+        env.git(&["add", "staged.txt"]);
+        let mut command = env.aof_command(&["task", "new", "Add login"]);
+        command.env("AOF_STOP_AT", point);
+        findings.expect(point, None, &env.run(command));
+        env.new_task(&["Another task"]);
+        findings.add(point, checker::faults(&env));
+        let tasks = env.files("tasks");
+        if !(1..=2).contains(&tasks.len()) {
+            findings.add(point, vec![format!("there is {tasks:?}")]);
+        }
+        let status = env.git(&["status", "--porcelain"]);
+        if status != "A  staged.txt\n" {
+            findings.add(point, vec![format!("the person's files are not as they were:\n{status}")]);
+        }
+    }
+    findings.none();
+}
+
+#[test]
+fn what_a_person_did_after_the_kill_is_not_overwritten() {
+    let mut findings = Findings::default();
+    for point in POINTS {
+        let scene = Scene::new(Act::Plain);
+        findings.expect(point, None, &scene.deliver(Some(point)));
+        let path = scene.env.task_path(&scene.id);
+        scene.env.edit(&path, "The body", "The better body");
+        findings.expect(point, Some(0), &scene.deliver(None));
+        findings.add(point, scene.faults());
+        let text = scene.env.task_text(&scene.id);
+        if !text.ends_with("The better body\n") {
+            findings.add(point, vec![format!("the edit is lost:\n{text}")]);
+        }
+    }
+    findings.none();
+}

@@ -1,0 +1,22 @@
+//! The tests that go through the binary: real processes, real git, whole outputs.
+
+mod architecture;
+mod checker;
+mod environment;
+#[cfg(debug_assertions)]
+mod kills;
+mod races;
+
+use std::path::Path;
+
+#[test]
+fn every_file_of_this_folder_is_a_part_of_the_suite() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it");
+    let main = std::fs::read_to_string(folder.join("main.rs")).unwrap();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        let Some(module) = name.strip_suffix(".rs").filter(|module| *module != "main") else { continue };
+        let line = format!("mod {module};");
+        assert!(main.lines().any(|known| known == line), "tests/it/{name} is forgotten: add `{line}` to main.rs");
+    }
+}
