@@ -99,10 +99,16 @@ pub(super) fn change(
 ) -> Result<Changed, OpsError> {
     for _ in 0..ATTEMPTS {
         heal::heal_if_pending(workspace)?;
-        let standing = Standing::read(workspace, id)?.thawed()?;
-        if standing.file.origin == Origin::HandMade && dry_run == DryRun::No {
-            carry_out(workspace, &standing, adopt::choose(workspace, &standing)?, dry_run)?;
-            continue;
+        let mut standing = Standing::read(workspace, id)?.thawed()?;
+        if standing.file.origin == Origin::HandMade {
+            let choice = adopt::choose(workspace, &standing)?;
+            if dry_run == DryRun::No {
+                carry_out(workspace, &standing, choice, dry_run)?;
+                continue;
+            }
+            let adopted = plan(workspace, &standing, choice)?;
+            standing.snapshot.bytes = adopted.write.map(|write| write.bytes().to_vec()).unwrap_or_default();
+            standing.file = adopted.changed.after;
         }
         let choice = decide(&standing)?;
         if let Some(changed) = carry_out(workspace, &standing, choice, dry_run)? {
