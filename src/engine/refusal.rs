@@ -142,7 +142,7 @@ impl Refusal {
             }
             Self::EmptyBlockers { .. } => "`blockers` is there, but it names nothing".to_owned(),
             Self::TooLong { field, bytes, limit } => {
-                format!("`{field}` has {bytes} bytes, and the history takes {limit}")
+                format!("`{field}` has {bytes} bytes, and the limit is {limit}")
             }
             Self::WrongTask { assigned, attempted } => {
                 format!("you tried to complete `{attempted}`, and your task is `{assigned}`")
@@ -235,6 +235,9 @@ impl Refusal {
             Self::AssignedToAnother { task, holder, .. } => format!(
                 "leave it to `{holder}`, take another with `aof task next`, or have `{holder}` give it back: `aof task release {task}`"
             ),
+            Self::WrongRole { members, role, .. } if members.is_empty() => {
+                format!("nobody can complete it yet: add an agent to role `{role}` in org.yaml")
+            }
             Self::WrongRole { members, .. } => format!(
                 "it can be completed by {}; take a task of your own with `aof task next`, or have org.yaml changed",
                 listed(members)

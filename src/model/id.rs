@@ -166,7 +166,7 @@ impl FromStr for Ticket {
     type Err = IdFault;
 
     fn from_str(text: &str) -> Result<Self, IdFault> {
-        let fault = || IdFault { kind: "a task id", text: text.to_owned(), rule: TICKET_RULE };
+        let fault = || IdFault { kind: "a task or a ticket", text: text.to_owned(), rule: TICKET_RULE };
         let (task, visit) = match text.split_once('@') {
             None => (text, None),
             Some((task, visit)) if visit.bytes().all(|b| b.is_ascii_digit()) => {
