@@ -5,7 +5,10 @@ mod checker;
 mod environment;
 #[cfg(debug_assertions)]
 mod kills;
+mod lossless;
 mod races;
+mod task_complete;
+mod task_new;
 
 use std::path::Path;
 
