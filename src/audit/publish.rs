@@ -109,11 +109,11 @@ impl Repository {
         Ok(Published { commit: prepared.last(), warning })
     }
 
-    /// Brings an index up that a power cut left behind the branch: entries of these files of the project which still are
-    /// what `before` had (`None`: before the first commit). What a person staged stays. Returns the healed paths.
+    /// Brings entries of these files of the project that still are what the commit `left` has (`None`: no commit) to what
+    /// HEAD has. What a person staged stays. Returns the healed paths.
     pub fn settle_index(
         &self,
-        before: Option<CommitId>,
+        left: Option<CommitId>,
         files: &[&str],
         deadline: Instant,
         intent: Intent<'_>,
@@ -121,7 +121,7 @@ impl Repository {
         let head = self.head()?;
         let root = |commit: Option<CommitId>| commit.map(|commit| self.root_tree(commit)).transpose();
         let wanted: BTreeMap<_, _> = files.iter().map(|file| (self.full_path(file), Vec::new())).collect();
-        let changes = path_changes(&self.trees(), root(before)?, root(head.commit)?, wanted)?;
+        let changes = path_changes(&self.trees(), root(left)?, root(head.commit)?, wanted)?;
         let index = Index::read(self, &paths(&changes))?;
         if index.behind(self, changes.clone())?.is_empty() {
             return Ok(Vec::new());

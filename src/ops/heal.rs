@@ -40,14 +40,18 @@ pub(super) fn heal(workspace: &Workspace, lock: &WriterLock) -> Result<bool, Ops
         Record::Intent(record) => record,
     };
     let locks: Option<Locks> = record.locks.clone().and_then(|value| serde_json::from_value(value).ok());
-    if let Some(locks) = &locks {
-        workspace.repository.clear_stale(locks)?;
-    }
+    let landed = match &locks {
+        Some(locks) => workspace.repository.clear_stale(locks)?.landed,
+        None => false,
+    };
     workspace.repository.sweep_temps()?;
     let branch = locks.and_then(|locks| locks.branch);
     for write in &record.writes {
         sweep_folders(lock, write)?;
-        settle_index(workspace, lock, &record, branch.as_ref(), write)?;
+        if let Some(branch) = &branch {
+            let left = if landed { branch.from } else { Some(branch.to) };
+            settle_index(workspace, lock, &record, branch, left, write)?;
+        }
         settle_companions(workspace, lock, write)?;
         settle_move(workspace, lock, branch.as_ref(), write)?;
         commit_what_is_ahead(workspace, lock, write)?;
@@ -63,13 +67,16 @@ fn sweep_folders(lock: &WriterLock, write: &Intended) -> Result<(), OpsError> {
     Ok(())
 }
 
-/// After a power cut the branch may have moved without the index: the next `git commit` would take the change back. The record
-/// goes on saying where the branch was, because a kill in here must be healed as well.
+/// Entries of git's index that are still what `left` has are brought to what HEAD has. The index moves before the branch, so a
+/// kill in between leaves it at the commit that was to come; a power cut may leave it at the one before: either way the next
+/// `git commit` of a person would say what nobody meant. The record goes on saying where the branch was to move, because a kill
+/// in here must be healed as well.
 fn settle_index(
     workspace: &Workspace,
     lock: &WriterLock,
     record: &Intent,
-    branch: Option<&BranchLock>,
+    branch: &BranchLock,
+    left: Option<CommitId>,
     write: &Intended,
 ) -> Result<(), OpsError> {
     let companions = write.companions.iter().flat_map(|(old, new)| [old, new]);
@@ -77,9 +84,8 @@ fn settle_index(
         write.old.iter().chain([&write.new]).chain(companions).map(ProjectPath::as_str).collect();
     let files: Vec<&str> = files.into_iter().collect();
     let deadline = Instant::now().max(workspace.deadline());
-    let before = branch.and_then(|branch| branch.from);
-    workspace.repository.settle_index(before, &files, deadline, &mut |locks| {
-        let locks = Locks { branch: branch.cloned(), ..locks.clone() };
+    workspace.repository.settle_index(left, &files, deadline, &mut |locks| {
+        let locks = Locks { branch: Some(branch.clone()), ..locks.clone() };
         let record = Intent { locks: serde_json::to_value(locks).ok(), ..record.clone() };
         intent::write(lock, &record).map_err(std::io::Error::other)
     })?;

@@ -50,6 +50,7 @@ const HOMES: &[(&str, &[&str])] = &[
     ("signal_hook", &["watch"]),
     ("strsim", &["model"]),
     ("tempfile", &["audit", "cli"]),
+    ("terminal_size", &["cli"]),
     ("unicode_width", &["cli"]),
     ("walkdir", &["store"]),
     // Words of the whole house: times, shapes, errors.

@@ -271,7 +271,7 @@ fn an_outcome_that_is_none_is_explained() {
       `blocked`  something outside stops you (name it in `blockers`)
 
     example:
-      aof task complete ID --outcome complete \
+      aof task complete AOF-abc --agent agent-3 --outcome complete \
         --summary "Added login with tokens; 14 tests, coverage 85%"
     "#);
     assert_snapshot!(env.say("AOF-abc", "agent-3", "done", &["--json"]), @r#"
@@ -302,7 +302,7 @@ fn an_outcome_that_is_none_is_explained() {
       `blocked`  something outside stops you (name it in `blockers`)
 
     example:
-      aof task complete ID --outcome complete \
+      aof task complete AOF-abc --agent agent-3 --outcome complete \
         --summary "Added login with tokens; 14 tests, coverage 85%"
     "#);
     unchanged(&env, &head);
@@ -322,7 +322,7 @@ fn a_summary_is_wanted() {
     hint: say in one or two sentences what was done
 
     example:
-      aof task complete ID --outcome complete \
+      aof task complete AOF-abc --agent agent-7 --outcome complete \
         --summary "Added login with tokens; 14 tests, coverage 85%"
     "#);
     let json = env.aof(&[&complete[..], &["--json", "--summary", "  "]].concat());
@@ -354,7 +354,7 @@ fn blockers_are_wanted_where_somebody_has_to_act_on_them() {
     hint: name what has to be mended so that somebody else can do it, one blocker for each thing
 
     example:
-      aof task complete ID --outcome needs_review \
+      aof task complete AOF-abc --agent agent-3 --outcome needs_review \
         --summary "Two things to mend before this can go on" \
         --blocker "No error handling when the token has expired" \
         --blocker "Coverage is 65%, the target is 80%"
@@ -379,7 +379,7 @@ fn blockers_are_wanted_where_somebody_has_to_act_on_them() {
     hint: name what you wait for, and from whom, one blocker for each
 
     example:
-      aof task complete ID --outcome blocked \
+      aof task complete AOF-abc --agent agent-3 --outcome blocked \
         --summary "Cannot go on without the interface description" \
         --blocker "The platform team has not sent the interface description"
     "#);
@@ -515,7 +515,7 @@ fn sending_back_where_nothing_is_reviewed_is_refused() {
     If the work has faults, mend them, or complete it and let the next review see them
 
     example:
-      aof task complete ID --outcome blocked \
+      aof task complete AOF-abc --agent agent-7 --outcome blocked \
         --summary "Cannot go on without the interface description" \
         --blocker "The platform team has not sent the interface description"
     "#);
@@ -546,7 +546,7 @@ fn sending_back_where_nothing_is_reviewed_is_refused() {
       `blocked`  something outside stops you (name it in `blockers`)
 
     example:
-      aof task complete ID --outcome complete \
+      aof task complete AOF-abc --agent agent-7 --outcome complete \
         --summary "Added login with tokens; 14 tests, coverage 85%"
     "#);
     unchanged(&env, &head);
@@ -592,7 +592,7 @@ fn a_gate_for_people_is_closed_to_programs() {
     hint: a person completes it; tasks that need no approval are told by the gate's `when`
 
     example:
-      aof task complete ID --outcome complete \
+      aof task complete AOF-xxxxx --agent human-ada --outcome complete \
         --summary "Added login with tokens; 14 tests, coverage 85%"
     "#);
     assert_snapshot!(env.aof(&["task", "complete", &id, "-o", "complete", "-s", "Approved"]), @"
@@ -746,14 +746,14 @@ fn what_is_not_there_is_not_found() {
     assert_snapshot!(env.say("../AOF-abc", "agent-3", "complete", &[]), @"
     exit 2
     --- stderr
-    error: invalid value '../AOF-abc' for '<ID>': `../AOF-abc` is not a task or a ticket: write a task id, or a task id and a visit number, as in `AOF-7qk` or `AOF-7qk@3`
+    error: invalid value '../AOF-abc' for '<ID>': `../AOF-abc` is not a task or a ticket: it is a prefix, `-`, and 3 to 32 of `a-z0-9`, as in `AOF-7qk`; or such an id and the number of a visit, as in `AOF-7qk@3`
 
     For more information, try '--help'.
     ");
     assert_snapshot!(env.say("AOF-../../etc/passwd", "agent-3", "complete", &[]), @"
     exit 2
     --- stderr
-    error: invalid value 'AOF-../../etc/passwd' for '<ID>': `AOF-../../etc/passwd` is not a task or a ticket: write a task id, or a task id and a visit number, as in `AOF-7qk` or `AOF-7qk@3`
+    error: invalid value 'AOF-../../etc/passwd' for '<ID>': `AOF-../../etc/passwd` is not a task or a ticket: it is a prefix, `-`, and 3 to 32 of `a-z0-9`, as in `AOF-7qk`; or such an id and the number of a visit, as in `AOF-7qk@3`
 
     For more information, try '--help'.
     ");
@@ -769,7 +769,7 @@ fn a_rehearsal_leaves_no_trace() {
     exit 0
     --- stdout
     AOF-xxxxx: implement -> review (complete) (dry run: nothing was written)
-      now at review, ready for agent-3
+      it would be at review, ready for agent-3
     ");
     assert_eq!(env.say(&id, "agent-7", "complete", &["--dry-run", "--json"]).success().json()["dryRun"], true);
     assert_snapshot!(env.say(&id, "agent-3", "complete", &["--dry-run"]), @"
@@ -787,7 +787,7 @@ fn a_rehearsal_leaves_no_trace() {
     exit 0
     --- stdout
     AOF-abc: implement -> review (complete) (dry run: nothing was written)
-      now at review, ready for agent-3
+      it would be at review, ready for agent-3
     ");
     assert_eq!(everything(), before);
 }

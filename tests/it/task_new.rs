@@ -151,13 +151,13 @@ fn many_tasks_are_made_at_once_and_each_has_its_commit() {
 #[test]
 fn what_is_no_task_is_refused_whole() {
     let env = TestEnvironment::new();
-    assert_snapshot!(env.aof(&["task", "new", "  "]), @r#"
+    assert_snapshot!(env.aof(&["task", "new", "  "]), @"
     exit 4
     --- stderr
     error: a task needs a title
 
-    hint: say what is to be done, as in `aof task new "Add login"`
-    "#);
+    hint: say what is to be done in a few words, as in `Add login`
+    ");
     assert_snapshot!(env.aof(&["task", "new", "Add login", "--workflow", "defaul"]), @"
     exit 4
     --- stderr
@@ -183,13 +183,13 @@ fn what_is_no_task_is_refused_whole() {
     --- stderr
     these are no tasks: unknown field `titel`, expected one of `title`, `description`, `body`, `tags`, `metadata`, `context`, `workflow`, `dependsOn` at line 1 column 27
     "#);
-    assert_snapshot!(env.aof_reading(&["task", "new", "--from", "-"], b"[{\"title\": \"One\"}, {\"title\": \"\"}]"), @r#"
+    assert_snapshot!(env.aof_reading(&["task", "new", "--from", "-"], b"[{\"title\": \"One\"}, {\"title\": \"\"}]"), @"
     exit 4
     --- stderr
     error: a task needs a title
 
-    hint: say what is to be done, as in `aof task new "Add login"`
-    "#);
+    hint: say what is to be done in a few words, as in `Add login`
+    ");
     assert_snapshot!(env.aof(&["task", "new", "Add login", "--depends", "nonsense"]), @"
     exit 2
     --- stderr
@@ -211,7 +211,7 @@ fn agents_make_tasks_where_they_may() {
     assert_snapshot!(env.aof(&["task", "new", "Add login", "--agent", "agent-7"]), @"
     exit 4
     --- stderr
-    error: `agent-7` may not `new` this task: that is for people
+    error: `agent-7` may not create tasks: that is for people
 
     hint: ask a person, or allow it in org.yaml: `agents: {agent-7: {may: [new]}}`
     ");
