@@ -12,6 +12,9 @@ use super::trouble::Trouble;
 use super::unreadable;
 use crate::ops::{GateReport, GateRow, gate_report_value, gate_status};
 
+/// So many ids are named before it is enough.
+const FEW: usize = 5;
+
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
     /// Show what waits at each gate, and how long things take there
@@ -44,7 +47,9 @@ fn elsewhere(session: &Session, ids: &[String]) {
         [_] => "task stands at none of these gates",
         _ => "tasks stand at none of these gates",
     };
-    session.output.say(inert(&format!("{} {what}: {}; see `aof why ID`", ids.len(), ids.join(", "))));
+    let more = if ids.len() > FEW { ", ..." } else { "" };
+    let names = ids[..ids.len().min(FEW)].join(", ");
+    session.output.say(inert(&format!("{} {what}: {names}{more}; see `aof why ID`", ids.len())));
 }
 
 fn table(report: &GateReport) -> Table {

@@ -107,11 +107,11 @@ fn remarks(rules: &Rules) -> Vec<String> {
     let mut idle = Vec::new();
     let mut unknown = Vec::new();
     for agent in rules.org.all_agents() {
-        let roles: Vec<&str> = rules.org.roles_of(agent).map(RoleId::as_str).collect();
-        match roles.len() {
+        let own: Vec<&str> = rules.org.roles_of(agent).map(RoleId::as_str).collect();
+        match own.len() {
             0 => idle.push(agent.to_string()),
             1 => {}
-            _ => several.push(format!("{agent} ({})", roles.join(", "))),
+            _ => several.push(format!("{agent} ({})", own.join(", "))),
         }
         if !rules.org.is_registered(agent) {
             unknown.push(agent.to_string());
@@ -127,7 +127,7 @@ fn remarks(rules: &Rules) -> Vec<String> {
 
 fn value(rules: &Rules, you: Option<&AgentId>) -> Value {
     let org = &rules.org;
-    let roles: Vec<Value> = org
+    let all: Vec<Value> = org
         .roles
         .iter()
         .map(|(id, role)| {
@@ -158,7 +158,7 @@ fn value(rules: &Rules, you: Option<&AgentId>) -> Value {
             })
         })
         .collect();
-    json!({"roles": roles, "agents": agents, "you": you.map(AgentId::as_str)})
+    json!({"roles": all, "agents": agents, "you": you.map(AgentId::as_str)})
 }
 
 fn validate(session: &Session) -> Result<ExitCode, Trouble> {

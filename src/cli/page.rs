@@ -3,11 +3,12 @@
 use unicode_width::UnicodeWidthStr;
 
 use super::length::length;
-use super::output::{BOLD, CYAN, inert, styled};
+use super::output::{BOLD, CYAN, GREEN, RED, YELLOW, inert, styled};
+use super::session::Session;
 use super::table::one_line;
 use crate::engine::Rules;
 use crate::format::task_file::TaskFile;
-use crate::model::{AgentId, GateId, ReviewContext, Status, Task, Timestamp};
+use crate::model::{AgentId, GateId, ReviewContext, Status, Task, Ticket, Timestamp};
 use crate::ops::who;
 
 /// A page, written from top to bottom.
@@ -81,6 +82,19 @@ impl Page {
     }
 }
 
+/// Says so when the visit that was asked for is not the open one: the task is shown as it stands now.
+pub(super) fn warn_of_visit(session: &Session, asked: &Ticket, task: &Task) {
+    let open = task.ticket();
+    if asked.visit.is_none() || asked.visit == open.visit {
+        return;
+    }
+    session.warn(&match open.visit {
+        Some(visit) if asked.visit > Some(visit) => format!("visit {asked} has not begun; this is {open}"),
+        Some(_) => format!("visit {asked} has ended; this is {open}"),
+        None => format!("visit {asked} is not open; no visit is"),
+    });
+}
+
 /// Returns whose turn it is, in words.
 pub(super) fn turn(rules: &Rules, file: &TaskFile) -> String {
     let task = &file.task;
@@ -123,7 +137,6 @@ pub(super) fn place(task: &Task, now: Timestamp) -> Option<String> {
 
 /// Returns the status as a person reads it.
 pub(super) fn status(task: &Task) -> String {
-    use super::output::{GREEN, RED, YELLOW};
     match task.status {
         Status::Blocked => styled(YELLOW, task.status),
         Status::Failed => styled(RED, task.status),

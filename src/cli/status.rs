@@ -8,6 +8,9 @@ use super::trouble::Trouble;
 use crate::model::Status;
 use crate::ops::{NEW, Overview, Workspace, overview, overview_value};
 
+/// So many points of one kind are shown before it is enough.
+const FEW: usize = 5;
+
 pub(super) fn run(session: &Session) -> Result<ExitCode, Trouble> {
     let workspace = session.workspace("status")?;
     let overview = overview(&workspace, is_watched(&workspace))?;
@@ -36,9 +39,14 @@ fn page(overview: &Overview) -> String {
         return text;
     }
     text.push_str(&format!("{}\n", styled(BOLD, "Needs attention")));
-    for point in &overview.attention {
-        text.push_str(&format!("  {} {}\n", styled(YELLOW, "!"), indented(&point.problem)));
-        text.push_str(&format!("    {}\n", indented(&point.fix)));
+    for alike in overview.attention.chunk_by(|a, b| a.code == b.code) {
+        for point in &alike[..alike.len().min(FEW)] {
+            text.push_str(&format!("  {} {}\n", styled(YELLOW, "!"), indented(&point.problem)));
+            text.push_str(&format!("    {}\n", indented(&point.fix)));
+        }
+        if alike.len() > FEW {
+            text.push_str(&format!("    ... and {} more of the kind\n", alike.len() - FEW));
+        }
     }
     text
 }

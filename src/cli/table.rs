@@ -1,4 +1,4 @@
-//! Columns that line up, however wide the letters are, and cut to the terminal. The one home of terminal_size and unicode-width.
+//! Columns that line up, however wide the letters are, and cut to the terminal. The one home of `terminal_size`.
 
 use anstyle::Style;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};

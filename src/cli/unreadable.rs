@@ -11,6 +11,8 @@ use crate::ops::{Unreadable, unreadable_value};
 
 /// The exit code of a list that is not whole.
 const INCOMPLETE: u8 = 6;
+/// So many files are named before it is enough.
+const MANY: usize = 20;
 
 /// Returns the files as `--json` shows them.
 pub(super) fn values(files: &[Unreadable]) -> Vec<Value> {
@@ -20,7 +22,8 @@ pub(super) fn values(files: &[Unreadable]) -> Vec<Value> {
 /// Says which files cannot be read and why, and returns the exit code.
 pub(super) fn tell(session: &Session, files: &[Unreadable]) -> ExitCode {
     let output = session.output;
-    for file in files {
+    let shown = if session.verbose { files.len() } else { files.len().min(MANY) };
+    for file in &files[..shown] {
         if session.verbose && !file.diagnostics.is_empty() {
             output.say(format!("{}\n", render_all(&file.diagnostics, output.paint()).trim_end()));
             continue;
@@ -28,13 +31,14 @@ pub(super) fn tell(session: &Session, files: &[Unreadable]) -> ExitCode {
         let error = styled(RED, "error:");
         output.say(format!("{error} `{}` cannot be read as a task: {}", inert(&file.path), inert(&file.reason)));
     }
-    match files {
-        [] => ExitCode::SUCCESS,
-        _ => {
-            if !session.verbose && files.iter().any(|file| !file.diagnostics.is_empty()) {
-                output.say("see where with `-v`");
-            }
-            ExitCode::from(INCOMPLETE)
-        }
+    if shown < files.len() {
+        output.say(format!("... and {} more", files.len() - shown));
     }
+    if files.is_empty() {
+        return ExitCode::SUCCESS;
+    }
+    if !session.verbose && files.iter().any(|file| !file.diagnostics.is_empty()) {
+        output.say("see where, and all of them, with `-v`");
+    }
+    ExitCode::from(INCOMPLETE)
 }

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use super::output::{CYAN, styled};
-use super::page::{Page, place, status, turn};
+use super::page::{Page, place, status, turn, warn_of_visit};
 use super::session::Session;
 use super::trouble::Trouble;
 use crate::engine::Rules;
@@ -14,7 +14,7 @@ use crate::ops::{Consequence, NEW, Reason, reason_value, why};
 /// Tell why a task stands where it stands, who can move it, and what each outcome would do
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// The task
+    /// The task, as in `AOF-abc`
     #[arg(value_name = "ID")]
     ticket: Ticket,
 }
@@ -23,6 +23,7 @@ pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
     let workspace = session.workspace("why")?;
     let (reason, in_force) = why(&workspace, &args.ticket.task)?;
     session.warn_of_rules(&in_force);
+    warn_of_visit(session, &args.ticket, &reason.file.task);
     if session.output.is_json() {
         session.output.data(reason_value(&reason));
     } else {

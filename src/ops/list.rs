@@ -179,3 +179,76 @@ pub(super) fn held_by(workspace: &Workspace, agent: &AgentId) -> Result<Option<T
     let listing = list(workspace, &workspace.rules()?, &filter, Sort::Priority);
     Ok(listing.tasks.first().and_then(|(header, _)| header.id.parse().ok()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn header(id: &str, priority: &str, created: i64, entered: Option<i64>) -> Header {
+        Header {
+            id: id.to_owned(),
+            title: format!("Title of {id}"),
+            status: Status::Ready.to_string(),
+            workflow: "default".to_owned(),
+            gate: Some("work".to_owned()),
+            visit: 0,
+            role: Some("backend".to_owned()),
+            agent: None,
+            priority: priority.to_owned(),
+            entered,
+            created,
+            updated: created,
+            tags: vec!["Auth".to_owned()],
+            blockers: Vec::new(),
+            depends_on: vec!["AOF-dep".to_owned()],
+            stays: Vec::new(),
+        }
+    }
+
+    fn sorted(sort: Sort) -> Vec<String> {
+        let mut headers = [
+            header("AOF-aaa", "low", 1, Some(9)),
+            header("AOF-bbb", "critical", 3, None),
+            header("AOF-ccc", "medium", 2, Some(5)),
+            header("AOF-ddd", "medium", 2, Some(5)),
+        ];
+        headers.sort_by(|a, b| order(a, b, sort));
+        headers.map(|header| header.id[4..].to_owned()).to_vec()
+    }
+
+    #[test]
+    fn every_order_is_total() {
+        assert_eq!(sorted(Sort::Priority), ["bbb", "ccc", "ddd", "aaa"]);
+        assert_eq!(sorted(Sort::Created), ["aaa", "ccc", "ddd", "bbb"]);
+        assert_eq!(sorted(Sort::Updated), ["bbb", "ccc", "ddd", "aaa"]);
+        assert_eq!(sorted(Sort::Waiting), ["ccc", "ddd", "aaa", "bbb"], "who is at no gate waits least");
+        assert_eq!(sorted(Sort::Id), ["aaa", "bbb", "ccc", "ddd"]);
+    }
+
+    #[test]
+    fn what_waits_for_others_is_not_handed_out() {
+        let mut task = header("AOF-aaa", "low", 1, None);
+        assert!(is_ready(&task, &HashSet::new()));
+        assert!(!is_ready(&task, &HashSet::from(["AOF-dep".to_owned()])));
+        task.status = Status::Blocked.to_string();
+        assert!(!is_ready(&task, &HashSet::new()));
+    }
+
+    #[test]
+    fn all_words_of_a_search_must_be_there() {
+        let task = header("AOF-aaa", "low", 1, None);
+        let wanted = |text: &str| Wanted {
+            workflows: Vec::new(),
+            gates: Vec::new(),
+            roles: Vec::new(),
+            statuses: Vec::new(),
+            agent: None,
+            mine: None,
+            own_roles: Vec::new(),
+            tags: &[],
+            words: text.split_whitespace().map(str::to_lowercase).collect(),
+        };
+        assert!(wanted("title AUTH aof-aaa").has(&task));
+        assert!(!wanted("title nothing").has(&task));
+    }
+}

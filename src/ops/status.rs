@@ -72,7 +72,10 @@ pub fn overview(workspace: &Workspace, watcher: bool) -> Result<Overview, OpsErr
         if header.status == Status::Blocked.as_str() {
             attention.push(Attention {
                 code: "task_blocked",
-                problem: format!("{} is blocked: {}", header.id, header.blockers.join("; ")),
+                problem: match &header.blockers[..] {
+                    [] => format!("{} is blocked, and nobody said why", header.id),
+                    blockers => format!("{} is blocked: {}", header.id, blockers.join("; ")),
+                },
                 fix: format!("see `aof why {}`; then `aof task unblock {}`", header.id, header.id),
             });
         }

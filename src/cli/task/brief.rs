@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::ValueEnum;
 
 use crate::cli::output::inert;
-use crate::cli::page::{Page, not_taken_up};
+use crate::cli::page::{Page, not_taken_up, warn_of_visit};
 use crate::cli::session::{Session, now};
 use crate::cli::table::one_line;
 use crate::cli::trouble::Trouble;
@@ -17,7 +17,7 @@ use crate::ops::{brief_value, briefed};
 /// Show what an agent is told at a task's gate
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Args {
-    /// The task
+    /// The task, as in `AOF-abc`
     #[arg(value_name = "ID")]
     ticket: Ticket,
     /// For people, or for a prompt
@@ -38,6 +38,7 @@ pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
     let workspace = session.workspace("task brief")?;
     let (file, context, in_force) = briefed(&workspace, &args.ticket.task)?;
     session.warn_of_rules(&in_force);
+    warn_of_visit(session, &args.ticket, &file.task);
     if file.origin == Origin::HandMade {
         session.warn(&format!("{} is {}", file.task.id, not_taken_up(Some(&context.gate))));
     }

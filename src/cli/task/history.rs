@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use crate::cli::length::length;
 use crate::cli::output::{BOLD, CYAN, GREEN, RED, YELLOW, inert, styled};
+use crate::cli::page::warn_of_visit;
 use crate::cli::session::Session;
 use crate::cli::table::one_line;
 use crate::cli::trouble::Trouble;
@@ -13,7 +14,7 @@ use crate::ops::{HistoryView, history, history_value};
 /// Show a task's way through its gates
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Args {
-    /// The task
+    /// The task, as in `AOF-abc`
     #[arg(value_name = "ID")]
     ticket: Ticket,
 }
@@ -22,6 +23,7 @@ pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
     let workspace = session.workspace("task history")?;
     let (view, in_force) = history(&workspace, &args.ticket.task)?;
     session.warn_of_rules(&in_force);
+    warn_of_visit(session, &args.ticket, &view.task);
     if session.output.is_json() {
         session.output.data(history_value(&view));
         return Ok(ExitCode::SUCCESS);
@@ -103,8 +105,11 @@ fn blockers(list: &[String]) -> String {
     if list.is_empty() {
         return String::new();
     }
-    let lines: String = list.iter().map(|blocker| format!("    - {}\n", one_line(blocker))).collect();
-    format!("  Blockers:\n{lines}")
+    let mut text = "  Blockers:\n".to_owned();
+    for blocker in list {
+        text.push_str(&format!("    - {}\n", one_line(blocker)));
+    }
+    text
 }
 
 /// Further lines of a text stand below its first.

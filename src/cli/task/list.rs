@@ -134,11 +134,9 @@ pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
 }
 
 fn filter(args: &Args, workspace: &Workspace, in_force: &InForce) -> Result<Filter, Trouble> {
-    let mine = match args.mine {
-        // Looking takes no proof of who looks, so git's user will do anywhere.
-        true => Some(acting_agent(workspace, &in_force.rules.org, args.me.as_ref(), true)?),
-        false => None,
-    };
+    // Looking takes no proof of who looks, so git's user will do anywhere.
+    let me = || acting_agent(workspace, &in_force.rules.org, args.me.as_ref(), true);
+    let mine = args.mine.then(me).transpose()?;
     Ok(Filter {
         workflows: args.workflows.clone(),
         gates: args.gates.clone(),
@@ -182,8 +180,8 @@ fn check_names(args: &Args, in_force: &InForce, listing: &Listing) -> Result<(),
         check("gate", gate.as_str(), known, |header| header.gate.as_deref())?;
     }
     for role in &args.roles {
-        let roles = rules.org.roles.iter().map(|(role, _)| role).chain(gates().map(|gate| &gate.role));
-        check("role", role.as_str(), sorted(roles.map(ToString::to_string).collect()), |header| {
+        let known = rules.org.roles.iter().map(|(role, _)| role).chain(gates().map(|gate| &gate.role));
+        check("role", role.as_str(), sorted(known.map(ToString::to_string).collect()), |header| {
             header.role.as_deref()
         })?;
     }

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use serde_json::Value;
 
 use crate::cli::output::inert;
-use crate::cli::page::{Page, not_taken_up, place, status, turn};
+use crate::cli::page::{Page, not_taken_up, place, status, turn, warn_of_visit};
 use crate::cli::session::Session;
 use crate::cli::table::one_line;
 use crate::cli::trouble::Trouble;
@@ -17,7 +17,7 @@ use crate::ops::{View, show, task_value};
 /// Show a task
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Args {
-    /// The task
+    /// The task, as in `AOF-abc`
     #[arg(value_name = "ID")]
     ticket: Ticket,
 }
@@ -26,6 +26,7 @@ pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
     let workspace = session.workspace("task show")?;
     let (view, in_force) = show(&workspace, &args.ticket.task)?;
     session.warn_of_rules(&in_force);
+    warn_of_visit(session, &args.ticket, &view.file.task);
     if session.output.is_json() {
         session.output.data(task_value(&in_force.rules, &view.file, &view.path));
     } else {
