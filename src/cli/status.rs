@@ -6,25 +6,21 @@ use super::output::{BOLD, CYAN, GREEN, YELLOW, inert, styled};
 use super::session::Session;
 use super::trouble::Trouble;
 use crate::model::Status;
-use crate::ops::{NEW, Overview, Workspace, overview, overview_value};
+use crate::ops::{NEW, Overview, overview, overview_value};
+use crate::store::presence::is_watched;
 
 /// So many points of one kind are shown before it is enough.
 const FEW: usize = 5;
 
 pub(super) fn run(session: &Session) -> Result<ExitCode, Trouble> {
     let workspace = session.workspace("status")?;
-    let overview = overview(&workspace, is_watched(&workspace))?;
+    let overview = overview(&workspace, is_watched(&workspace.paths))?;
     if session.output.is_json() {
         session.output.data(overview_value(&overview));
     } else {
         session.output.print(&page(&overview));
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// Returns whether a watcher runs.
-fn is_watched(_workspace: &Workspace) -> bool {
-    false
 }
 
 fn page(overview: &Overview) -> String {

@@ -245,7 +245,7 @@ mod tests {
     #[test]
     fn a_long_column_gives_way() {
         let text = plain(&table().render(28));
-        assert_eq!(text, "ID   TITLE               AGE\na    short                5m\nbcd  日本語 and some…   12h\n");
+        assert_eq!(text, "ID   TITLE               AGE\na    short                5m\nbcd  日本語 and some m…  12h\n");
         assert!(text.lines().all(|line| line.width() == 28));
     }
 

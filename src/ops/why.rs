@@ -151,8 +151,7 @@ fn because(task: &Task) -> Vec<String> {
             list.extend(task.routing.agent.as_ref().map(|agent| format!("`{agent}` has claimed it")));
         }
         Status::Ready if task.gate.is_some() => list.push("nobody has claimed it".to_owned()),
-        Status::Ready => {}
-        Status::Complete | Status::Failed | Status::Cancelled => {}
+        Status::Ready | Status::Complete | Status::Failed | Status::Cancelled => {}
     }
     if let Some(review) = &task.review {
         let who = review.from_agent.as_ref().map_or_else(|| "a reviewer".to_owned(), |agent| format!("`{agent}`"));
