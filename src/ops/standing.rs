@@ -115,10 +115,12 @@ impl Standing {
         let task_before = before.map(|file| &file.task);
         match explain(&self.in_force.rules, task_before, &self.file.task) {
             Change::Same | Change::Edit => {
-                let what = if self.head_path.as_ref().is_some_and(|path| *path != self.snapshot.path) {
-                    "moved and edited by hand"
-                } else {
-                    "edited by hand"
+                let moved = self.head_path.as_ref().is_some_and(|path| *path != self.snapshot.path);
+                let edited = before.is_none_or(|before| *before != self.file);
+                let what = match (moved, edited) {
+                    (true, true) => "moved and edited by hand",
+                    (true, false) => "moved by hand",
+                    (false, _) => "edited by hand",
                 };
                 let author = workspace.repository.author_identity()?;
                 let message = message::of_edit(&self.file.task, what);
