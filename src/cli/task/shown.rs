@@ -82,7 +82,12 @@ fn standing(rules: &Rules, changed: &Changed) -> String {
         }
         _ => {
             let names: Vec<String> = who(rules, &changed.after).iter().map(ToString::to_string).collect();
-            let names = if names.is_empty() { "nobody".to_owned() } else { names.join(" or ") };
+            let anybody = task.routing.role.as_ref().is_some_and(|role| rules.is_open(role));
+            let names = match names.is_empty() {
+                true if anybody => "anybody".to_owned(),
+                true => "nobody".to_owned(),
+                false => names.join(" or "),
+            };
             format!("ready for {names}")
         }
     };
