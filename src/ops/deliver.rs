@@ -331,6 +331,11 @@ pub fn reason_of(error: &OpsError) -> Value {
         let fix = error.fix().map(|fix| format!("\n\n{fix}")).unwrap_or_default();
         map.insert("message".to_owned(), json!(format!("{}{fix}", error.problem())));
     }
+    if let OpsError::Frozen { id, path, fields } = error {
+        map.insert("task".to_owned(), json!(id.as_str()));
+        map.insert("path".to_owned(), json!(path.as_str()));
+        map.insert("fields".to_owned(), json!(fields));
+    }
     if let OpsError::UnreadableTask { diagnostics, .. } | OpsError::InvalidRules(diagnostics) = error {
         map.insert("diagnostics".to_owned(), diagnostics.iter().map(Diagnostic::to_value).collect());
     }
