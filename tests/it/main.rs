@@ -3,10 +3,13 @@
 mod architecture;
 mod checker;
 mod environment;
+mod git_states;
 #[cfg(debug_assertions)]
 mod kills;
 mod lossless;
+mod people;
 mod races;
+mod rules;
 mod task_complete;
 mod task_new;
 
