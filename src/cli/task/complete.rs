@@ -31,13 +31,13 @@ pub(in crate::cli) struct Args {
     #[arg(short, long, value_name = "OUTCOME")]
     outcome: Option<String>,
     /// What was done, in one or two sentences
-    #[arg(short, long, value_name = "TEXT")]
+    #[arg(short, long, value_name = "TEXT", allow_hyphen_values = true)]
     summary: Option<String>,
     /// What has to be mended, or what is waited for; once for each thing
-    #[arg(short, long = "blocker", value_name = "TEXT")]
+    #[arg(short, long = "blocker", value_name = "TEXT", allow_hyphen_values = true)]
     blockers: Vec<String>,
     /// A word to whoever mends it
-    #[arg(short, long, value_name = "TEXT")]
+    #[arg(short, long, value_name = "TEXT", allow_hyphen_values = true)]
     notes: Option<String>,
     /// Hand a value on to later gates
     #[arg(long = "output", value_name = "KEY=VALUE", value_parser = key_value)]

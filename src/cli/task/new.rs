@@ -23,10 +23,10 @@ pub(in crate::cli) struct Args {
     #[arg(required_unless_present = "from")]
     title: Option<String>,
     /// What is to be done, in a sentence
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     description: Option<String>,
     /// What is to be done, at length, as Markdown; `-` reads stdin
-    #[arg(long, value_name = "TEXT|-")]
+    #[arg(long, value_name = "TEXT|-", allow_hyphen_values = true)]
     body: Option<String>,
     /// Label it; conditions of gates see labels
     #[arg(long = "tag", value_name = "TAG", value_parser = clap::builder::NonEmptyStringValueParser::new())]
