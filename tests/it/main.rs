@@ -4,6 +4,7 @@ mod architecture;
 mod checker;
 mod environment;
 mod git_states;
+mod hostile;
 #[cfg(debug_assertions)]
 mod kills;
 mod lossless;
