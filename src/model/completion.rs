@@ -107,7 +107,7 @@ fn sorted(value: &Value) -> Value {
 mod tests {
     use super::*;
 
-    fn completion(outputs: Value) -> Completion {
+    fn completion(outputs: &Value) -> Completion {
         Completion {
             ticket: "AOF-abc@1".parse().unwrap(),
             agent: "agent-7".parse().unwrap(),
@@ -124,8 +124,8 @@ mod tests {
 
     #[test]
     fn the_digest_is_of_what_was_said_not_how() {
-        let one = completion(json!({"a": 1, "b": {"x": 1, "y": 2}}));
-        let mut two = completion(json!({"b": {"y": 2, "x": 1}, "a": 1}));
+        let one = completion(&json!({"a": 1, "b": {"x": 1, "y": 2}}));
+        let mut two = completion(&json!({"b": {"y": 2, "x": 1}, "a": 1}));
         two.ticket.visit = None;
         assert_eq!(one.stamp(), two.stamp());
         two.summary = Some("Done".to_owned());

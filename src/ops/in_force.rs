@@ -48,7 +48,7 @@ pub(super) fn in_force(repository: &Repository, head: &Head) -> Result<InForce, 
     };
     let differing: Vec<String> = uncommitted(repository, Some(commit))?;
     let mut notices = if differing.is_empty() { Vec::new() } else { vec![Notice::Uncommitted(differing)] };
-    match compiled(committed(repository, commit)?) {
+    match compiled(&committed(repository, commit)?) {
         Ok((rules, _)) => {
             if rules.project.implicit_workflow && repository.read(commit, PROJECT_FILE)?.is_none() {
                 never_committed(repository)?;
@@ -65,7 +65,7 @@ pub(super) fn in_force(repository: &Repository, head: &Head) -> Result<InForce, 
 
 /// Returns everything to say about the rules of the worktree, and the rules if they are valid.
 pub fn check_worktree(repository: &Repository) -> Result<(Option<Rules>, Vec<Diagnostic>), OpsError> {
-    match compiled(standing_files(repository)?) {
+    match compiled(&standing_files(repository)?) {
         Ok((rules, diagnostics)) => Ok((Some(rules), diagnostics)),
         Err(diagnostics) => Ok((None, diagnostics)),
     }
@@ -73,7 +73,7 @@ pub fn check_worktree(repository: &Repository) -> Result<(Option<Rules>, Vec<Dia
 
 /// Returns everything to say about the rules of HEAD.
 pub fn check_committed(repository: &Repository, commit: CommitId) -> Result<Vec<Diagnostic>, OpsError> {
-    Ok(match compiled(committed(repository, commit)?) {
+    Ok(match compiled(&committed(repository, commit)?) {
         Ok((_, diagnostics)) | Err(diagnostics) => diagnostics,
     })
 }
@@ -92,7 +92,7 @@ pub fn rules_mark(repository: &Repository, commit: CommitId) -> Result<Vec<TreeF
 
 fn without_commit(repository: &Repository) -> Result<InForce, OpsError> {
     never_committed(repository)?;
-    let (rules, _) = compiled(Vec::new()).map_err(OpsError::InvalidRules)?;
+    let (rules, _) = compiled(&[]).map_err(OpsError::InvalidRules)?;
     Ok(InForce { rules, commit: None, notices: Vec::new() })
 }
 
@@ -121,7 +121,7 @@ fn newest_valid(
         if sources.is_empty() {
             break;
         }
-        if let Ok((rules, _)) = compiled(sources) {
+        if let Ok((rules, _)) = compiled(&sources) {
             return Ok((rules, id));
         }
     }
@@ -129,8 +129,8 @@ fn newest_valid(
 }
 
 /// Returns the rules that these files say, with what is to be noted about them, or everything wrong with them.
-pub(super) fn compiled(sources: Vec<Source>) -> Result<(Rules, Vec<Diagnostic>), Vec<Diagnostic>> {
-    let configuration = load(&sources)?;
+pub(super) fn compiled(sources: &[Source]) -> Result<(Rules, Vec<Diagnostic>), Vec<Diagnostic>> {
+    let configuration = load(sources)?;
     match Rules::new(configuration.project.clone(), configuration.org.clone()) {
         Ok((rules, findings)) => Ok((rules, placed(&configuration, findings))),
         Err(findings) => Err(placed(&configuration, findings)),

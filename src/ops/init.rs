@@ -101,7 +101,7 @@ fn plan(new: &NewProject, author: &Person, now: Timestamp) -> Result<(Begun, Wri
         .map(|(name, text)| Source { name: name.to_owned(), bytes: text.into_bytes() });
     let beside = sources.iter().map(|source| Ok::<_, StoreError>((source.name.parse()?, source.bytes.clone())));
     let beside = beside.collect::<Result<Vec<(ProjectPath, Vec<u8>)>, _>>()?;
-    let (rules, _) = compiled(sources.into()).map_err(OpsError::InvalidRules)?;
+    let (rules, _) = compiled(&sources).map_err(OpsError::InvalidRules)?;
     let in_force = InForce { rules, commit: None, notices: Vec::new() };
 
     let project = &in_force.rules.project;

@@ -176,7 +176,7 @@ pub(super) fn plan(workspace: &Workspace, standing: &Standing, choice: Choice) -
             write.versions.clear();
         }
     }
-    write.to = destination(standing, &after)?;
+    write.to = destination(standing, &after);
     if write.to != standing.snapshot.path {
         write.companions = companions_of(workspace, &standing.snapshot.path, &write.to)?;
     }
@@ -368,15 +368,15 @@ fn reread(workspace: &Workspace, standing: &Standing, bytes: &[u8]) -> Result<Ta
 }
 
 /// Finished tasks stand in the archive, active ones do not; otherwise a file stays where people put it.
-fn destination(standing: &Standing, after: &TaskFile) -> Result<ProjectPath, OpsError> {
+fn destination(standing: &Standing, after: &TaskFile) -> ProjectPath {
     let layout: Layout = standing.in_force.rules.project.layout;
     let here = &standing.snapshot.path;
     let finished = after.origin == Origin::Adopted && after.task.status.is_finished();
-    Ok(match (finished, standing.place) {
+    match (finished, standing.place) {
         (true, Place::Active) => archive_path(&standing.id, after.task.latest()),
         (false, Place::Archived) => task_path(&standing.id, layout),
         _ => here.clone(),
-    })
+    }
 }
 
 fn companions_of(workspace: &Workspace, from: &ProjectPath, to: &ProjectPath) -> Result<Vec<Companion>, OpsError> {

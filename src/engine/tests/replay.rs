@@ -40,7 +40,8 @@ fn what_the_engine_would_not_do_is_foreign() {
     let rules = rules(sdlc());
     let task = opened(&rules, &[]);
     let done = say(&rules, &task, "agent-7", "complete").unwrap().task;
-    let forged: [(&str, fn(&mut Task)); 6] = [
+    type Forge = fn(&mut Task);
+    let forged: [(&str, Forge); 6] = [
         ("gate", |task| task.gate.as_mut().unwrap().current = id("approve")),
         ("outcome", |task| task.history[0].outcome = Ending::Said(Outcome::Skip)),
         ("agent", |task| task.history[0].agent = Some(id("agent-5"))),
