@@ -13,6 +13,9 @@ use super::identity::Person;
 use super::repository::Repository;
 use super::tree::Leaf;
 
+/// How many changes of a file are looked at to tell an old version of it from a new one.
+const LOOK_BACK: usize = 100;
+
 /// A commit as history tells it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogEntry {
@@ -65,6 +68,21 @@ impl Repository {
     /// Returns the newest commit that changed one of these files or folders.
     pub fn last_commit_touching(&self, from: CommitId, paths: &[&str]) -> Result<Option<LogEntry>, AuditError> {
         self.log_of(from, paths)?.next().transpose()
+    }
+
+    /// Returns whether one of the newest commits that changed this file of the project has it with that content.
+    pub fn has_had(&self, from: CommitId, path: &str, content: ObjectId) -> Result<bool, AuditError> {
+        self.full_path_has_had(from, &self.full_path(path), content)
+    }
+
+    pub(super) fn full_path_has_had(&self, from: CommitId, path: &str, content: ObjectId) -> Result<bool, AuditError> {
+        for entry in Log::start(self, from, vec![path.to_owned()])?.take(LOOK_BACK) {
+            let root = self.root_tree(entry?.id)?;
+            if self.trees().file(Some(root), path)?.is_some_and(|leaf| leaf.id == content) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Reads one commit.

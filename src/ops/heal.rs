@@ -120,9 +120,8 @@ fn settle_move(
     let landed = repository.blob_id(commit, write.new.as_str())?.is_some();
     if landed {
         // The move is committed; what is left at the old place goes if it is what was moved.
-        let before = branch.and_then(|branch| branch.from);
-        if repository.blob_id(commit, old.as_str())?.is_none() && was_committed(workspace, commit, before, old, &here)?
-        {
+        let moved = repository.has_had(commit, old.as_str(), repository.hash_blob(&here))?;
+        if moved && repository.blob_id(commit, old.as_str())?.is_none() {
             atomic::remove_if(lock, old, &here)?;
         }
     } else if repository.blob_id(commit, old.as_str())? == Some(repository.hash_blob(&here)) {
@@ -137,28 +136,6 @@ fn settle_move(
         atomic::remove_if(lock, &write.new, &there)?;
     }
     Ok(())
-}
-
-/// Returns whether one of the commits from `before` on has the file with these bytes: then nothing is lost with it.
-fn was_committed(
-    workspace: &Workspace,
-    head: CommitId,
-    before: Option<CommitId>,
-    path: &ProjectPath,
-    bytes: &[u8],
-) -> Result<bool, OpsError> {
-    let repository = &workspace.repository;
-    let blob = Some(repository.hash_blob(bytes));
-    for entry in repository.log_of(head, &[path.as_str()])? {
-        let id = entry?.id;
-        if repository.blob_id(id, path.as_str())? == blob {
-            return Ok(true);
-        }
-        if Some(id) == before {
-            break;
-        }
-    }
-    Ok(false)
 }
 
 fn commit_what_is_ahead(workspace: &Workspace, lock: &WriterLock, write: &Intended) -> Result<(), OpsError> {

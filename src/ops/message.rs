@@ -69,6 +69,15 @@ pub(super) fn of_edit(task: &Task, what: &str) -> String {
     )
 }
 
+/// Returns the message of the commit that brings back what a commit took back by mistake.
+pub(super) fn of_restoration(task: &Task) -> String {
+    build(
+        &format!("{}: brought back to where it was", task.id),
+        "",
+        vec![("Aof-Task", task.id.to_string()), ("Aof-Event", "restored".to_owned())],
+    )
+}
+
 /// Returns the message of the commit of a comment.
 pub(super) fn of_comment(task: &Task, actor: &Actor, text: &str) -> String {
     let mut trailers = vec![("Aof-Task", task.id.to_string()), ("Aof-Event", "commented".to_owned())];

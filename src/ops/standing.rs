@@ -127,6 +127,11 @@ impl Standing {
                 Ok(Pending::Version(self.version(message, author, workspace.now())))
             }
             Change::Act(act) => self.ahead(workspace, &act),
+            Change::Foreign(_) if self.is_ahead_of(before) && self.was_committed(workspace)? => {
+                let author = workspace.repository.author_identity()?;
+                let message = message::of_restoration(&self.file.task);
+                Ok(Pending::Version(self.version(message, author, workspace.now())))
+            }
             Change::Foreign(fields) => Ok(Pending::Foreign(fields.into_iter().map(str::to_owned).collect())),
         }
     }
@@ -142,6 +147,18 @@ impl Standing {
         };
         let message = message::of_act(act, &self.file.task);
         Ok(Pending::Version(self.version(message, author, authored)))
+    }
+
+    fn is_ahead_of(&self, before: Option<&TaskFile>) -> bool {
+        before.is_some_and(|before| before.task.history.len() < self.file.task.history.len())
+    }
+
+    /// Returns whether the file is a version that was committed before: then a commit of somebody took changes back that nobody
+    /// meant to take back, as `git commit` does with an index that it had read too early, and the file goes on from HEAD's.
+    fn was_committed(&self, workspace: &Workspace) -> Result<bool, OpsError> {
+        let Some(commit) = self.head.commit else { return Ok(false) };
+        let content = workspace.repository.hash_blob(&self.snapshot.bytes);
+        Ok(workspace.repository.has_had(commit, self.snapshot.path.as_str(), content)?)
     }
 
     fn version(&self, message: String, author: Person, authored: Timestamp) -> Version {

@@ -125,7 +125,7 @@ impl Index {
             let ours = entry == change.before
                 || entry == change.after
                 || entry.is_some_and(|leaf| change.passed.contains(&leaf.id));
-            if !ours {
+            if !ours && !is_left_behind(repository, &change.path, entry)? {
                 return Err(AuditError::StagedElsewise { path: change.path.clone() });
             }
         }
@@ -188,5 +188,14 @@ impl Index {
             }
             Layout::Foreign => foreign::staged(repository, changes),
         }
+    }
+}
+
+/// Tells whether an entry is an older committed version of its file. `git commit` reads the index before it locks it and
+/// writes back what it has read, so the engine's own change in between is taken out of the index again; nobody staged that.
+fn is_left_behind(repository: &Repository, path: &str, entry: Option<Leaf>) -> Result<bool, AuditError> {
+    match (entry, repository.head()?.commit) {
+        (Some(entry), Some(head)) => repository.full_path_has_had(head, path, entry.id),
+        _ => Ok(false),
     }
 }
