@@ -68,7 +68,7 @@ enum Command {
     Completions(pages::CompletionsArgs),
     /// Print the manual page, or write one for each command into a folder
     Man(pages::ManArgs),
-    /// Tell why a task stands where it stands, who can move it, and what each outcome would do
+    /// Tell why a task stands where it stands, and who can move it
     Why(why::Args),
     Watch(watch::Args),
     /// Show the project at a glance, and what needs attention

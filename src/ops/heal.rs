@@ -14,6 +14,7 @@ use super::standing::{Pending, Standing};
 use super::transaction::{Choice, commit, plan};
 use super::workspace::Workspace;
 use crate::audit::{BranchLock, CommitId, Locks};
+use crate::model::Digest;
 use crate::store::intent::{self, Intent, Pending as Record, Write as Intended};
 use crate::store::layout::is_archived;
 use crate::store::tasks::{self, Place};
@@ -52,6 +53,10 @@ pub(super) fn heal(workspace: &Workspace, lock: &WriterLock) -> Result<bool, Ops
             let left = if landed { branch.from } else { Some(branch.to) };
             settle_index(workspace, lock, &record, branch, left, write)?;
         }
+        if !write.made.is_empty() && !is_committed(workspace, write)? {
+            undo_beginning(workspace, lock, write)?;
+            continue;
+        }
         settle_companions(workspace, lock, write)?;
         settle_move(workspace, lock, branch.as_ref(), write)?;
         commit_what_is_ahead(workspace, lock, write)?;
@@ -80,8 +85,9 @@ fn settle_index(
     write: &Intended,
 ) -> Result<(), OpsError> {
     let companions = write.companions.iter().flat_map(|(old, new)| [old, new]);
+    let made = write.made.iter().map(|made| &made.path);
     let files: BTreeSet<&str> =
-        write.old.iter().chain([&write.new]).chain(companions).map(ProjectPath::as_str).collect();
+        write.old.iter().chain([&write.new]).chain(companions).chain(made).map(ProjectPath::as_str).collect();
     let files: Vec<&str> = files.into_iter().collect();
     let deadline = Instant::now().max(workspace.deadline());
     workspace.repository.settle_index(left, &files, deadline, &mut |locks| {
@@ -100,6 +106,21 @@ fn settle_companions(workspace: &Workspace, lock: &WriterLock, write: &Intended)
         let (Some(here), Some(there)) = (read(workspace, old)?, read(workspace, new)?) else { continue };
         if here == there {
             atomic::remove_if(lock, if landed { old } else { new }, &here)?;
+        }
+    }
+    Ok(())
+}
+
+fn is_committed(workspace: &Workspace, write: &Intended) -> Result<bool, OpsError> {
+    let Some(commit) = workspace.head()?.commit else { return Ok(false) };
+    Ok(workspace.repository.blob_id(commit, write.new.as_str())?.is_some())
+}
+
+/// A project whose first commit was not made has not begun: what was written of it goes, unless somebody changed it since.
+fn undo_beginning(workspace: &Workspace, lock: &WriterLock, write: &Intended) -> Result<(), OpsError> {
+    for made in &write.made {
+        if let Some(bytes) = read(workspace, &made.path)?.filter(|bytes| Digest::of(bytes) == made.sha256) {
+            atomic::remove_if(lock, &made.path, &bytes)?;
         }
     }
     Ok(())

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::create::{NewTask, changed, new_from, opened};
 use super::error::OpsError;
-use super::heal::heal;
+use super::heal::{heal, heal_if_pending};
 use super::in_force::{InForce, compiled};
 use super::message;
 use super::transaction::{Changed, DryRun, Write, commit};
@@ -16,7 +16,7 @@ use crate::format::schema::Schema;
 use crate::format::template::{Founder, Template};
 use crate::model::{TaskId, Timestamp};
 use crate::store::random::random_local;
-use crate::store::{Durability, Folder, ProjectPath, StoreError, WriterLock};
+use crate::store::{Durability, Folder, Paths, ProjectPath, StoreError, WriterLock};
 
 /// Where the schemas are that editors check the configuration with.
 const SCHEMAS: &str = ".aof/schema";
@@ -62,6 +62,10 @@ pub fn init(
     let now = Timestamp::from_second(now.as_second()).expect("a second of a time is a time");
     let repository = repository_around(&new.folder)?;
     let head = repository.as_ref().map(Repository::head).transpose();
+    if dry_run == DryRun::No && Paths::at(&new.folder).intent().exists() {
+        // An earlier beginning may have been interrupted: then there is no project yet.
+        heal_if_pending(&open(&new.folder)?)?;
+    }
     refuse_existing(&new.folder, repository.as_ref(), head.as_ref().ok().and_then(Option::as_ref))?;
     let author = match &repository {
         Some(repository) => {

@@ -19,9 +19,9 @@ use super::workspace::Workspace;
 use crate::audit::{AuditError, Change, CommitId, Draft, Head, Person};
 use crate::engine::{Step, Warning};
 use crate::format::task_file::{self, Origin, TaskFile};
-use crate::model::{Event, Layout, TaskId, Timestamp};
+use crate::model::{Digest, Event, Layout, TaskId, Timestamp};
 use crate::stop;
-use crate::store::intent::{self, Intent, Write as Intended};
+use crate::store::intent::{self, Intent, Made, Write as Intended};
 use crate::store::layout::{archive_path, companions, task_path};
 use crate::store::tasks::{self, Place};
 use crate::store::{ProjectPath, StoreError, WriterLock, atomic};
@@ -395,11 +395,15 @@ impl Write {
     }
 
     fn intended(&self) -> Intended {
+        let made = |(path, bytes): (&ProjectPath, &[u8])| Made { path: path.clone(), sha256: Digest::of(bytes) };
+        let beside = self.beside.iter().map(|(path, bytes)| (path, bytes.as_slice()));
+        let own = (!self.beside.is_empty()).then(|| (&self.to, self.bytes()));
         Intended {
             task: self.id.clone(),
             old: self.from.as_ref().map(|(path, _)| path.clone()),
             new: self.to.clone(),
             companions: self.companions.iter().map(|file| (file.from.clone(), file.to.clone())).collect(),
+            made: beside.chain(own).map(made).collect(),
         }
     }
 }

@@ -92,7 +92,12 @@ impl Workspace {
 
     /// Returns the rules that decide now: the committed ones. Reading waits for nobody.
     pub fn rules(&self) -> Result<InForce, OpsError> {
-        in_force(&self.repository, &self.repository.look()?)
+        in_force(&self.repository, &self.repository.look()?).map_err(|error| match error {
+            OpsError::Unfit { code: code @ "rules_not_committed", problem, .. } if self.paths.intent().exists() => {
+                OpsError::Unfit { code, problem, fix: "`aof init` was interrupted here: run it again".to_owned() }
+            }
+            error => error,
+        })
     }
 
     /// Takes the right to write; waits for whoever has it.

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::folder::Durability;
 use super::layout::LOCAL;
 use super::{Folder, Paths, ProjectPath, StoreError, WriterLock};
-use crate::model::TaskId;
+use crate::model::{Digest, TaskId};
 
 const NAME: &str = "intent";
 const LIMIT: u64 = 16 * 1024 * 1024;
@@ -42,6 +42,17 @@ pub struct Write {
     pub new: ProjectPath,
     /// Where the files that go with it stood, and where they go.
     pub companions: Vec<(ProjectPath, ProjectPath)>,
+    /// All the files of a project that is being made, this one too: as long as they are not committed, there is none.
+    pub made: Vec<Made>,
+}
+
+/// A file that did not exist before.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Made {
+    /// The file.
+    pub path: ProjectPath,
+    /// What it says.
+    pub sha256: Digest,
 }
 
 /// What the record says.
@@ -71,6 +82,8 @@ struct WriteRecord {
     old: Option<String>,
     new: String,
     companions: Vec<(String, String)>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    made: Vec<(String, String)>,
 }
 
 /// Writes the record, or replaces it by what is known now.
@@ -108,6 +121,7 @@ impl Record {
             old: write.old.as_ref().map(ToString::to_string),
             new: write.new.to_string(),
             companions: write.companions.iter().map(|(old, new)| (old.to_string(), new.to_string())).collect(),
+            made: write.made.iter().map(|made| (made.path.to_string(), made.sha256.as_str().to_owned())).collect(),
         };
         Self { pid: intent.pid, writes: intent.writes.iter().map(written).collect(), locks: intent.locks.clone() }
     }
@@ -125,11 +139,16 @@ impl WriteRecord {
         };
         let companions: Result<_, String> =
             self.companions.into_iter().map(|(old, new)| Ok((path(old)?, path(new)?))).collect();
+        let made = |(name, sha256): (String, String)| {
+            let sha256 = sha256.parse().map_err(|fault: crate::model::IdFault| fault.to_string())?;
+            Ok(Made { path: path(name)?, sha256 })
+        };
         Ok(Write {
             task: self.task.parse().map_err(|fault: crate::model::IdFault| fault.to_string())?,
             old: self.old.map(path).transpose()?,
             new: path(self.new)?,
             companions: companions?,
+            made: self.made.into_iter().map(made).collect::<Result<_, String>>()?,
         })
     }
 }
@@ -161,6 +180,7 @@ mod tests {
                     "tasks/AOF-abc.log".parse().unwrap(),
                     "tasks/archive/2026/02/16/AOF-abc.log".parse().unwrap(),
                 )],
+                made: vec![Made { path: "project.yaml".parse().unwrap(), sha256: Digest::of(b"project") }],
             }],
             locks: None,
         };
