@@ -5,6 +5,7 @@ mod checker;
 mod environment;
 mod git_states;
 mod hostile;
+mod inbox;
 #[cfg(debug_assertions)]
 mod kills;
 mod lossless;
@@ -13,6 +14,7 @@ mod races;
 mod rules;
 mod task_complete;
 mod task_new;
+mod watch;
 
 use std::path::Path;
 

@@ -1,0 +1,260 @@
+//! Completion files: what is dropped is either in a history, or refused with a reason, or still there; never lost, never twice.
+
+use std::fs::{self, File};
+use std::time::{Duration, SystemTime};
+
+use insta::assert_snapshot;
+
+use crate::checker::{self, check};
+use crate::environment::{Output, TestEnvironment};
+
+/// Drops a file that has been left alone for long.
+fn drop_file(env: &TestEnvironment, name: &str, content: impl AsRef<[u8]>) {
+    let path = format!(".aof/inbox/{name}");
+    env.write(&path, content);
+    let long_ago = SystemTime::UNIX_EPOCH + Duration::from_hours(24 * 365 * 50);
+    File::options().write(true).open(env.path(&path)).unwrap().set_modified(long_ago).unwrap();
+}
+
+fn watch_once(env: &TestEnvironment) -> Output {
+    env.aof(&["watch", "--once"])
+}
+
+#[test]
+fn a_completion_may_be_written_in_three_ways() {
+    let env = TestEnvironment::new();
+    let tasks = ["AOF-aaa", "AOF-bbb", "AOF-ccc"];
+    for id in tasks {
+        env.hand_made(id, "Add login");
+    }
+    drop_file(
+        &env,
+        "1.yaml",
+        "task: AOF-aaa\nagent: agent-7\noutcome: complete\nsummary: In YAML\noutputs: {branch: login}\n",
+    );
+    drop_file(
+        &env,
+        "2.json",
+        r#"{"task": "AOF-bbb@0", "agent": "agent-7", "outcome": "blocked", "summary": "In JSON", "blockers": ["No API spec"]}"#,
+    );
+    drop_file(
+        &env,
+        "3.md",
+        "---\ntask: AOF-ccc\nagent: agent-8\noutcome: complete\nsummary: In Markdown\n---\nThe *plan*.\n",
+    );
+    assert_snapshot!(watch_once(&env), @"
+    exit 0
+    --- stdout
+    10:00:04  AOF-aaa  implement -> review (complete) by agent-7
+    10:00:04  AOF-bbb  implement (blocked) by agent-7
+    10:00:04  AOF-ccc  implement -> review (complete) by agent-8
+    ");
+    assert_snapshot!(env.log(), @"
+    agent-8: AOF-ccc: implement -> review (complete)
+    Ada: AOF-ccc: adopted at implement
+    agent-7: AOF-bbb: implement (blocked)
+    Ada: AOF-bbb: adopted at implement
+    agent-7: AOF-aaa: implement -> review (complete)
+    Ada: AOF-aaa: adopted at implement
+    Ada: rules
+    ");
+    assert!(env.task_text("AOF-ccc").ends_with("## implement by agent-8\n\nThe *plan*.\n"));
+    check(&env);
+}
+
+#[test]
+fn good_ones_go_through_behind_bad_ones_and_bad_ones_are_explained() {
+    let env = TestEnvironment::new();
+    env.hand_made("AOF-abc", "Add login");
+    let _ = env.complete("AOF-abc", "agent-7");
+    for (name, content) in [
+        ("1-syntax.yaml", "task: [AOF-abc\n"),
+        ("2-role.yaml", "task: AOF-abc\nagent: agent-7\noutcome: complete\nsummary: Mine\n"),
+        ("3-nobody.json", r#"{"task": "AOF-nobody", "agent": "agent-3", "outcome": "complete", "summary": "x"}"#),
+        ("4-fields.json", r#"{"task": "AOF-abc", "agent": "agent-3", "outcome": "complete", "sumary": "x"}"#),
+        ("5-late.yaml", "task: AOF-abc@0\nagent: agent-7\noutcome: complete\nsummary: Late\n"),
+        ("6-empty.yaml", ""),
+        ("7-word.txt", "done"),
+        ("8-path.yaml", "task: ../../etc/passwd\nagent: agent-3\noutcome: complete\nsummary: x\n"),
+        ("9-good.yaml", "task: AOF-abc\nagent: agent-3\noutcome: complete\nsummary: Good\n"),
+        (".10.yaml.swp", "an editor's"),
+        ("11.yaml~", "an editor's"),
+    ] {
+        drop_file(&env, name, content);
+    }
+    assert_snapshot!(watch_once(&env), @"
+    exit 0
+    --- stdout
+    10:00:05  refused `7-word.txt`: its name must end in `.yaml`, `.yml`, `.json` or `.md`, which says how to read it
+              it is now `.aof/refused/7-word.txt`, with the whole reason in `.aof/refused/7-word.txt.reason.json`
+    10:00:05  refused `1-syntax.yaml`: not valid YAML: unclosed bracket '['
+              it is now `.aof/refused/1-syntax.yaml`, with the whole reason in `.aof/refused/1-syntax.yaml.reason.json`
+    10:00:05  refused `4-fields.json`: a completion has no field `sumary`
+              it is now `.aof/refused/4-fields.json`, with the whole reason in `.aof/refused/4-fields.json.reason.json`
+    10:00:05  refused `6-empty.yaml`: a completion is a mapping of fields, and this is nothing
+              it is now `.aof/refused/6-empty.yaml`, with the whole reason in `.aof/refused/6-empty.yaml.reason.json`
+    10:00:05  refused `8-path.yaml`: `../../etc/passwd` is not a task or a ticket
+              it is now `.aof/refused/8-path.yaml`, with the whole reason in `.aof/refused/8-path.yaml.reason.json`
+    10:00:05  refused `2-role.yaml`: gate `review` is the work of role `architect`, and `agent-7` is in `backend`
+              it is now `.aof/refused/2-role.yaml`, with the whole reason in `.aof/refused/2-role.yaml.reason.json`
+    10:00:05  refused `3-nobody.json`: there is no task `AOF-nobody`
+              it is now `.aof/refused/3-nobody.json`, with the whole reason in `.aof/refused/3-nobody.json.reason.json`
+    10:00:05  refused `5-late.yaml`: `AOF-abc@0` at gate `implement` has ended: `agent-7` ended it with `complete` at 2026-02-16T10:00:04Z
+              it is now `.aof/refused/5-late.yaml`, with the whole reason in `.aof/refused/5-late.yaml.reason.json`
+    10:00:05  AOF-abc  review -> end (complete) by agent-3
+    ");
+    assert!(env.task_path("AOF-abc").starts_with("tasks/archive/"));
+    let refused = env.files(".aof/refused");
+    let reasons = refused.iter().filter(|name| name.ends_with(".reason.json"));
+    let told: Vec<String> = reasons
+        .map(|name| {
+            let reason: serde_json::Value = serde_json::from_str(&env.read(name)).unwrap();
+            format!("{}: {}", reason["file"].as_str().unwrap_or("-"), reason["error"].as_str().unwrap())
+        })
+        .collect();
+    assert_snapshot!(told.join("\n"), @"
+    1-syntax.yaml: unreadable_completion
+    2-role.yaml: wrong_role
+    3-nobody.json: task_not_found
+    4-fields.json: unreadable_completion
+    5-late.yaml: visit_ended
+    6-empty.yaml: unreadable_completion
+    -: not_a_completion_file
+    8-path.yaml: unreadable_completion
+    ");
+    assert_eq!(env.files(".aof/inbox"), [".aof/inbox/.10.yaml.swp", ".aof/inbox/11.yaml~"]);
+    for name in env.files(".aof/inbox") {
+        fs::remove_file(env.path(&name)).unwrap();
+    }
+    check(&env);
+}
+
+#[test]
+fn what_is_no_file_is_put_aside() {
+    let env = TestEnvironment::new();
+    let id = env.new_task(&["Add login"]);
+    let secret = env.home().join("secret.yaml");
+    let completion = format!("task: {id}\nagent: agent-7\noutcome: complete\nsummary: x\n");
+    fs::write(&secret, &completion).unwrap();
+    fs::create_dir_all(env.path(".aof/inbox/folder.yaml")).unwrap();
+    std::os::unix::fs::symlink(&secret, env.path(".aof/inbox/link.yaml")).unwrap();
+    fs::hard_link(&secret, env.path(".aof/inbox/hard.yaml")).unwrap();
+    drop_file(&env, "large.yaml", "x".repeat(2 << 20));
+    let output = watch_once(&env);
+    assert_eq!(fs::read_to_string(&secret).unwrap(), completion, "{output}");
+    assert_eq!(env.log(), "Ada: AOF-xxxxx: created at implement\nAda: rules\n", "{output}");
+}
+
+#[test]
+fn the_same_file_twice_counts_once() {
+    let env = TestEnvironment::new();
+    let id = env.new_task(&["Add login"]);
+    let completion = format!("id: c-1\ntask: {id}\nagent: agent-7\noutcome: complete\nsummary: Done\n");
+    for name in ["a.yaml", "b.yaml"] {
+        drop_file(&env, name, &completion);
+    }
+    let _ = watch_once(&env).success();
+    drop_file(&env, "c.yaml", &completion);
+    let _ = watch_once(&env).success();
+    check(&env);
+    assert_eq!(env.files(".aof/refused"), [""; 0]);
+    assert_eq!(env.task_text(&id).matches("id: c-1").count(), 1);
+}
+
+#[test]
+fn a_file_waits_while_nothing_can_be_committed() {
+    let env = TestEnvironment::new();
+    let id = env.new_task(&["Add login"]);
+    env.git(&["checkout", "--quiet", "--detach"]);
+    drop_file(&env, "1.yaml", format!("task: {id}\nagent: agent-7\noutcome: complete\nsummary: Done\n"));
+    let output = env.aof(&["watch", "--once", "--wait", "0"]);
+    assert_ne!(output.code, Some(0), "{output}");
+    assert_eq!(env.files(".aof/inbox").len(), 1, "{output}");
+    assert_eq!(env.files(".aof/refused"), [""; 0]);
+    env.git(&["checkout", "--quiet", "main"]);
+    let _ = watch_once(&env).success();
+    check(&env);
+    assert!(env.task_text(&id).contains("current: review"));
+}
+
+#[test]
+fn a_task_that_is_frozen_keeps_its_files_waiting_and_stops_no_other() {
+    let env = TestEnvironment::new();
+    let (frozen, other) = (env.new_task(&["Add login"]), env.new_task(&["Tidy up"]));
+    let path = env.task_path(&frozen);
+    env.edit(&path, "current: implement", "current: review");
+    for id in [&frozen, &other] {
+        drop_file(
+            &env,
+            &format!("{id}.yaml"),
+            format!("task: {id}\nagent: agent-7\noutcome: complete\nsummary: Done\n"),
+        );
+    }
+    let output = watch_once(&env);
+    assert!(env.task_text(&other).contains("current: review"), "{output}");
+    assert_eq!(env.files(".aof/inbox").len(), 1, "{output}");
+    env.git(&["restore", &path]);
+    let _ = watch_once(&env).success();
+    check(&env);
+    assert!(env.task_text(&frozen).contains("gateHistory"));
+}
+
+/// Makes tasks and drops a completion for each.
+fn dropped(env: &TestEnvironment, count: usize) -> Vec<String> {
+    let list = format!("[{}]", vec![r#"{"title": "Task"}"#; count].join(","));
+    let output = env.aof_reading(&["task", "new", "--from", "-"], list.as_bytes()).success();
+    assert_eq!(output.stdout.lines().filter(|line| line.starts_with("AOF-")).count(), count);
+    let files = env.files("tasks");
+    let ids: Vec<String> =
+        files.iter().map(|path| path.trim_start_matches("tasks/").trim_end_matches(".md").to_owned()).collect();
+    for id in &ids {
+        drop_file(
+            env,
+            &format!("{id}.yaml"),
+            format!("task: {id}\nagent: agent-7\noutcome: complete\nsummary: Done\n"),
+        );
+    }
+    ids
+}
+
+fn faults_of_delivery(env: &TestEnvironment, ids: &[String]) -> Vec<String> {
+    let mut faults = checker::faults(env);
+    for id in ids {
+        let counted = env.task_text(id).matches("- gate: implement").count();
+        if counted != 1 {
+            faults.push(format!("the completion of {id} counts {counted} times"));
+        }
+    }
+    faults.extend(env.files(".aof/refused").into_iter().map(|name| format!("{name} was refused")));
+    faults
+}
+
+#[test]
+fn several_deliveries_at_once_are_harmless() {
+    let env = TestEnvironment::new();
+    let ids = dropped(&env, 40);
+    let children: Vec<_> = (0..4).map(|_| env.start(&["watch", "--once", "--wait", "60s"])).collect();
+    for child in children {
+        let _ = env.finish("aof watch --once", child).success();
+    }
+    let _ = watch_once(&env).success();
+    let faults = faults_of_delivery(&env, &ids);
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+#[test]
+#[cfg(debug_assertions)]
+fn a_delivery_that_is_killed_anywhere_is_finished_by_the_next() {
+    let mut findings = Vec::new();
+    for point in aof::stop::POINTS {
+        let env = TestEnvironment::new();
+        let ids = dropped(&env, 3);
+        let mut command = env.aof_command(&["watch", "--once"]);
+        command.env("AOF_STOP_AT", point);
+        let output = env.run(command);
+        let _ = watch_once(&env).success();
+        let faults = faults_of_delivery(&env, &ids);
+        findings.extend(faults.into_iter().map(|fault| format!("{point} ({:?}): {fault}", output.code)));
+    }
+    assert!(findings.is_empty(), "{}", findings.join("\n"));
+}

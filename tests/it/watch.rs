@@ -1,0 +1,126 @@
+//! The watcher at work: real processes, real files, real time.
+
+use std::fs;
+use std::process::{Child, Command, Stdio};
+
+use crate::checker::check;
+use crate::environment::{TestEnvironment, eventually};
+
+/// A watcher that is ended when the test is.
+struct Watcher(Child);
+
+impl Watcher {
+    fn start(env: &TestEnvironment) -> Self {
+        let log = fs::File::options().create(true).append(true).open(env.home().join("watch.log")).unwrap();
+        let mut command = env.aof_command(&["watch"]);
+        // Files have the times of the real clock, so the watcher has it too.
+        command.env_remove("AOF_NOW").stdout(log.try_clone().unwrap()).stderr(log);
+        Self(command.stdin(Stdio::null()).spawn().unwrap())
+    }
+
+    fn signal(&self, name: &str) {
+        let status = Command::new("kill").args([name, &self.0.id().to_string()]).status().unwrap();
+        assert!(status.success());
+    }
+
+    fn stop(mut self, name: &str) {
+        self.signal(name);
+        let status = self.0.wait().unwrap();
+        assert!(status.success(), "{name}: {status}");
+    }
+}
+
+impl Drop for Watcher {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn log(env: &TestEnvironment) -> String {
+    fs::read_to_string(env.home().join("watch.log")).unwrap_or_default()
+}
+
+/// Drops a completion as a careful program does: under another name first.
+fn drop_completion(env: &TestEnvironment, id: &str, agent: &str) {
+    let content = format!("task: {id}\nagent: {agent}\noutcome: complete\nsummary: Done\n");
+    env.write(".aof/dropping", content);
+    fs::create_dir_all(env.path(".aof/inbox")).unwrap();
+    fs::rename(env.path(".aof/dropping"), env.path(&format!(".aof/inbox/{id}-{agent}.yaml"))).unwrap();
+}
+
+#[test]
+fn the_watcher_reacts_to_all_that_people_and_agents_do() {
+    let env = TestEnvironment::new();
+    let id = env.new_task(&["Add login"]);
+    let watcher = Watcher::start(&env);
+    eventually("it begins", || log(&env).contains("watching"));
+
+    drop_completion(&env, &id, "agent-7");
+    eventually("the completion counts", || env.task_text(&id).contains("current: review"));
+
+    env.hand_made("AOF-abc", "Written in an editor");
+    let path = env.task_path(&id);
+    env.edit(&path, "title: Add login", "title: Add login and logout");
+    eventually("the hand-made task is adopted", || env.log().contains("AOF-abc: adopted at implement"));
+    eventually("the edit is committed as theirs", || env.log().contains("Ada: AOF-xxxxx: edited by hand"));
+
+    let slow = env.path(".aof/inbox/slow.json");
+    let half = format!("{{\"task\": \"{id}\", \"agent\": \"agent-3\", ");
+    let mut file = fs::File::create(&slow).unwrap();
+    std::io::Write::write_all(&mut file, half.as_bytes()).unwrap();
+    drop_completion(&env, "AOF-abc", "agent-7");
+    eventually("the other completion counts", || env.task_text("AOF-abc").contains("current: review"));
+    std::io::Write::write_all(&mut file, b"\"outcome\": \"complete\", \"summary\": \"Good\"}").unwrap();
+    drop(file);
+    eventually("the slow one counts", || env.exists("tasks/archive") && env.task_path(&id).contains("archive"));
+    eventually("the inbox is empty", || env.files(".aof/inbox").is_empty());
+    watcher.stop("-TERM");
+    check(&env);
+    assert_eq!(env.files(".aof/refused"), [""; 0], "{}", log(&env));
+}
+
+#[test]
+fn it_ends_on_either_signal_and_says_goodbye() {
+    let env = TestEnvironment::new();
+    for signal in ["-INT", "-TERM"] {
+        let watcher = Watcher::start(&env);
+        eventually("it begins", || log(&env).contains("watching"));
+        watcher.stop(signal);
+        fs::write(env.home().join("watch.log"), "").unwrap();
+    }
+    check(&env);
+}
+
+#[test]
+fn watchers_that_are_killed_in_the_middle_lose_nothing() {
+    let env = TestEnvironment::new();
+    let list = format!("[{}]", vec![r#"{"title": "Task"}"#; 60].join(","));
+    let _ = env.aof_reading(&["task", "new", "--from", "-"], list.as_bytes()).success();
+    let files = env.files("tasks");
+    let ids: Vec<&str> = files.iter().map(|path| path.trim_start_matches("tasks/").trim_end_matches(".md")).collect();
+    let commits = || env.git(&["rev-list", "--count", "HEAD"]).trim().parse::<usize>().unwrap();
+    let mut last = commits();
+    let watchers = [Watcher::start(&env), Watcher::start(&env)];
+    eventually("they begin", || log(&env).matches("watching").count() == 2);
+    for id in &ids[..30] {
+        drop_completion(&env, id, "agent-7");
+    }
+    for mut watcher in watchers {
+        eventually("some are done", || commits() > last || env.files(".aof/inbox").is_empty());
+        last = commits();
+        watcher.0.kill().unwrap();
+        watcher.0.wait().unwrap();
+    }
+    for id in &ids[30..] {
+        drop_completion(&env, id, "agent-7");
+    }
+    let watcher = Watcher::start(&env);
+    eventually("all is done", || env.files(".aof/inbox").is_empty());
+    watcher.stop("-TERM");
+    check(&env);
+    for id in ids {
+        assert_eq!(env.task_text(id).matches("- gate: implement").count(), 1, "{id}\n{}", log(&env));
+    }
+    assert_eq!(env.files(".aof/refused"), [""; 0], "{}", log(&env));
+}
