@@ -149,7 +149,9 @@ impl Repository {
     fn branch_temp(&self, commit: CommitId) -> Result<Unlocked, AuditError> {
         let mut unlocked = Unlocked::create(self.common_dir(), "aof-branch", self.shared_file_mode())?;
         let temp = &mut unlocked.temp;
-        writeln!(temp.file, "{commit}").and_then(|()| temp.file.sync_data()).at("write", &temp.path)?;
+        // In one call: `writeln!` would make one of every two digits.
+        let line = format!("{commit}\n");
+        temp.file.write_all(line.as_bytes()).and_then(|()| temp.file.sync_data()).at("write", &temp.path)?;
         Ok(unlocked)
     }
 

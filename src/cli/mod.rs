@@ -1,6 +1,7 @@
 //! The command line: one file a command. Each translates its arguments, calls one operation, and shows what came of it.
 
 mod arguments;
+mod demo;
 mod gate;
 mod help;
 mod init;
@@ -82,6 +83,7 @@ enum Command {
     /// Show and check who is in which role
     #[command(subcommand)]
     Org(org::Command),
+    Demo(demo::Args),
 }
 
 /// Runs the command that the process was started with.
@@ -104,6 +106,7 @@ pub fn main() -> ExitCode {
         Some(Command::Gate(command)) => gate::run(&session, &command),
         Some(Command::Workflow(command)) => workflow::run(&session, &command),
         Some(Command::Org(command)) => org::run(&session, &command),
+        Some(Command::Demo(args)) => demo::run(&session, &args),
     };
     match outcome {
         Ok(code) => code,

@@ -31,11 +31,20 @@ impl Session {
 
     /// Opens the project for a command: `task complete`.
     pub(super) fn workspace(&self, command: &str) -> Result<Workspace, Trouble> {
+        self.open(command, tell_of_wait)
+    }
+
+    /// Does so for a command that nobody waits for: it says nothing of short waits.
+    pub(super) fn workspace_in_background(&self, command: &str) -> Result<Workspace, Trouble> {
+        self.open(command, |_| {})
+    }
+
+    fn open(&self, command: &str, on_wait: fn(&str)) -> Result<Workspace, Trouble> {
         let start = self
             .directory
             .canonicalize()
             .map_err(|cause| Trouble::Directory { path: self.directory.clone(), cause })?;
-        Ok(Workspace::open(&start, format!("aof {command}"), now, self.wait, tell_of_wait)?)
+        Ok(Workspace::open(&start, format!("aof {command}"), now, self.wait, on_wait)?)
     }
 
     /// Opens a project that is only just being made.

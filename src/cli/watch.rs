@@ -23,7 +23,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
-    let workspace = session.workspace("watch")?;
+    let workspace = session.workspace_in_background("watch")?;
     let mut tell = |report: Report| show(session, &report);
     if args.once {
         let done = watch_once(workspace, session.wait, &mut tell)?;
@@ -68,7 +68,7 @@ fn text_of(session: &Session, report: &Report) -> String {
             let changed = &completed.changed;
             let visit = changed.after.task.history.last();
             if changed.settled {
-                return format!("{}  `{}` had counted already", named(&changed.after.task.id), inert(name));
+                return format!("{}  `{}` had counted already", named(&changed.after.task.id), flat(name));
             }
             let outcome = visit.map(|visit| visit.outcome.to_string()).unwrap_or_default();
             let agent = visit.and_then(|visit| visit.agent.as_ref()).map(|agent| format!(" by {agent}"));
@@ -89,12 +89,12 @@ fn text_of(session: &Session, report: &Report) -> String {
             format!(
                 "{} `{}`: {}\nit is now `{place}`, with the whole reason in `{place}.reason.json`",
                 styled(RED, "refused"),
-                inert(name),
+                flat(name),
                 first_line(message)
             )
         }
         Report::Delivered(Delivered::Waiting { name, error }) => {
-            format!("{} `{}`: {}", styled(YELLOW, "waiting"), inert(name), told(session, error))
+            format!("{} `{}`: {}", styled(YELLOW, "waiting"), flat(name), told(session, error))
         }
         Report::Adopted(changed) => {
             let gate = changed.after.task.gate.as_ref().map(|open| format!(" at {}", open.current)).unwrap_or_default();
@@ -210,7 +210,12 @@ fn first_line(text: &str) -> String {
 
 fn project_path(path: &std::path::Path) -> String {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    format!(".aof/refused/{}", inert(&name))
+    format!(".aof/refused/{}", flat(&name))
+}
+
+/// Returns a name on one line: files may have line breaks in theirs.
+fn flat(name: &str) -> String {
+    inert(&name.replace('\n', "\\n"))
 }
 
 fn named(id: &TaskId) -> String {

@@ -158,7 +158,7 @@ fn work_off(
         }
         let batch = first_of_each(&mut pending, |work| work.completion.ticket.task.clone());
         let more_to_come = batch.len() == MOST || !pending.is_empty();
-        work_on(workspace, inbox, wait, batch, recipient)?;
+        work_on(workspace, inbox, wait, &batch, recipient)?;
         if more_to_come && recipient.rest(start.elapsed()).is_break() {
             return Ok(());
         }
@@ -202,7 +202,7 @@ fn work_on(
     workspace: &mut Workspace,
     inbox: &Inbox<'_>,
     wait: Duration,
-    batch: Vec<Work>,
+    batch: &[Work],
     recipient: &mut dyn Recipient,
 ) -> Result<(), OpsError> {
     let mut completions: Vec<Completion> = batch.iter().map(|work| work.completion.clone()).collect();
@@ -250,8 +250,11 @@ fn is_passing(error: &OpsError) -> bool {
         OpsError::Store(
             StoreError::TaskDoubled { .. } | StoreError::WrongKind { .. } | StoreError::TooLarge { .. },
         ) => false,
-        OpsError::Store(_) | OpsError::InvalidRules(_) | OpsError::Restless { .. } | OpsError::Frozen { .. } => true,
-        OpsError::UnreadableTask { .. } => true,
+        OpsError::Store(_)
+        | OpsError::InvalidRules(_)
+        | OpsError::Restless { .. }
+        | OpsError::Frozen { .. }
+        | OpsError::UnreadableTask { .. } => true,
         OpsError::Unfit { code, .. } => *code == "rules_not_committed",
         OpsError::Audit(error) => !matches!(error, AuditError::BadPerson { .. } | AuditError::BadPath { .. }),
         _ => false,

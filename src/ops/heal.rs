@@ -11,9 +11,9 @@ use std::time::Instant;
 use super::error::OpsError;
 use super::in_force::in_force;
 use super::standing::{Pending, Standing};
-use super::transaction::{Choice, commit, plan};
+use super::transaction::{Choice, Write, commit, plan};
 use super::workspace::Workspace;
-use crate::audit::{BranchLock, CommitId, Locks};
+use crate::audit::{AuditError, BranchLock, CommitId, Head, Locks};
 use crate::model::Digest;
 use crate::store::intent::{self, Intent, Pending as Record, Write as Intended};
 use crate::store::layout::is_archived;
@@ -47,27 +47,29 @@ pub(super) fn heal(workspace: &Workspace, lock: &WriterLock) -> Result<bool, Ops
     };
     workspace.repository.sweep_temps()?;
     let branch = locks.and_then(|locks| locks.branch);
+    sweep_folders(lock, &record)?;
+    if let Some(branch) = &branch {
+        let left = if landed { branch.from } else { Some(branch.to) };
+        settle_index(workspace, lock, &record, branch, left)?;
+    }
     for write in &record.writes {
-        sweep_folders(lock, write)?;
-        if let Some(branch) = &branch {
-            let left = if landed { branch.from } else { Some(branch.to) };
-            settle_index(workspace, lock, &record, branch, left, write)?;
-        }
         if !write.made.is_empty() && !is_committed(workspace, write)? {
             undo_beginning(workspace, lock, write)?;
             continue;
         }
         settle_companions(workspace, lock, write)?;
         settle_move(workspace, lock, branch.as_ref(), write)?;
-        commit_what_is_ahead(workspace, lock, write)?;
     }
+    commit_what_is_ahead(workspace, lock, &record)?;
     intent::clear(lock)?;
     Ok(true)
 }
 
-fn sweep_folders(lock: &WriterLock, write: &Intended) -> Result<(), OpsError> {
-    for path in write.old.iter().chain([&write.new]) {
-        atomic::sweep(lock, path.folder())?;
+fn sweep_folders(lock: &WriterLock, record: &Intent) -> Result<(), OpsError> {
+    let paths = record.writes.iter().flat_map(|write| write.old.iter().chain([&write.new]));
+    let folders: BTreeSet<&str> = paths.map(ProjectPath::folder).collect();
+    for folder in folders {
+        atomic::sweep(lock, folder)?;
     }
     Ok(())
 }
@@ -82,12 +84,13 @@ fn settle_index(
     record: &Intent,
     branch: &BranchLock,
     left: Option<CommitId>,
-    write: &Intended,
 ) -> Result<(), OpsError> {
-    let companions = write.companions.iter().flat_map(|(old, new)| [old, new]);
-    let made = write.made.iter().map(|made| &made.path);
-    let files: BTreeSet<&str> =
-        write.old.iter().chain([&write.new]).chain(companions).chain(made).map(ProjectPath::as_str).collect();
+    let files = record.writes.iter().flat_map(|write| {
+        let companions = write.companions.iter().flat_map(|(old, new)| [old, new]);
+        let made = write.made.iter().map(|made| &made.path);
+        write.old.iter().chain([&write.new]).chain(companions).chain(made)
+    });
+    let files: BTreeSet<&str> = files.map(ProjectPath::as_str).collect();
     let files: Vec<&str> = files.into_iter().collect();
     let deadline = Instant::now().max(workspace.deadline());
     workspace.repository.settle_index(left, &files, deadline, &mut |locks| {
@@ -159,22 +162,61 @@ fn settle_move(
     Ok(())
 }
 
-fn commit_what_is_ahead(workspace: &Workspace, lock: &WriterLock, write: &Intended) -> Result<(), OpsError> {
-    let head = workspace.head()?;
-    let in_force = Rc::new(in_force(&workspace.repository, &head)?);
-    let standing = match Standing::read_under(workspace, &write.task, head, in_force) {
-        Ok(standing) => standing,
-        // The task's own trouble is shown when somebody asks for the task.
-        Err(OpsError::UnreadableTask { .. } | OpsError::NoTask { .. } | OpsError::Store(_)) => return Ok(()),
-        Err(error) => return Err(error),
-    };
-    let Pending::Version(_) = &standing.pending else { return Ok(()) };
-    let misplaced = standing.place == Place::Active && is_archived(&standing.snapshot.path);
-    let plan = plan(workspace, &standing, Choice::Pending)?;
-    if let Some(write) = plan.write.filter(|_| !misplaced) {
-        commit(workspace, lock, &standing.head, &[write])?;
+/// All of it in one go: the record is replaced by that commit's own, so a kill in it is healed like the first.
+fn commit_what_is_ahead(workspace: &Workspace, lock: &WriterLock, record: &Intent) -> Result<(), OpsError> {
+    loop {
+        let head = workspace.head()?;
+        let ahead = ahead_of(workspace, &head, record)?;
+        if ahead.is_empty() {
+            return Ok(());
+        }
+        match commit(workspace, lock, &head, &ahead) {
+            Ok(_) => return Ok(()),
+            // A person committed meanwhile.
+            Err(OpsError::Audit(AuditError::Moved { .. })) if Instant::now() < workspace.deadline() => {}
+            Err(error) if error.is_general() => {
+                intent::write(lock, record)?;
+                return Err(error);
+            }
+            Err(_) => return commit_one_by_one(workspace, lock, record),
+        }
+    }
+}
+
+/// One task's trouble is shown when somebody asks for it, and keeps none of the others.
+fn commit_one_by_one(workspace: &Workspace, lock: &WriterLock, record: &Intent) -> Result<(), OpsError> {
+    for write in &record.writes {
+        let head = workspace.head()?;
+        let alone = Intent { writes: vec![write.clone()], ..record.clone() };
+        let ahead = ahead_of(workspace, &head, &alone)?;
+        match commit(workspace, lock, &head, &ahead) {
+            Err(error) if error.is_general() => {
+                intent::write(lock, record)?;
+                return Err(error);
+            }
+            _ => {}
+        }
     }
     Ok(())
+}
+
+/// Returns those of the record's files that are ahead of HEAD by what the engine itself would have written.
+fn ahead_of(workspace: &Workspace, head: &Head, record: &Intent) -> Result<Vec<Write>, OpsError> {
+    let in_force = Rc::new(in_force(&workspace.repository, head)?);
+    let mut ahead = Vec::new();
+    for write in &record.writes {
+        let standing = match Standing::read_under(workspace, &write.task, head.clone(), Rc::clone(&in_force)) {
+            Ok(standing) => standing,
+            // The task's own trouble is shown when somebody asks for the task.
+            Err(OpsError::UnreadableTask { .. } | OpsError::NoTask { .. } | OpsError::Store(_)) => continue,
+            Err(error) => return Err(error),
+        };
+        let Pending::Version(_) = &standing.pending else { continue };
+        let misplaced = standing.place == Place::Active && is_archived(&standing.snapshot.path);
+        let plan = plan(workspace, &standing, Choice::Pending)?;
+        ahead.extend(plan.write.filter(|_| !misplaced));
+    }
+    Ok(ahead)
 }
 
 fn read(workspace: &Workspace, path: &ProjectPath) -> Result<Option<Vec<u8>>, OpsError> {

@@ -171,10 +171,8 @@ pub(super) fn plan(workspace: &Workspace, standing: &Standing, choice: Choice) -
             write.versions.push(Version { bytes, message, author, authored });
         }
         Choice::Pending => {}
-        Choice::Settled => {
-            settled = true;
-            write.versions.clear();
-        }
+        // What lies between HEAD and the worktree goes all the same: it may be the very change, written and not yet committed.
+        Choice::Settled => settled = true,
     }
     write.to = destination(standing, &after);
     if write.to != standing.snapshot.path {

@@ -46,7 +46,7 @@ impl Workspace {
 
     /// Opens the project of that folder again: what stands there may be another one by now.
     pub fn reopened(&self, wait: Duration) -> Result<Self, OpsError> {
-        Self::open(self.paths.root(), self.command.clone(), self.clock, wait, self.on_wait)
+        Self::at(self.paths.root(), self.command.clone(), self.clock, wait, self.on_wait)
     }
 
     /// Returns the time, in whole seconds: histories are for people.

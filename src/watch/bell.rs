@@ -1,5 +1,6 @@
 //! What wakes the watcher: hints of where something may have happened, gathered until it looks. Touches no files.
 
+use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -22,16 +23,23 @@ pub(super) struct Bell {
 pub(super) struct Hints {
     /// What was seen of files in the inbox, in order.
     pub inbox: Vec<(OsString, Seen)>,
-    /// The folders of the inbox, of the tasks or of the rules were made or removed, or events were lost: look at everything.
-    pub all: bool,
-    /// Task files.
-    pub tasks: bool,
-    /// project.yaml, org.yaml or `workflows/`.
-    pub rules: bool,
-    /// The branch, the index, or what git is in the middle of.
-    pub repository: bool,
+    /// Where else.
+    pub places: BTreeSet<Place>,
     /// Somebody wants the watcher to stop.
     pub stop: bool,
+}
+
+/// A place where something may have happened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Place {
+    /// Anywhere: events were lost, or the folders of the inbox, the tasks or the rules were made or removed.
+    Anywhere,
+    /// Task files.
+    Tasks,
+    /// project.yaml, org.yaml or `workflows/`.
+    Rules,
+    /// The branch, the index, or what git is in the middle of.
+    Repository,
 }
 
 /// What was seen of a file in the inbox.
@@ -67,7 +75,7 @@ impl Bell {
 
     /// Says that something is wrong with the events themselves.
     pub(super) fn note_loss(&self) {
-        self.lock().all = true;
+        self.lock().places.insert(Place::Anywhere);
         self.rung.notify_all();
     }
 
@@ -106,7 +114,7 @@ impl Hints {
     /// Notes an event; returns whether there is anything to look at.
     fn note(&mut self, places: &Places, event: &Event) -> bool {
         if event.need_rescan() {
-            self.all = true;
+            self.places.insert(Place::Anywhere);
             return true;
         }
         let Some(seen) = seen(event.kind) else { return false };
@@ -123,31 +131,37 @@ impl Hints {
     fn note_path(&mut self, places: &Places, path: &Path, seen: Seen) -> bool {
         let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return false };
         if folder == places.inbox {
-            if !is_ours(name) {
-                self.inbox.push((name.to_owned(), seen));
+            if is_ours(name) {
+                return false;
             }
-            // Files that went, or are only begun, are no reason to look at once.
-            return seen == Seen::Finished || seen == Seen::Begun;
+            self.inbox.push((name.to_owned(), seen));
+            // A file that went is no reason to look.
+            return seen != Seen::Gone;
         }
-        if path == places.inbox || path == places.local || path == places.tasks || path == places.workflows {
-            self.all |= seen != Seen::Finished;
-            return seen != Seen::Finished;
+        if let Some(place) = place_of(places, path, folder, name, seen) {
+            self.places.insert(place);
+            return true;
         }
-        if path.starts_with(&places.local) {
-            return false;
-        }
-        if path.starts_with(&places.tasks) {
-            let ours = is_ours(name);
-            self.tasks |= !ours;
-            return !ours;
-        }
-        let is_rule = folder == places.workflows
-            || (folder == places.root && matches!(name.to_str(), Some("project.yaml" | "org.yaml")));
-        self.rules |= is_rule;
-        let is_git = path.starts_with(&places.git) && tells_of_git(name);
-        self.repository |= is_git;
-        is_rule || is_git
+        false
     }
+}
+
+fn place_of(places: &Places, path: &Path, folder: &Path, name: &OsStr, seen: Seen) -> Option<Place> {
+    if path == places.inbox || path == places.local || path == places.tasks || path == places.workflows {
+        return Some(Place::Anywhere).filter(|_| seen != Seen::Finished);
+    }
+    if path.starts_with(&places.local) {
+        return None;
+    }
+    if path.starts_with(&places.tasks) {
+        return Some(Place::Tasks).filter(|_| !is_ours(name));
+    }
+    let is_rule = folder == places.workflows
+        || (folder == places.root && matches!(name.to_str(), Some("project.yaml" | "org.yaml")));
+    if is_rule {
+        return Some(Place::Rules);
+    }
+    Some(Place::Repository).filter(|_| path.starts_with(&places.git) && tells_of_git(name))
 }
 
 /// Returns what an event says of its file; nothing if it changes nothing. Our own reading is among the events.
@@ -170,4 +184,112 @@ fn tells_of_git(name: &OsStr) -> bool {
     name.to_str().is_some_and(|name| {
         !name.starts_with("aof-") && Path::new(name).extension().is_none_or(|suffix| suffix != "lock")
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use notify::event::{CreateKind, DataChange, Flag, MetadataKind, RemoveKind};
+
+    fn places() -> Places {
+        let at = |path: &str| PathBuf::from("/p").join(path);
+        Places {
+            root: at(""),
+            local: at(".aof"),
+            inbox: at(".aof/inbox"),
+            tasks: at("tasks"),
+            workflows: at("workflows"),
+            git: at(".git"),
+        }
+    }
+
+    fn hints(events: &[(EventKind, &str)]) -> (Hints, bool) {
+        let mut hints = Hints::default();
+        let mut rung = false;
+        for (kind, path) in events {
+            rung |= hints.note(&places(), &Event::new(*kind).add_path(PathBuf::from("/p").join(path)));
+        }
+        (hints, rung)
+    }
+
+    const CLOSED: EventKind = EventKind::Access(AccessKind::Close(AccessMode::Write));
+    const OPENED: EventKind = EventKind::Access(AccessKind::Open(AccessMode::Any));
+    const MADE: EventKind = EventKind::Create(CreateKind::File);
+    const WRITTEN: EventKind = EventKind::Modify(ModifyKind::Data(DataChange::Any));
+    const TOUCHED: EventKind = EventKind::Modify(ModifyKind::Metadata(MetadataKind::Any));
+    const RENAMED_IN: EventKind = EventKind::Modify(ModifyKind::Name(RenameMode::To));
+    const RENAMED_OUT: EventKind = EventKind::Modify(ModifyKind::Name(RenameMode::From));
+    const REMOVED: EventKind = EventKind::Remove(RemoveKind::Any);
+
+    #[test]
+    fn a_file_is_finished_when_it_is_closed_or_renamed_in_and_begun_again_by_the_next_write() {
+        for (events, last) in [
+            (vec![RENAMED_IN], Seen::Finished),
+            (vec![MADE], Seen::Begun),
+            (vec![MADE, WRITTEN, WRITTEN, CLOSED], Seen::Finished),
+            (vec![MADE, CLOSED, WRITTEN], Seen::Begun),
+            (vec![RENAMED_IN, RENAMED_OUT], Seen::Gone),
+        ] {
+            let events: Vec<_> = events.into_iter().map(|kind| (kind, ".aof/inbox/a.yaml")).collect();
+            let (hints, rung) = hints(&events);
+            assert_eq!(hints.inbox.last(), Some(&("a.yaml".into(), last)), "{events:?}");
+            assert!(rung);
+        }
+        let both = Event::new(EventKind::Modify(ModifyKind::Name(RenameMode::Both)));
+        let both = both.add_path("/p/.aof/inbox/a.yaml".into()).add_path("/p/.aof/inbox/b.yaml".into());
+        let mut hints = Hints::default();
+        assert!(hints.note(&places(), &both));
+        assert_eq!(hints.inbox, [("a.yaml".into(), Seen::Gone), ("b.yaml".into(), Seen::Finished)]);
+    }
+
+    #[test]
+    fn our_own_work_wakes_nobody() {
+        for (kind, path) in [
+            (OPENED, "tasks/AOF-abc.md"),
+            (OPENED, ".aof/inbox/a.yaml"),
+            (RENAMED_OUT, ".aof/inbox/a.yaml"),
+            (TOUCHED, ".aof/inbox/a.yaml"),
+            (RENAMED_IN, ".aof/inbox/.taken/01-a.yaml"),
+            (WRITTEN, ".aof/lock"),
+            (MADE, ".aof/refused/a.yaml"),
+            (MADE, "tasks/.aof-tmp-x"),
+            (MADE, ".git/index.lock"),
+            (MADE, ".git/aof-index-x"),
+            (MADE, "src/main.rs"),
+        ] {
+            assert!(!hints(&[(kind, path)]).1, "{kind:?} {path}");
+        }
+    }
+
+    #[test]
+    fn what_people_and_git_do_is_sorted_by_place() {
+        let of = |kind, path| hints(&[(kind, path)]).0.places.into_iter().collect::<Vec<_>>();
+        assert_eq!(of(WRITTEN, "tasks/AOF-abc.md"), [Place::Tasks]);
+        assert_eq!(of(RENAMED_IN, "tasks/sorted/AOF-abc.md"), [Place::Tasks]);
+        for path in ["project.yaml", "org.yaml", "workflows/fast.yaml"] {
+            assert_eq!(of(WRITTEN, path), [Place::Rules], "{path}");
+        }
+        for path in [".git/HEAD", ".git/logs/HEAD", ".git/rebase-merge", ".git/index"] {
+            assert_eq!(of(RENAMED_IN, path), [Place::Repository], "{path}");
+        }
+        for (kind, path) in
+            [(REMOVED, ".aof/inbox"), (EventKind::Create(CreateKind::Folder), "tasks"), (REMOVED, ".aof")]
+        {
+            assert_eq!(of(kind, path), [Place::Anywhere], "{path}");
+        }
+        let lost = Event::new(EventKind::Other).set_flag(Flag::Rescan);
+        let mut hints = Hints::default();
+        assert!(hints.note(&places(), &lost) && hints.places.contains(&Place::Anywhere));
+    }
+
+    #[test]
+    fn hints_are_given_once_and_the_wish_to_stop_stays() {
+        let bell = Bell::default();
+        bell.note(&places(), &Event::new(WRITTEN).add_path("/p/tasks/AOF-abc.md".into()));
+        let far = Instant::now() + Duration::from_mins(1);
+        assert!(bell.wait(far).places.contains(&Place::Tasks));
+        assert_eq!(bell.wait(Instant::now()), Hints::default());
+        bell.stop();
+        assert!(bell.pause(Duration::from_mins(1)) && bell.wait(far).stop && bell.wait(far).stop);
+    }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::bell::{Bell, Hints, Places};
+use super::bell::{Bell, Hints, Place, Places};
 use super::desk::Desk;
 use super::report::{Report, Sight};
 use super::sight::Eyes;
@@ -122,19 +122,20 @@ impl<'t> Rounds<'t> {
     fn take(&mut self, hints: Hints, eyes: &Eyes) {
         let now = Instant::now();
         self.desk.note(hints.inbox);
-        if hints.all {
+        let touched = |place| hints.places.contains(&place);
+        if touched(Place::Anywhere) {
             self.round_at = now;
         }
-        if hints.rules {
+        if touched(Place::Rules) {
             self.rules.mark = self.rules.mark.take().map(|(_, mark)| (None, mark));
         }
-        if hints.tasks {
+        if touched(Place::Tasks) {
             self.tend_at = self.tend_at.min(self.tended_at.map_or(now, |last| now.max(last + TENDING)));
         }
-        if hints.repository || hints.all {
-            if let Some(Halt::Trouble { until, .. }) = &mut self.halt {
-                *until = now;
-            }
+        if (touched(Place::Repository) || touched(Place::Anywhere))
+            && let Some(Halt::Trouble { until, .. }) = &mut self.halt
+        {
+            *until = now;
         }
         if now >= self.round_at {
             self.round_at = now + if eyes.see() { ROUND } else { POLL };
@@ -162,7 +163,6 @@ impl<'t> Rounds<'t> {
                 soon.unwrap_or(self.round_at).min(self.tend_at).min(self.round_at)
             }
             Ok(Look::Paused(reason)) => {
-                self.leftovers = Some(Duration::ZERO);
                 if !matches!(&self.halt, Some(Halt::Paused(before)) if *before == reason) {
                     self.desk.tell(Report::Paused { reason: reason.clone() });
                     self.halt = Some(Halt::Paused(reason));
@@ -199,6 +199,10 @@ impl<'t> Rounds<'t> {
             Err(AuditError::Waiting { reason }) => return Ok(Look::Paused(reason)),
             Err(error) => return Err(error.into()),
         };
+        if matches!(self.halt, Some(Halt::Paused(_))) {
+            self.halt = None;
+            self.desk.tell(Report::Resumed);
+        }
         self.look_at_rules(&head)?;
         if let Some(age) = self.leftovers {
             resume(&mut self.workspace, self.wait, age, &mut self.desk)?;

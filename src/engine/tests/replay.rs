@@ -2,6 +2,8 @@ use super::world::*;
 use crate::engine::{Act, Actor, Change, explain};
 use crate::model::*;
 
+type Forge = fn(&mut Task);
+
 #[test]
 fn every_step_is_found_again() {
     let rules = rules(sdlc());
@@ -40,7 +42,6 @@ fn what_the_engine_would_not_do_is_foreign() {
     let rules = rules(sdlc());
     let task = opened(&rules, &[]);
     let done = say(&rules, &task, "agent-7", "complete").unwrap().task;
-    type Forge = fn(&mut Task);
     let forged: [(&str, Forge); 6] = [
         ("gate", |task| task.gate.as_mut().unwrap().current = id("approve")),
         ("outcome", |task| task.history[0].outcome = Ending::Said(Outcome::Skip)),
