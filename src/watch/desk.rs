@@ -20,7 +20,7 @@ pub(super) struct Desk<'t> {
     pub bell: Arc<Bell>,
     /// Whether anything was done since this was set back.
     pub busy: bool,
-    /// Whether anything could not be done since this was set back.
+    /// Whether anything could not be done.
     pub failed: bool,
     /// Trouble of single files.
     pub told: Told,

@@ -103,10 +103,11 @@ impl<'t> Rounds<'t> {
     /// Looks until nothing is being written any more, at most for the time that takes to find out.
     pub(super) fn once(mut self) -> bool {
         let end = Instant::now() + QUIET * 2;
+        // What is due later than that is not waited for.
+        self.round_at = end + ROUND;
         loop {
-            (self.desk.failed, self.desk.busy) = (false, false);
             let until = self.round();
-            let waiting = until < self.round_at || self.tend_at < self.round_at;
+            let waiting = until < self.round_at;
             if self.halt.is_some() || !(waiting || self.desk.busy) {
                 break;
             }
