@@ -1,7 +1,7 @@
 //! The watcher: reacts to dropped completion files, to people's edits of task files, and to commits. May use `ops` and below.
 //!
-//! It is level-triggered: what the system tells of files ([`bell`], [`sight`]) only wakes it, and says which inbox files are
-//! finished; what it does comes from looking at the inbox, the tasks and git ([`rounds`]). A lost event costs a few seconds,
+//! It is level-triggered: what the system tells of files (`bell`, `sight`) only wakes it, and says which inbox files are
+//! finished; what it does comes from looking at the inbox, the tasks and git (`rounds`). A lost event costs a few seconds,
 //! not a completion. It keeps no state on disk but the mark that it lives, so any number of watchers may run, and a killed
 //! one leaves nothing that the next does not finish.
 //!
