@@ -88,11 +88,6 @@ impl TestEnvironment {
         self.project = self.project.join(folder);
     }
 
-    /// Returns the project's folder.
-    pub(crate) fn project(&self) -> &Path {
-        &self.project
-    }
-
     /// Returns the home of the test's user.
     pub(crate) fn home(&self) -> PathBuf {
         self.root.path().canonicalize().unwrap().join("home")
