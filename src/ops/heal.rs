@@ -10,10 +10,10 @@ use std::time::Instant;
 
 use super::error::OpsError;
 use super::in_force::in_force;
-use super::standing::{Pending, Standing};
+use super::standing::{Pending, Standing, Version};
 use super::transaction::{Choice, Write, commit, plan};
 use super::workspace::Workspace;
-use crate::audit::{AuditError, BranchLock, CommitId, Head, Locks};
+use crate::audit::{AuditError, BranchLock, CommitId, Head, Locks, LogEntry};
 use crate::model::Digest;
 use crate::store::intent::{self, Intent, Pending as Record, Write as Intended};
 use crate::store::layout::is_archived;
@@ -46,7 +46,9 @@ pub(super) fn heal(workspace: &Workspace, lock: &WriterLock) -> Result<bool, Ops
         None => false,
     };
     workspace.repository.sweep_temps()?;
-    let branch = locks.and_then(|locks| locks.branch);
+    // A commit that never got onto the branch may have been collected by git: then the files alone tell.
+    let is_there = |branch: &BranchLock| landed || workspace.repository.log_entry(branch.to).is_ok();
+    let branch = locks.and_then(|locks| locks.branch).filter(is_there);
     sweep_folders(lock, &record)?;
     if let Some(branch) = &branch {
         let left = if landed { branch.from } else { Some(branch.to) };
@@ -60,7 +62,7 @@ pub(super) fn heal(workspace: &Workspace, lock: &WriterLock) -> Result<bool, Ops
         settle_companions(workspace, lock, write)?;
         settle_move(workspace, lock, branch.as_ref(), write)?;
     }
-    commit_what_is_ahead(workspace, lock, &record)?;
+    commit_what_is_ahead(workspace, lock, &record, branch.as_ref())?;
     intent::clear(lock)?;
     Ok(true)
 }
@@ -153,7 +155,7 @@ fn settle_move(
         atomic::replace_if(lock, old, &here, &there)?;
         atomic::remove_if(lock, &write.new, &there)?;
     } else if let Some(branch) = branch
-        && repository.blob_id(branch.to, write.new.as_str()).ok().flatten() == Some(repository.hash_blob(&there))
+        && repository.blob_id(branch.to, write.new.as_str())? == Some(repository.hash_blob(&there))
     {
         // Nor does the old place say what HEAD does: a person's edit was to be committed first. That stays, and the move, which
         // nobody was told of, is undone.
@@ -163,10 +165,15 @@ fn settle_move(
 }
 
 /// All of it in one go: the record is replaced by that commit's own, so a kill in it is healed like the first.
-fn commit_what_is_ahead(workspace: &Workspace, lock: &WriterLock, record: &Intent) -> Result<(), OpsError> {
+fn commit_what_is_ahead(
+    workspace: &Workspace,
+    lock: &WriterLock,
+    record: &Intent,
+    branch: Option<&BranchLock>,
+) -> Result<(), OpsError> {
     loop {
         let head = workspace.head()?;
-        let ahead = ahead_of(workspace, &head, record)?;
+        let ahead = ahead_of(workspace, &head, record, branch)?;
         if ahead.is_empty() {
             return Ok(());
         }
@@ -178,17 +185,22 @@ fn commit_what_is_ahead(workspace: &Workspace, lock: &WriterLock, record: &Inten
                 intent::write(lock, record)?;
                 return Err(error);
             }
-            Err(_) => return commit_one_by_one(workspace, lock, record),
+            Err(_) => return commit_one_by_one(workspace, lock, record, branch),
         }
     }
 }
 
 /// One task's trouble is shown when somebody asks for it, and keeps none of the others.
-fn commit_one_by_one(workspace: &Workspace, lock: &WriterLock, record: &Intent) -> Result<(), OpsError> {
+fn commit_one_by_one(
+    workspace: &Workspace,
+    lock: &WriterLock,
+    record: &Intent,
+    branch: Option<&BranchLock>,
+) -> Result<(), OpsError> {
     for write in &record.writes {
         let head = workspace.head()?;
         let alone = Intent { writes: vec![write.clone()], ..record.clone() };
-        let ahead = ahead_of(workspace, &head, &alone)?;
+        let ahead = ahead_of(workspace, &head, &alone, branch)?;
         match commit(workspace, lock, &head, &ahead) {
             Err(error) if error.is_general() => {
                 intent::write(lock, record)?;
@@ -201,7 +213,12 @@ fn commit_one_by_one(workspace: &Workspace, lock: &WriterLock, record: &Intent) 
 }
 
 /// Returns those of the record's files that are ahead of HEAD by what the engine itself would have written.
-fn ahead_of(workspace: &Workspace, head: &Head, record: &Intent) -> Result<Vec<Write>, OpsError> {
+fn ahead_of(
+    workspace: &Workspace,
+    head: &Head,
+    record: &Intent,
+    branch: Option<&BranchLock>,
+) -> Result<Vec<Write>, OpsError> {
     let in_force = Rc::new(in_force(&workspace.repository, head)?);
     let mut ahead = Vec::new();
     for write in &record.writes {
@@ -214,9 +231,39 @@ fn ahead_of(workspace: &Workspace, head: &Head, record: &Intent) -> Result<Vec<W
         let Pending::Version(_) = &standing.pending else { continue };
         let misplaced = standing.place == Place::Active && is_archived(&standing.snapshot.path);
         let plan = plan(workspace, &standing, Choice::Pending)?;
-        ahead.extend(plan.write.filter(|_| !misplaced));
+        if let Some(mut write) = plan.write.filter(|_| !misplaced) {
+            let first = branch.map(|branch| versions_before(workspace, branch, &standing)).transpose()?;
+            write.versions.splice(0..0, first.unwrap_or_default());
+            ahead.push(write);
+        }
     }
     Ok(ahead)
+}
+
+/// Returns what was to be committed before the version that the file has: a person's edit goes in as theirs, not as part of
+/// the act that was killed with it.
+fn versions_before(workspace: &Workspace, branch: &BranchLock, standing: &Standing) -> Result<Vec<Version>, OpsError> {
+    let repository = &workspace.repository;
+    let path = standing.snapshot.path.as_str();
+    let mut later = Some(repository.hash_blob(&standing.snapshot.bytes));
+    if repository.blob_id(branch.to, path)? != later {
+        return Ok(Vec::new());
+    }
+    let head = standing.head.commit.map(|commit| repository.blob_id(commit, path)).transpose()?.flatten();
+    let mut versions = Vec::new();
+    for entry in repository.log(branch.to)? {
+        let LogEntry { id, message, author, authored, .. } = entry?;
+        let blob = repository.blob_id(id, path)?;
+        if Some(id) == branch.from || blob == head {
+            break;
+        }
+        if let Some(other) = blob.filter(|_| blob != later) {
+            versions.push(Version { bytes: repository.read_blob(other)?, message, author, authored });
+        }
+        later = blob;
+    }
+    versions.reverse();
+    Ok(versions)
 }
 
 fn read(workspace: &Workspace, path: &ProjectPath) -> Result<Option<Vec<u8>>, OpsError> {
