@@ -215,3 +215,36 @@ fn what_a_person_did_after_the_kill_is_not_overwritten() {
     }
     findings.none();
 }
+
+#[test]
+fn an_edit_that_was_to_be_committed_first_stays_its_author_s() {
+    let mut findings = Findings::default();
+    for point in POINTS {
+        let scene = Scene::new(Act::AfterAnEdit);
+        findings.expect(point, None, &scene.deliver(Some(point)));
+        findings.expect(point, Some(0), &scene.touch_other(None));
+        findings.expect(point, Some(0), &scene.deliver(None));
+        let author = scene.env.git(&["log", "--format=%an", "-S", "The better body"]);
+        if author != "Ada\n" {
+            findings.add(point, vec![format!("the edit is by {author}{}", scene.env.log())]);
+        }
+        findings.add(point, scene.faults());
+    }
+    findings.none();
+}
+
+#[test]
+fn what_git_collected_in_the_meantime_is_not_needed() {
+    let mut findings = Findings::default();
+    for point in
+        ["ops.intent-written", "audit.intent-told", "audit.index-locked", "ops.file-written", "audit.index-moved"]
+    {
+        let scene = Scene::new(Act::Finishing);
+        findings.expect(point, None, &scene.deliver(Some(point)));
+        scene.env.git(&["prune", "--expire=now"]);
+        findings.expect(point, Some(0), &scene.touch_other(None));
+        findings.expect(point, Some(0), &scene.deliver(None));
+        findings.add(point, scene.faults());
+    }
+    findings.none();
+}
