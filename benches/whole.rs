@@ -5,6 +5,8 @@
 //! writer can beat. The five take turns, so that a busy machine slows them alike. Prints medians with the middle half of the
 //! samples, in milliseconds, and what each costs against git.
 
+#![allow(clippy::print_stdout, reason = "its table is what it is for")]
+
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};

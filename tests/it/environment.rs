@@ -254,12 +254,13 @@ impl TestEnvironment {
         self.aof(&args)
     }
 
-    /// Returns where a task's file is, wherever it is.
+    /// Returns where a task's file is, wherever it is. While a task is on its way to the archive its file is at both places.
     pub(crate) fn task_path(&self, id: &str) -> String {
         let name = format!("/{id}.md");
-        let found: Vec<String> = self.files("tasks").into_iter().filter(|path| path.ends_with(&name)).collect();
-        assert_eq!(found.len(), 1, "{id}: {found:?}");
-        found.into_iter().next().unwrap()
+        let found =
+            || -> Vec<String> { self.files("tasks").into_iter().filter(|path| path.ends_with(&name)).collect() };
+        eventually(&format!("one file of {id}"), || found().len() == 1);
+        found().remove(0)
     }
 
     /// Returns a task's file.
