@@ -92,7 +92,8 @@ pub(super) fn hold_if_stuck(rules: &Rules, task: &mut Task) -> Vec<Event> {
         ));
         events.push(Event::CircularLoop { gate: open.current.clone(), from: last.gate.clone(), count });
     }
-    if !rules.is_staffed(role) {
+    let gate = rules.workflow_of(task).and_then(|workflow| workflow.gate(&open.current)).map(|(_, gate)| gate);
+    if gate.is_some_and(|gate| !rules.is_staffed(gate)) {
         // The text is spec 1, 9.7's own.
         blockers.push(format!("No agents available for role: {role}"));
         events.push(Event::BlockedNoAgents { gate: open.current.clone(), role: role.clone() });

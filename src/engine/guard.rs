@@ -10,6 +10,9 @@ pub const LOOP_LIMIT: u32 = 5;
 /// The longest summary, note or blocker that the history takes, in bytes.
 pub(super) const TEXT_LIMIT: usize = 16 * 1024;
 
+/// The most that outputs, metadata or all blockers together may have, in bytes: an entry stays for ever, and a frontmatter ends.
+pub(super) const OBJECT_LIMIT: usize = 32 * 1024;
+
 /// Returns the outcomes that a completion may have at the gate.
 pub fn outcomes_at(rules: &Rules, gate: &Gate) -> Vec<Outcome> {
     let mut outcomes = vec![Outcome::Complete];
@@ -100,6 +103,17 @@ pub(super) fn content(outcome: Outcome, completion: &Completion) -> Result<(), R
     let blockers = completion.blockers.iter().flatten().map(|blocker| ("blockers", blocker.len()));
     if let Some((field, bytes)) = long.chain(blockers).find(|(_, bytes)| *bytes > TEXT_LIMIT) {
         return Err(Refusal::TooLong { field, bytes, limit: TEXT_LIMIT });
+    }
+    let objects = [("outputs", &completion.outputs), ("metadata", &completion.metadata)];
+    for (field, object) in objects {
+        let bytes = serde_json::to_string(object).map_or(0, |text| text.len());
+        if bytes > OBJECT_LIMIT {
+            return Err(Refusal::TooLong { field, bytes, limit: OBJECT_LIMIT });
+        }
+    }
+    let bytes = completion.blockers.iter().flatten().map(String::len).sum();
+    if bytes > OBJECT_LIMIT {
+        return Err(Refusal::TooLong { field: "blockers", bytes, limit: OBJECT_LIMIT });
     }
     let body = completion.body.as_ref().map_or(0, String::len);
     if body > crate::model::BODY_LIMIT {

@@ -13,13 +13,21 @@ use crate::model::{
 };
 
 pub(super) fn open(rules: &Rules, task: &Task, now: Timestamp) -> Result<Step, Refusal> {
+    if let Some(open) = &task.gate {
+        return Err(Refusal::NotFinished { task: task.id.clone(), gate: open.current.clone() });
+    }
+    if !task.history.is_empty() {
+        return Err(Refusal::Finished { task: task.id.clone(), status: task.status, at: task.latest() });
+    }
     let workflow = rules.workflow_of(task).ok_or_else(|| unknown_workflow(rules, task))?;
     let passage = route::entry(rules, workflow, task);
     let Destination::Gate(gate) = passage.to else {
         return Err(Refusal::NoGateApplies { workflow: workflow.name.to_string() });
     };
     let mut after = task.clone();
-    let at = now.max(task.latest());
+    let at = now;
+    // A hand-made file may say anything; what has not been yet was not created.
+    after.created = task.created.min(now);
     after.status = Status::Ready;
     after.updated = at;
     after.workflow_hash = rules.hash(&workflow.name).map(str::to_owned);

@@ -72,8 +72,6 @@ pub enum Refusal {
     MissingReason { act: &'static str },
     /// The act is for people, or for agents that org.yaml allows it.
     NotPermitted { agent: AgentId, act: Permission },
-    /// What it depends on is not complete.
-    Waiting { task: TaskId, on: Vec<TaskId> },
     /// The task is blocked and cannot be claimed.
     Blocked { task: TaskId, blockers: Vec<String> },
 }
@@ -126,7 +124,6 @@ impl Refusal {
             Self::NotFinished { .. } => "not_finished",
             Self::MissingReason { .. } => "missing_reason",
             Self::NotPermitted { .. } => "not_permitted",
-            Self::Waiting { .. } => "waiting_on_dependencies",
             Self::Blocked { .. } => "task_blocked",
         }
     }
@@ -201,7 +198,6 @@ impl Refusal {
             Self::NotPermitted { agent, act } => {
                 format!("`{agent}` may not {act} this task: that is for people")
             }
-            Self::Waiting { task, on } => format!("task `{task}` waits for {}", listed(on)),
             Self::Blocked { task, blockers } => {
                 format!("task `{task}` is blocked: {}", blockers.join("; "))
             }
@@ -278,7 +274,8 @@ impl Refusal {
                 let meant = nearest(workflow, known.iter().map(String::as_str));
                 let question = meant.map(|name| format!("did you mean `{name}`? ")).unwrap_or_default();
                 format!(
-                    "{question}set `routing.workflow` in the task to one of {}, or commit that workflow",
+                    "{question}the rules in force have {}; commit a workflow of that name, or, as long as the task stands at no gate, \
+                     name another in `routing.workflow`",
                     listed(known)
                 )
             }
@@ -302,7 +299,6 @@ impl Refusal {
             Self::NotPermitted { act, agent } => {
                 format!("ask a person, or allow it in org.yaml: `agents: {{{agent}: {{may: [{act}]}}}}`")
             }
-            Self::Waiting { .. } => "it is handed out when these are complete".to_owned(),
             Self::Blocked { task, .. } => {
                 format!("once that is settled, `aof task unblock {task}`; or complete it with the outcome it has now")
             }
@@ -406,7 +402,6 @@ impl Refusal {
             Self::NotFinished { task, gate } => vec![("task", text(task)), ("gate", text(gate))],
             Self::MissingReason { .. } => vec![("requiredField", json!("reason"))],
             Self::NotPermitted { agent, act } => vec![("yourAgentId", text(agent)), ("permission", text(act))],
-            Self::Waiting { task, on } => vec![("task", text(task)), ("dependsOn", texts(on))],
             Self::Blocked { task, blockers } => vec![("task", text(task)), ("blockers", json!(blockers))],
         }
     }

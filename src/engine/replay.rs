@@ -44,6 +44,10 @@ pub fn explain(rules: &Rules, before: Option<&Task>, after: &Task) -> Change {
 }
 
 fn explain_new(rules: &Rules, after: &Task) -> Change {
+    // Nothing that happened can be known of a file that was not there before.
+    if !after.history.is_empty() {
+        return Change::Foreign(vec!["gateHistory"]);
+    }
     let Some(open) = &after.gate else { return Change::Edit };
     let mut bare = after.clone();
     bare.gate = None;
@@ -60,6 +64,8 @@ fn explain_new(rules: &Rules, after: &Task) -> Change {
 fn differing(before: &Task, after: &Task) -> Vec<&'static str> {
     let pairs = [
         ("status", before.status == after.status),
+        ("created", before.created == after.created),
+        ("updated", before.updated == after.updated),
         ("routing", before.routing == after.routing),
         ("gate", before.gate == after.gate),
         ("gateHistory", before.history == after.history),
@@ -72,7 +78,7 @@ fn differing(before: &Task, after: &Task) -> Vec<&'static str> {
 }
 
 fn same(one: &Task, two: &Task) -> bool {
-    one.updated == two.updated && differing(one, two).is_empty()
+    differing(one, two).is_empty()
 }
 
 fn with_people_of(engine: &Task, people: &Task) -> Task {
@@ -91,7 +97,10 @@ fn candidates(before: &Task, after: &Task) -> Vec<(Act, Timestamp)> {
         return after.history.last().and_then(|entry| from_entry(before, entry)).into_iter().collect();
     }
     let person = Actor::Person(None);
-    let mut acts = vec![Act::Release { by: person.clone() }, Act::Unblock { by: person, reason: None }, Act::Open];
+    let mut acts = vec![Act::Release { by: person.clone() }, Act::Unblock { by: person, reason: None }];
+    if before.gate.is_none() && before.history.is_empty() {
+        acts.push(Act::Open);
+    }
     acts.extend(after.routing.agent.clone().map(|agent| Act::Claim { agent }));
     acts.into_iter().map(|act| (act, after.updated)).collect()
 }

@@ -6,7 +6,9 @@ use serde_json::{Value, json};
 
 use super::check::{Finding, check};
 use super::condition::Condition;
-use crate::model::{Digest, Gate, GateId, Map, Org, Project, RoleId, Severity, Task, Visit, Workflow, WorkflowName};
+use crate::model::{
+    AgentId, Digest, Gate, GateId, Map, Org, Project, RoleId, Severity, Task, Visit, Workflow, WorkflowName,
+};
 
 /// What a condition may speak of (spec 1, 3.2).
 pub(super) const CONDITION_NAMES: &[&str] = &["tags", "metadata", "gateHistory"];
@@ -49,12 +51,14 @@ impl Rules {
         gate.require_human || self.org.role(&gate.role).is_some_and(|role| role.require_human)
     }
 
-    /// Returns whether somebody can be handed the work of the role.
-    pub fn is_staffed(&self, role: &RoleId) -> bool {
-        if self.is_open(role) {
+    /// Returns whether somebody can be handed the work of the gate: a known agent of its role, and a person where it needs one.
+    pub fn is_staffed(&self, gate: &Gate) -> bool {
+        if self.is_open(&gate.role) {
             return true;
         }
-        self.org.role(role).is_some_and(|role| role.agents.iter().any(|agent| self.org.is_registered(agent)))
+        let human = self.requires_human(gate);
+        let fit = |agent: &AgentId| self.org.is_registered(agent) && (!human || agent.is_human());
+        self.org.role(&gate.role).is_some_and(|role| role.agents.iter().any(fit))
     }
 
     /// Returns whether any agent may do the work of the role: it is the stand-in workflow's, and org.yaml does not define it.

@@ -61,7 +61,7 @@ impl Task {
     pub fn latest(&self) -> Timestamp {
         let entered = self.gate.as_ref().map(|gate| gate.entered);
         let exited = self.history.last().map(|visit| visit.exited);
-        [Some(self.created), entered, exited].into_iter().flatten().max().unwrap_or(self.created)
+        entered.max(exited).unwrap_or(self.created)
     }
 }
 

@@ -14,9 +14,11 @@ use crate::format::task_file;
 use crate::model::{
     AgentId, Map, Org, Permission, Project, Routing, Status, Task, TaskId, Timestamp, WorkflowName, nearest,
 };
+use crate::store::Paths;
 use crate::store::StoreError;
 use crate::store::layout::task_path;
 use crate::store::random::random_local;
+use crate::store::tasks::is_taken;
 
 /// What people say of a new task.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -75,7 +77,7 @@ fn create_batch(
         let mut made = Vec::new();
         for new in wanted {
             check_dependencies(workspace, None, &new.depends_on)?;
-            let task = task(&rules.project, new, now)?;
+            let task = task(&workspace.paths, &rules.project, new, now)?;
             let (write, step) = opened(rules, &task, &new.body, &author, now)?;
             made.push(changed(&in_force, step, &write, now)?);
             writes.push(write);
@@ -166,7 +168,7 @@ pub(super) fn check_title(title: &str) -> Result<(), OpsError> {
     })
 }
 
-fn task(project: &Project, new: &NewTask, now: Timestamp) -> Result<Task, OpsError> {
+fn task(paths: &Paths, project: &Project, new: &NewTask, now: Timestamp) -> Result<Task, OpsError> {
     check_title(&new.title)?;
     let workflow = new.workflow.clone().unwrap_or_else(|| project.default_workflow.clone());
     if project.workflow(&workflow).is_none() {
@@ -178,8 +180,17 @@ fn task(project: &Project, new: &NewTask, now: Timestamp) -> Result<Task, OpsErr
             fix: format!("{}there is {}", meant.unwrap_or_default(), crate::model::listed(names)),
         });
     }
-    let id = TaskId::compose(&project.id_prefix, &random_local(5)?)?;
-    Ok(new_from(new, id, workflow, now))
+    Ok(new_from(new, fresh_id(paths, project)?, workflow, now))
+}
+
+/// Draws ids until one is free. One that is taken by a task which people moved to a folder of their own is told of later.
+pub(super) fn fresh_id(paths: &Paths, project: &Project) -> Result<TaskId, OpsError> {
+    loop {
+        let id = TaskId::compose(&project.id_prefix, &random_local(5)?)?;
+        if !is_taken(paths, &id)? {
+            return Ok(id);
+        }
+    }
 }
 
 /// Returns the change as it is shown, read back from what is going to be written.

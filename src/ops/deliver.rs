@@ -158,7 +158,14 @@ fn work_off(
         }
         let batch = first_of_each(&mut pending, |work| work.completion.ticket.task.clone());
         let more_to_come = batch.len() == MOST || !pending.is_empty();
-        work_on(workspace, inbox, wait, &batch, recipient)?;
+        let said = work_on(workspace, inbox, wait, &batch, recipient)?;
+        // A file that was dropped twice says the same visit twice, and never the next gate too.
+        for work in &mut pending {
+            let ticket = &mut work.completion.ticket;
+            let agent = &work.completion.agent;
+            let first = said.iter().find(|first| first.ticket.task == ticket.task && first.agent == *agent);
+            ticket.visit = ticket.visit.or(first.and_then(|first| first.ticket.visit));
+        }
         if more_to_come && recipient.rest(start.elapsed()).is_break() {
             return Ok(());
         }
@@ -197,14 +204,15 @@ fn open(inbox: &Inbox<'_>, taken: Taken, recipient: &mut dyn Recipient) -> Resul
     }
 }
 
-/// Completes a batch of different tasks, and puts each file where it belongs.
+/// Completes a batch of different tasks, and puts each file where it belongs. Returns the completions with the visits that they
+/// were taken for.
 fn work_on(
     workspace: &mut Workspace,
     inbox: &Inbox<'_>,
     wait: Duration,
     batch: &[Work],
     recipient: &mut dyn Recipient,
-) -> Result<(), OpsError> {
+) -> Result<Vec<Completion>, OpsError> {
     let mut completions: Vec<Completion> = batch.iter().map(|work| work.completion.clone()).collect();
     let mut trouble = Ok(());
     let done = complete_together(workspace, wait, &mut completions, &mut |place, result| {
@@ -219,7 +227,8 @@ fn work_on(
             trouble = settled;
         }
     });
-    done.and(trouble)
+    done.and(trouble)?;
+    Ok(completions)
 }
 
 fn settle(
@@ -334,7 +343,7 @@ pub fn reason_of(error: &OpsError) -> Value {
         let fix = error.fix().map(|fix| format!("\n\n{fix}")).unwrap_or_default();
         map.insert("message".to_owned(), json!(format!("{}{fix}", error.problem())));
     }
-    if let OpsError::Frozen { id, path, fields } = error {
+    if let OpsError::Frozen { id, path, fields, .. } = error {
         map.insert("task".to_owned(), json!(id.as_str()));
         map.insert("path".to_owned(), json!(path.as_str()));
         map.insert("fields".to_owned(), json!(fields));

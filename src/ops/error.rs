@@ -52,6 +52,8 @@ pub enum OpsError {
         path: ProjectPath,
         /// The fields.
         fields: Vec<String>,
+        /// Whether HEAD has the file.
+        committed: bool,
     },
     /// The change cannot be made without touching more than it.
     #[error("`{path}` cannot be changed safely: {refusal}")]
@@ -177,6 +179,10 @@ impl OpsError {
             Self::Audit(_) | Self::Id(_) | Self::UnreadableTask { .. } | Self::InvalidRules(_) => return None,
             Self::NoTask { nearest: Some(near), .. } => format!("did you mean `{near}`?"),
             Self::NoTask { nearest: None, .. } => "see what there is with `aof task list --all`".to_owned(),
+            Self::Frozen { path, committed: false, .. } => format!(
+                "`{path}` was never committed, so nobody can say how it came to stand there; take out what the engine keeps (`gate`, \
+                 `gateHistory`, `status`) to have it begin anew, or commit it yourself if you trust it: `git add {path} && git commit`"
+            ),
             Self::Frozen { path, .. } => format!(
                 "see the change with `git diff HEAD -- {path}` and take it back with `git restore --source=HEAD {path}`; \
                  to move a task against the workflow there is `aof task override`"

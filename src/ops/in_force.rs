@@ -7,9 +7,13 @@ use crate::format::config::{Configuration, ORG_FILE, PROJECT_FILE, Source, Subje
 use crate::format::diagnostic::Diagnostic;
 use crate::format::task_file::Defaults;
 use crate::model::Timestamp;
+use crate::store::Folder;
 
 /// The files and folders that rules are read from.
 const RULE_FILES: [&str; 3] = [PROJECT_FILE, ORG_FILE, WORKFLOWS_FOLDER];
+
+/// The largest file of rules that is read.
+const RULES_LIMIT: u64 = 1024 * 1024;
 
 /// The rules in force, and what is to be said about them.
 pub struct InForce {
@@ -161,7 +165,17 @@ fn committed(repository: &Repository, commit: CommitId) -> Result<Vec<Source>, O
 }
 
 fn standing_files(repository: &Repository) -> Result<Vec<Source>, OpsError> {
-    let mut names = vec![PROJECT_FILE.to_owned(), ORG_FILE.to_owned()];
+    let mut sources = Vec::new();
+    for name in standing_names(repository) {
+        if let Some(bytes) = standing_file(repository, &name)? {
+            sources.push(source(&name, &bytes));
+        }
+    }
+    Ok(sources)
+}
+
+/// Returns the names of the files that rules are read from, whether or not they are there.
+fn standing_names(repository: &Repository) -> Vec<String> {
     let folder = repository.worktree_path(WORKFLOWS_FOLDER);
     let mut workflows: Vec<String> = std::fs::read_dir(folder)
         .into_iter()
@@ -170,31 +184,36 @@ fn standing_files(repository: &Repository) -> Result<Vec<Source>, OpsError> {
         .filter(|name| Subject::of(name).is_some())
         .collect();
     workflows.sort();
+    let mut names = vec![PROJECT_FILE.to_owned(), ORG_FILE.to_owned()];
     names.append(&mut workflows);
-    let mut sources = Vec::new();
-    for name in names {
-        let path = repository.worktree_path(&name);
-        match std::fs::read(&path) {
-            Ok(bytes) => sources.push(source(&name, &bytes)),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-            Err(cause) => return Err(crate::store::StoreError::Io { doing: "read", path, cause }.into()),
-        }
+    names
+}
+
+/// Reads a file of rules in the worktree, if it is one: a pipe or a folder of that name is not opened.
+fn standing_file(repository: &Repository, name: &str) -> Result<Option<Vec<u8>>, OpsError> {
+    let path = repository.worktree_path(name);
+    let root = repository.worktree_path("");
+    let (folder, file) = name.rsplit_once('/').unwrap_or(("", name));
+    match Folder::open_existing(&root, folder) {
+        Ok(Some(folder)) => Ok(folder.read(file, RULES_LIMIT)?.map(|(bytes, _)| bytes)),
+        Ok(None) => Ok(None),
+        Err(_) if !path.exists() => Ok(None),
+        Err(fault) => Err(fault.into()),
     }
-    Ok(sources)
 }
 
 fn source(name: &str, bytes: &[u8]) -> Source {
     Source { name: name.to_owned(), bytes: bytes.to_vec() }
 }
 
-/// Returns the files of rules in which the worktree differs from the commit.
+/// Returns the files of rules in which the worktree differs from the commit. One that cannot be read differs: it only warns.
 fn uncommitted(repository: &Repository, commit: Option<CommitId>) -> Result<Vec<String>, OpsError> {
     let before = commit.map(|commit| committed(repository, commit)).transpose()?.unwrap_or_default();
-    let now = standing_files(repository)?;
-    let says = |sources: &[Source], name: &str| sources.iter().find(|s| s.name == name).map(|s| s.bytes.clone());
-    let mut names: Vec<String> = before.iter().chain(&now).map(|source| source.name.clone()).collect();
+    let mut names: Vec<String> =
+        before.iter().map(|source| source.name.clone()).chain(standing_names(repository)).collect();
     names.sort();
     names.dedup();
-    names.retain(|name| says(&before, name) != says(&now, name));
+    let committed = |name: &str| before.iter().find(|source| source.name == name).map(|source| &source.bytes);
+    names.retain(|name| !standing_file(repository, name).is_ok_and(|now| now.as_ref() == committed(name)));
     Ok(names)
 }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::create::{NewTask, changed, new_from, opened};
+use super::create::{NewTask, changed, fresh_id, new_from, opened};
 use super::error::OpsError;
 use super::heal::{heal, heal_if_pending};
 use super::in_force::{InForce, compiled};
@@ -14,8 +14,7 @@ use crate::engine::Rules;
 use crate::format::config::{ORG_FILE, PROJECT_FILE, Source};
 use crate::format::schema::Schema;
 use crate::format::template::{Founder, Template};
-use crate::model::{TaskId, Timestamp};
-use crate::store::random::random_local;
+use crate::model::Timestamp;
 use crate::store::{Durability, Folder, Paths, ProjectPath, StoreError, WriterLock};
 
 /// Where the schemas are that editors check the configuration with.
@@ -109,7 +108,7 @@ fn plan(new: &NewProject, author: &Person, now: Timestamp) -> Result<(Begun, Wri
     let in_force = InForce { rules, commit: None, notices: Vec::new() };
 
     let project = &in_force.rules.project;
-    let id = TaskId::compose(&project.id_prefix, &random_local(5)?)?;
+    let id = fresh_id(&Paths::at(&new.folder), project)?;
     let told = new.template.first_task(&id);
     let wanted = NewTask { title: told.title.to_owned(), body: told.body, ..NewTask::default() };
     let task = new_from(&wanted, id, project.default_workflow.clone(), now);

@@ -93,7 +93,6 @@ fn passes_on(refusal: &Refusal) -> bool {
                 | Refusal::HumanRequired { .. }
                 | Refusal::WrongRole { .. }
                 | Refusal::Blocked { .. }
-                | Refusal::Waiting { .. }
                 | Refusal::NotAdopted { .. }
                 | Refusal::GateGone { .. }
                 | Refusal::UnknownWorkflow { .. }

@@ -11,7 +11,7 @@ use crate::audit::{Head, Person};
 use crate::engine::{Act, Change, explain};
 use crate::format::diagnostic::Diagnostic;
 use crate::format::task_file::{self, Defaults, Origin, TaskFile};
-use crate::model::{TaskId, Timestamp, nearest};
+use crate::model::{TaskId, Timestamp, Visit, nearest};
 use crate::store::tasks::{self, Place, Snapshot};
 use crate::store::{ProjectPath, StoreError};
 
@@ -74,7 +74,10 @@ impl Standing {
     /// Returns an error if the file was changed by hand where it is the engine's.
     pub(super) fn thawed(self) -> Result<Self, OpsError> {
         match self.pending {
-            Pending::Foreign(fields) => Err(OpsError::Frozen { id: self.id, path: self.snapshot.path, fields }),
+            Pending::Foreign(fields) => {
+                let committed = self.head_path.is_some();
+                Err(OpsError::Frozen { id: self.id, path: self.snapshot.path, fields, committed })
+            }
             _ => Ok(self),
         }
     }
@@ -143,6 +146,11 @@ impl Standing {
         let (author, authored) = match (act, entry) {
             (Act::Complete(completion), Some(entry)) => (author::agent_author(org, &completion.agent)?, entry.exited),
             (Act::Claim { agent }, _) => (author::agent_author(org, agent)?, self.file.task.updated),
+            (_, Some(Visit { agent: Some(agent), exited, .. }))
+                if !agent.is_human() && *exited == self.file.task.updated =>
+            {
+                (author::agent_author(org, agent)?, *exited)
+            }
             _ => (workspace.repository.author_identity()?, self.file.task.updated),
         };
         let message = message::of_act(act, &self.file.task);

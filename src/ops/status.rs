@@ -76,7 +76,7 @@ pub fn overview(workspace: &Workspace, watcher: bool) -> Result<Overview, OpsErr
                     [] => format!("{} is blocked, and nobody said why", header.id),
                     blockers => format!("{} is blocked: {}", header.id, blockers.join("; ")),
                 },
-                fix: format!("see `aof why {}`; then `aof task unblock {}`", header.id, header.id),
+                fix: format!("see `aof why {}`; then `aof task unblock {} --reason \"...\"`", header.id, header.id),
             });
         }
     }

@@ -242,7 +242,9 @@ pub(super) fn commit(
     );
     if let Err(error) = published {
         put_back(lock, writes)?;
-        intent::clear(lock)?;
+        // The index may have moved before the branch could not. If that cannot be healed now the record stays, and the next
+        // command heals it; what is told is why the commit failed.
+        let _ = heal::heal(workspace, lock);
         return Err(failure.map_or_else(|| error.into(), OpsError::from));
     }
     stop::point("ops.committed");

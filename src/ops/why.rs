@@ -61,7 +61,7 @@ pub fn why(workspace: &Workspace, id: &TaskId) -> Result<(Reason, Rc<InForce>), 
         because.push(beginning(workspace, &standing));
     } else if task.gate.is_some() && gate.is_none() {
         because.push(format!(
-            "workflow `{}` has no gate of that name any more: `aof task override {id} --to GATE` moves it",
+            "workflow `{}` has no gate of that name any more: `aof task override {id} --to GATE --reason \"...\"` moves it",
             task.routing.workflow
         ));
     }

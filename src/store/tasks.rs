@@ -83,6 +83,20 @@ pub fn find(paths: &Paths, id: &TaskId) -> Result<Found, StoreError> {
     }
 }
 
+/// Returns whether a task of that id stands at a usual place or in the archive: an id is given once.
+pub fn is_taken(paths: &Paths, id: &TaskId) -> Result<bool, StoreError> {
+    for layout in [Layout::Flat, Layout::Sharded] {
+        if exists(&task_path(id, layout).below(paths.root()))? {
+            return Ok(true);
+        }
+    }
+    match find_archived(paths, id) {
+        Ok(_) => Ok(true),
+        Err(StoreError::TaskNotFound { .. }) => Ok(false),
+        Err(fault) => Err(fault),
+    }
+}
+
 /// Reads a task file.
 pub fn read(paths: &Paths, path: &ProjectPath) -> Result<Snapshot, StoreError> {
     read_limited(paths, path, FILE_LIMIT)

@@ -58,7 +58,7 @@ pub(in crate::cli) struct Args {
 }
 
 pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
-    let workspace = session.workspace("task complete")?;
+    let mut workspace = session.workspace("task complete")?;
     let in_force = session.rules(&workspace)?;
     let rules = &in_force.rules;
     let agent = acting_agent(&workspace, &rules.org, args.who.agent.as_ref(), Session::at_terminal())?;
@@ -68,8 +68,12 @@ pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
     let mut written = None;
     if wants_editor(&completion) && Session::at_terminal() && !session.output.is_json() {
         // Whatever is refused for other reasons is refused before anybody writes a word.
-        complete(&workspace, &with_words(&completion), DryRun::Yes).map_err(refused)?;
+        let seen = complete(&workspace, &with_words(&completion), DryRun::Yes).map_err(refused)?.changed;
+        // The words are for the visit that the person sees, whatever happens while they are written.
+        let visit = seen.before.and_then(|file| file.task.gate).map(|open| open.visit);
+        completion.ticket.visit = completion.ticket.visit.or(visit);
         written = Some(ask(&workspace, rules, &mut completion)?);
+        workspace.restart_wait(session.wait);
     }
     let completed = complete(&workspace, &completion, mode).map_err(|error| {
         keep(session, written.as_deref());
