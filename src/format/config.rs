@@ -82,9 +82,24 @@ struct Site {
     steps: Vec<Step>,
 }
 
-/// Returns the configuration that the files say together, or everything that is wrong with the shape of any of them. Files
-/// that are no part of a configuration are passed over; all of them may be missing.
+/// What the files of a configuration say together.
+#[derive(Debug, Clone)]
+pub struct Reading {
+    /// What could be read of it: all, where there are no faults.
+    pub configuration: Configuration,
+    /// Everything that is wrong with the shape of any of the files.
+    pub faults: Vec<Diagnostic>,
+}
+
+/// Returns the configuration that the files say together, or everything that is wrong with the shape of any of them.
 pub fn load(sources: &[Source]) -> Result<Configuration, Vec<Diagnostic>> {
+    let Reading { configuration, faults } = read(sources);
+    if faults.is_empty() { Ok(configuration) } else { Err(faults) }
+}
+
+/// Returns what the files say as far as they can be read. Files that are no part of a configuration are passed over; all of
+/// them may be missing.
+pub fn read(sources: &[Source]) -> Reading {
     let mut loading = Loading::default();
     let mut sources: Vec<(Subject, &Source)> =
         sources.iter().filter_map(|source| Subject::of(&source.name).map(|subject| (subject, source))).collect();
@@ -96,6 +111,15 @@ pub fn load(sources: &[Source]) -> Result<Configuration, Vec<Diagnostic>> {
 }
 
 impl Configuration {
+    /// Returns whether what is said of a place holds although other things could not be read: all gates before it could.
+    pub fn is_whole_at(&self, at: &Place) -> bool {
+        let (Place::Gate { workflow, .. } | Place::Workflow { workflow, .. }) = at else { return true };
+        let gates = Place::Workflow { workflow: workflow.clone(), field: "gates" };
+        let written = self.way(&gates).and_then(|(file, steps)| find(&file.text, &file.root, &steps).1);
+        let read = self.project.workflow(workflow).map_or(0, |workflow| workflow.gates.len());
+        written.is_some_and(|node| node.items().len() == read)
+    }
+
     /// Returns the diagnostic for what was found at a place; `part` is what is meant of the text that stands there.
     pub fn diagnostic(
         &self,

@@ -3,10 +3,10 @@
 use super::error::OpsError;
 use crate::audit::{CommitId, Head, Repository, TreeFile};
 use crate::engine::{Finding, Rules};
-use crate::format::config::{Configuration, ORG_FILE, PROJECT_FILE, Source, Subject, WORKFLOWS_FOLDER, load};
+use crate::format::config::{Configuration, ORG_FILE, PROJECT_FILE, Reading, Source, Subject, WORKFLOWS_FOLDER, read};
 use crate::format::diagnostic::Diagnostic;
 use crate::format::task_file::Defaults;
-use crate::model::Timestamp;
+use crate::model::{Severity, Timestamp};
 use crate::store::Folder;
 
 /// The files and folders that rules are read from.
@@ -134,11 +134,31 @@ fn newest_valid(
 
 /// Returns the rules that these files say, with what is to be noted about them, or everything wrong with them.
 pub(super) fn compiled(sources: &[Source]) -> Result<(Rules, Vec<Diagnostic>), Vec<Diagnostic>> {
-    let configuration = load(sources)?;
-    match Rules::new(configuration.project.clone(), configuration.org.clone()) {
-        Ok((rules, findings)) => Ok((rules, placed(&configuration, findings))),
-        Err(findings) => Err(placed(&configuration, findings)),
+    let Reading { configuration, faults } = read(sources);
+    let judged = Rules::new(configuration.project.clone(), configuration.org.clone());
+    if faults.is_empty() {
+        return match judged {
+            Ok((rules, findings)) => Ok((rules, placed(&configuration, findings))),
+            Err(findings) => Err(placed(&configuration, findings)),
+        };
     }
+    let mut findings = judged.map_or_else(|findings| findings, |(_, findings)| findings);
+    findings.retain(|finding| stands(&configuration, &faults, finding));
+    let mut all = faults;
+    all.extend(placed(&configuration, findings));
+    // One file after the other, each from top to bottom.
+    all.sort_by_key(|diagnostic| (Subject::of(&diagnostic.file), diagnostic.span.start));
+    Err(all)
+}
+
+/// Returns whether an error is one although not everything could be read: it is not about what could not.
+fn stands(configuration: &Configuration, faults: &[Diagnostic], finding: &Finding) -> bool {
+    let about = match finding.code {
+        "unknown_role" => faults.iter().any(|fault| fault.file == ORG_FILE),
+        "unknown_workflow" => true,
+        _ => false,
+    };
+    finding.severity == Severity::Error && !about && configuration.is_whole_at(&finding.at)
 }
 
 fn placed(configuration: &Configuration, findings: Vec<Finding>) -> Vec<Diagnostic> {

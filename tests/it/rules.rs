@@ -115,6 +115,22 @@ fn rules_that_were_never_valid_are_explained_whole() {
     --- stderr
     error: the configuration is invalid
 
+    error[unknown_role]: there is no role `backendd` in org.yaml
+     --> project.yaml:4:13
+      |
+    4 |       role: backendd
+      |             ^^^^^^^^
+      |
+      = help: did you mean `backend`? the roles of org.yaml are `backend`, `architect`
+
+    error[duplicate_gate]: gate `implement` is defined twice: it is also number 1 of this list
+     --> project.yaml:5:11
+      |
+    5 |     - id: implement
+      |           ^^^^^^^^^
+      |
+      = help: give each gate of a workflow a name of its own
+
     error[unknown_field]: a gate has no field `canRejct`
      --> project.yaml:7:7
       |

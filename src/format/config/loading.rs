@@ -1,6 +1,6 @@
 //! Reads the files of a configuration one after the other, and puts together what they say.
 
-use super::{Configuration, File, PROJECT_FILE, Site, Source, Subject};
+use super::{Configuration, File, PROJECT_FILE, Reading, Site, Source, Subject};
 use crate::format::diagnostic::Diagnostic;
 use crate::format::project_file::{Definition, ProjectFile, Rank, default_name};
 use crate::format::yaml::{self, Fault, Limits, Node, line_column};
@@ -70,15 +70,15 @@ impl Loading {
         self.workflows.push((file, definition));
     }
 
-    pub(super) fn finish(mut self) -> Result<Configuration, Vec<Diagnostic>> {
-        if !self.diagnostics.is_empty() {
-            return Err(self.diagnostics);
-        }
+    pub(super) fn finish(mut self) -> Reading {
         let implicit_workflow = self.workflows.is_empty();
-        let default_workflow = match self.default_workflow() {
-            Ok(name) => name,
-            Err(diagnostic) => return Err(vec![diagnostic]),
-        };
+        let default_workflow = self.default_workflow().unwrap_or_else(|diagnostic| {
+            // Whatever else is wrong may be why.
+            if self.diagnostics.is_empty() {
+                self.diagnostics.push(diagnostic);
+            }
+            default_name()
+        });
         let mut workflows = Vec::new();
         let mut definitions = Vec::new();
         for (file, definition) in self.workflows {
@@ -99,7 +99,8 @@ impl Loading {
             default_workflow,
             implicit_workflow,
         };
-        Ok(Configuration { project, org: self.org, files: self.files, definitions })
+        let configuration = Configuration { project, org: self.org, files: self.files, definitions };
+        Reading { configuration, faults: self.diagnostics }
     }
 
     /// Returns the workflow of tasks that name none: the one that is said to be, the project's own, the only one, or the one
