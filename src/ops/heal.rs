@@ -49,7 +49,7 @@ pub(super) fn heal(workspace: &Workspace, lock: &WriterLock) -> Result<bool, Ops
     // A commit that never got onto the branch may have been collected by git: then the files alone tell.
     let is_there = |branch: &BranchLock| landed || workspace.repository.log_entry(branch.to).is_ok();
     let branch = locks.and_then(|locks| locks.branch).filter(is_there);
-    sweep_folders(lock, &record)?;
+    unless_general(sweep_folders(lock, &record))?;
     if let Some(branch) = &branch {
         let left = if landed { branch.from } else { Some(branch.to) };
         settle_index(workspace, lock, &record, branch, left)?;
@@ -59,12 +59,21 @@ pub(super) fn heal(workspace: &Workspace, lock: &WriterLock) -> Result<bool, Ops
             undo_beginning(workspace, lock, write)?;
             continue;
         }
-        settle_companions(workspace, lock, write)?;
-        settle_move(workspace, lock, branch.as_ref(), write)?;
+        let settled = settle_companions(workspace, lock, write)
+            .and_then(|()| settle_move(workspace, lock, branch.as_ref(), write));
+        unless_general(settled)?;
     }
     commit_what_is_ahead(workspace, lock, &record, branch.as_ref())?;
     intent::clear(lock)?;
     Ok(true)
+}
+
+/// One task's trouble is shown when somebody asks for the task, and keeps none of the others waiting.
+fn unless_general(result: Result<(), OpsError>) -> Result<(), OpsError> {
+    match result {
+        Err(error) if error.is_general() => Err(error),
+        _ => Ok(()),
+    }
 }
 
 fn sweep_folders(lock: &WriterLock, record: &Intent) -> Result<(), OpsError> {
@@ -230,7 +239,11 @@ fn ahead_of(
         };
         let Pending::Version(_) = &standing.pending else { continue };
         let misplaced = standing.place == Place::Active && is_archived(&standing.snapshot.path);
-        let plan = plan(workspace, &standing, Choice::Pending)?;
+        let plan = match plan(workspace, &standing, Choice::Pending) {
+            Ok(plan) => plan,
+            Err(error) if error.is_general() => return Err(error),
+            Err(_) => continue,
+        };
         if let Some(mut write) = plan.write.filter(|_| !misplaced) {
             let first = branch.map(|branch| versions_before(workspace, branch, &standing)).transpose()?;
             write.versions.splice(0..0, first.unwrap_or_default());
