@@ -8,7 +8,7 @@
 //! | 5 doors | [`cli`], [`watch`] | translate, call ops, show; never each other's rooms |
 //! | 4 operations | [`ops`] | the only place that joins rules and disk |
 //! | 3 ground | [`store`], [`audit`] | files, the lock, the inbox; the git repository |
-//! | 2 rules and shapes | [`engine`], [`format`] | pure decisions; bytes to nouns and back; they do not see each other |
+//! | 2 rules and shapes | [`engine`], [`format`](mod@format) | pure decisions; bytes to nouns and back; they do not see each other |
 //! | 1 nouns | [`model`] | what a task, a visit, a gate, a completion is |
 //!
 //! [`stop`] is a leaf below them all: named points at which crash tests stop the process.
