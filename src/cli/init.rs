@@ -76,7 +76,7 @@ fn show(session: &Session, args: &Args, begun: &Begun, mode: DryRun) {
     }
     output.line(format!("\n{}", styled(BOLD, "try next:")));
     if args.folder.as_os_str() != "." {
-        output.line(format!("  cd {}", inert(&args.folder.display().to_string())));
+        output.line(format!("  cd {}", inert(&shell_word(&args.folder.display().to_string()))));
     }
     for (command, what) in [
         (format!("aof task show {}", task.id), "read the first task, and take it through"),
@@ -85,6 +85,16 @@ fn show(session: &Session, args: &Args, begun: &Begun, mode: DryRun) {
     ] {
         output.line(format!("  {command:<26}  {what}"));
     }
+}
+
+/// Returns the text as one word of a shell's command line.
+fn shell_word(text: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || matches!(c, '/' | '.' | '_' | '-' | '+' | ',' | '@' | '%' | ':');
+    if text.chars().all(plain) && !text.starts_with('-') {
+        return text.to_owned();
+    }
+    let before = if text.starts_with('-') { "-- " } else { "" };
+    format!("{before}'{}'", text.replace('\'', "'\\''"))
 }
 
 fn value(args: &Args, begun: &Begun, mode: DryRun) -> serde_json::Value {
