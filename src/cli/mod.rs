@@ -28,7 +28,8 @@ use std::process::ExitCode;
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
-use arguments::Global;
+use arguments::{Global, When};
+use output::Output;
 use session::Session;
 
 const STYLES: Styles = Styles::styled()
@@ -88,9 +89,10 @@ enum Command {
 
 /// Runs the command that the process was started with.
 pub fn main() -> ExitCode {
-    let cli = match Cli::from_arg_matches(&command().get_matches()) {
+    let parsed = command().try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches));
+    let cli = match parsed {
         Ok(cli) => cli,
-        Err(error) => error.format(&mut command()).exit(),
+        Err(error) => return misread(&error.format(&mut command())),
     };
     let session = Session::new(cli.global);
     let outcome = match cli.command {
@@ -109,14 +111,33 @@ pub fn main() -> ExitCode {
         Some(Command::Demo(args)) => demo::run(&session, &args),
     };
     match outcome {
+        Ok(_) if session.output.is_lost() => ExitCode::FAILURE,
         Ok(code) => code,
         Err(trouble) => trouble.show(&session),
     }
 }
 
+/// Shows what the parser says instead of a command: help, or what is wrong with the command line.
+fn misread(error: &clap::Error) -> ExitCode {
+    let _ = error.print();
+    // The arguments could not be read, so whether JSON is wanted is seen from the word alone.
+    if error.use_stderr() && std::env::args_os().any(|word| word == "--json") {
+        let text = error.render().to_string();
+        let message = text.trim().strip_prefix("error: ").unwrap_or(text.trim());
+        Output::new(true, When::Never).data(serde_json::json!({"error": "usage", "message": message}));
+    }
+    ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(1))
+}
+
 /// Returns the description of the whole command line.
 fn command() -> clap::Command {
-    help::grouped(Cli::command())
+    deaf_to_nothing(help::grouped(Cli::command()))
+}
+
+/// `AOF_AGENT=` is how a shell takes a variable away for one command: empty is as good as unset.
+fn deaf_to_nothing(command: clap::Command) -> clap::Command {
+    let empty = |arg: &clap::Arg| arg.get_env().and_then(std::env::var_os).is_some_and(|value| value.is_empty());
+    command.mut_args(|arg| if empty(&arg) { arg.env(None::<&str>) } else { arg }).mut_subcommands(deaf_to_nothing)
 }
 
 fn show_help(session: &Session) -> ExitCode {

@@ -1,6 +1,7 @@
 //! What is shown: data on stdout, everything else on stderr. The only place that prints.
 
-use std::io::{IsTerminal, Write};
+use std::io::{ErrorKind, IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anstyle::{AnsiColor, Style};
 use serde_json::Value;
@@ -10,6 +11,9 @@ use crate::format::diagnostic::Paint;
 
 /// The version of what `--json` prints; it changes when a field is taken away or means something else.
 pub(super) const JSON_VERSION: u64 = 1;
+
+/// Whether something that was printed reached nobody: a full disk behind `>`.
+static LOST: AtomicBool = AtomicBool::new(false);
 
 /// How things are shown.
 #[derive(Debug, Clone, Copy)]
@@ -36,8 +40,17 @@ impl Output {
 
     /// Prints a text as it is; colours go where nobody wants them.
     pub(super) fn print(self, text: &str) {
+        let mut stdout = anstream::stdout();
+        let Err(cause) = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) else { return };
         // Whoever closes the pipe has seen enough: `aof task list | head` is no error.
-        let _ = anstream::stdout().write_all(text.as_bytes());
+        if cause.kind() != ErrorKind::BrokenPipe && !LOST.swap(true, Ordering::Relaxed) {
+            self.say(format!("{} cannot write to standard output: {cause}", styled(RED, "error:")));
+        }
+    }
+
+    /// Returns whether something that was printed reached nobody.
+    pub(super) fn is_lost(self) -> bool {
+        LOST.load(Ordering::Relaxed)
     }
 
     /// Prints one line.
