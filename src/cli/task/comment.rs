@@ -17,7 +17,7 @@ pub(in crate::cli) struct Args {
     #[arg(value_name = "ID")]
     ticket: Ticket,
     /// What is to be said, as Markdown; `-` reads stdin, and without it an editor opens at a terminal
-    #[arg(value_name = "TEXT|-")]
+    #[arg(value_name = "TEXT|-", allow_hyphen_values = true)]
     text: Option<String>,
     #[command(flatten)]
     who: Who,

@@ -24,13 +24,13 @@ pub(in crate::cli) struct Args {
     #[arg(value_name = "ID")]
     ticket: Ticket,
     /// What is to be done, in a few words
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     title: Option<String>,
     /// What is to be done, in a sentence; an empty text takes it away
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     description: Option<String>,
     /// What is to be done, at length, in the place of the whole body; `-` reads stdin
-    #[arg(long, value_name = "TEXT|-")]
+    #[arg(long, value_name = "TEXT|-", allow_hyphen_values = true)]
     body: Option<String>,
     /// Label it
     #[arg(long = "tag", value_name = "TAG", value_parser = NonEmptyStringValueParser::new())]

@@ -20,7 +20,7 @@ Examples:
   echo '[{\"title\": \"One\"}, {\"title\": \"Two\", \"tags\": [\"api\"]}]' | aof task new --from -")]
 pub(in crate::cli) struct Args {
     /// What is to be done, in a few words
-    #[arg(required_unless_present = "from")]
+    #[arg(required_unless_present = "from", allow_hyphen_values = true)]
     title: Option<String>,
     /// What is to be done, in a sentence
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]

@@ -19,7 +19,7 @@ pub(in crate::cli) struct Args {
     #[arg(long, value_name = "GATE")]
     to: GateId,
     /// Why; it goes into the history
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     reason: String,
     #[command(flatten)]
     who: Who,

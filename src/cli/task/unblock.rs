@@ -16,7 +16,7 @@ pub(in crate::cli) struct Args {
     #[arg(value_name = "ID")]
     ticket: Ticket,
     /// Why it can go on
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     reason: Option<String>,
     #[command(flatten)]
     who: Who,
