@@ -153,9 +153,11 @@ pub fn is_archived(path: &ProjectPath) -> bool {
     path.as_str().strip_prefix(ARCHIVE).is_some_and(|rest| rest.starts_with('/'))
 }
 
-/// Returns the id that a file's name gives its task: `AOF-abc.md` is `AOF-abc`. Nothing for a name that does not end in `.md`.
+/// Returns the id that a file's name gives its task: `AOF-abc.md` is `AOF-abc`. Nothing for a name that does not end in `.md`, and for a readme.
 pub fn task_id(name: &str) -> Option<Result<TaskId, IdFault>> {
-    Some(name.strip_suffix(".md")?.parse())
+    let stem = name.strip_suffix(".md")?;
+    // A folder may explain itself.
+    (!stem.eq_ignore_ascii_case("readme")).then(|| stem.parse())
 }
 
 /// Returns the files that go where a task's file goes: `AOF-abc.tests.yaml` beside `AOF-abc.md`. Reads the whole folder.
@@ -210,7 +212,8 @@ mod tests {
     fn the_name_of_a_file_gives_the_id() {
         assert_eq!(task_id("AOF-abc.md"), Some(Ok(id("AOF-abc"))));
         assert_eq!(task_id("AOF-abc.tests.yaml"), None);
-        for name in ["README.md", ".md", "aof-abc.md", "AOF-abc (copy).md"] {
+        assert_eq!(task_id("README.md"), None);
+        for name in ["notes.md", ".md", "aof-abc.md", "AOF-abc (copy).md"] {
             assert!(task_id(name).unwrap().is_err(), "{name}");
         }
     }

@@ -82,6 +82,7 @@ fn no_oddity_hides_a_task() {
     put(&paths, "tasks/AOF-abc.md", "x");
     put(&paths, "tasks/zz/AOF-zzz.md", "x");
     put(&paths, "tasks/README.md", "x");
+    put(&paths, "tasks/notes.md", "x");
     put(&paths, "tasks/AOF-abc.tests.yaml", "x");
     put(&paths, "tasks/.obsidian/AOF-hid.md", "x");
     put(&paths, "tasks/.aof-tmp-1.md", "x");
@@ -110,8 +111,8 @@ fn no_oddity_hides_a_task() {
             "tasks/AOF-link.md",
             "tasks/AOF-pipe.md",
             "tasks/AOF-\u{FFFD}.md",
-            "tasks/README.md",
             "tasks/linked",
+            "tasks/notes.md",
         ]
     );
     let kinds: Vec<_> = strays.iter().map(|stray| &stray.1).collect();
@@ -119,8 +120,8 @@ fn no_oddity_hides_a_task() {
     assert_eq!(kinds[1], &StrayReason::WrongKind(Kind::Symlink));
     assert_eq!(kinds[2], &StrayReason::WrongKind(Kind::Pipe));
     assert_eq!(kinds[3], &StrayReason::NotText);
-    assert!(matches!(kinds[4], StrayReason::NotAnId(_)));
-    assert_eq!(kinds[5], &StrayReason::WrongKind(Kind::Symlink));
+    assert_eq!(kinds[4], &StrayReason::WrongKind(Kind::Symlink));
+    assert!(matches!(kinds[5], StrayReason::NotAnId(_)));
     assert_eq!(walk_archived(&paths).count(), 1);
 }
 
