@@ -63,8 +63,11 @@ impl Session {
     pub(super) fn warn_of_rules(&self, in_force: &InForce) {
         for notice in &in_force.notices {
             match notice {
-                Notice::Uncommitted(files) => self
-                    .warn(&format!("{} differs from what is committed; the committed rules count", files.join(", "))),
+                Notice::Uncommitted(files) => {
+                    let differ = if files.len() == 1 { "differs" } else { "differ" };
+                    let files = files.join(", ");
+                    self.warn(&format!("{files} {differ} from what is committed; the committed rules count"));
+                }
                 Notice::Superseded { commit, .. } => self.warn(&format!(
                     "the committed rules are invalid, so those of commit {} stay in force; see `aof workflow validate`",
                     &commit.to_string()[..7]

@@ -110,7 +110,7 @@ pub(super) fn opened(
         head_path: None,
         from: None,
         to: task_path(&task.id, rules.project.layout),
-        versions: vec![Version { bytes, message, author: author.clone(), authored: now }],
+        versions: vec![Version { bytes, message, author: Some(author.clone()), authored: now }],
         companions: Vec::new(),
         beside: Vec::new(),
     };

@@ -5,7 +5,7 @@ use crate::engine::Refusal;
 use crate::format::diagnostic::Diagnostic;
 use crate::format::frontmatter::SpliceRefusal;
 use crate::model::{IdFault, TaskId};
-use crate::store::{ProjectPath, StoreError};
+use crate::store::{ProjectPath, StoreError, io_hint};
 
 /// Why an operation was not carried out. Nothing was changed.
 #[derive(Debug, thiserror::Error)]
@@ -23,12 +23,17 @@ pub enum OpsError {
     #[error(transparent)]
     Id(#[from] IdFault),
     /// There is no such task.
-    #[error("there is no task `{id}`")]
+    #[error("{}", match .committed {
+        Some(path) => format!("the file of task `{id}` is gone: `{path}`"),
+        None => format!("there is no task `{id}`"),
+    })]
     NoTask {
         /// What was asked for.
         id: TaskId,
         /// A task of a similar id.
         nearest: Option<TaskId>,
+        /// Its file in HEAD, if only the worktree lacks it.
+        committed: Option<ProjectPath>,
     },
     /// The task's file cannot be read.
     #[error("`{path}` cannot be read as a task")]
@@ -52,8 +57,8 @@ pub enum OpsError {
         path: ProjectPath,
         /// The fields.
         fields: Vec<String>,
-        /// Whether HEAD has the file.
-        committed: bool,
+        /// Where HEAD has the file; nothing if it does not.
+        head_path: Option<ProjectPath>,
     },
     /// The change cannot be made without touching more than it.
     #[error("`{path}` cannot be changed safely: {refusal}")]
@@ -176,17 +181,24 @@ impl OpsError {
         Some(match self {
             Self::Refused(refusal) => refusal.fix(),
             Self::Store(error) => return error.hint(),
+            Self::Audit(AuditError::Io { path, source, .. }) => return io_hint(path, source),
+            Self::UnreadableTask { path, diagnostics, .. } if diagnostics.iter().all(|found| found.help.is_none()) => {
+                format!("mend it there; `git log -p -- {path}` shows what it said before")
+            }
             Self::Audit(_) | Self::Id(_) | Self::UnreadableTask { .. } | Self::InvalidRules(_) => return None,
+            Self::NoTask { committed: Some(path), .. } => missing(path),
             Self::NoTask { nearest: Some(near), .. } => format!("did you mean `{near}`?"),
             Self::NoTask { nearest: None, .. } => "see what there is with `aof task list --all`".to_owned(),
-            Self::Frozen { path, committed: false, .. } => format!(
-                "`{path}` was never committed, so nobody can say how it came to stand there; take out what the engine keeps (`gate`, \
-                 `gateHistory`, `status`) to have it begin anew, or commit it yourself if you trust it: `git add {path} && git commit`"
-            ),
-            Self::Frozen { path, .. } => format!(
-                "see the change with `git diff HEAD -- {path}` and take it back with `git restore --source=HEAD {path}`; \
-                 to move a task against the workflow there is `aof task override`"
-            ),
+            Self::Frozen { id, path, head_path, .. } => {
+                let thaw = thaw(path, head_path.as_ref());
+                match head_path {
+                    Some(_) => format!(
+                        "{thaw}; if you meant to move the task, do that first, then `aof task override {id} --to GATE \
+                         --reason \"...\"`"
+                    ),
+                    None => thaw,
+                }
+            }
             Self::Splice { path, .. } => format!("write that part of `{path}` more plainly, then try again"),
             Self::Restless { .. } => "try again when nobody edits it".to_owned(),
             Self::NoAgent { human: Some(human), .. } => format!(
@@ -204,6 +216,30 @@ impl OpsError {
             ),
             Self::Unfit { fix, .. } => fix.clone(),
         })
+    }
+}
+
+/// Returns what to do about a file that HEAD has and the worktree lacks.
+pub(super) fn missing(path: &ProjectPath) -> String {
+    format!("bring it back with `git restore --source=HEAD --staged --worktree {path}`, or commit that it is gone")
+}
+
+/// Returns how to take back what was changed by hand in a task file.
+pub(super) fn thaw(path: &ProjectPath, head_path: Option<&ProjectPath>) -> String {
+    match head_path {
+        Some(before) if before == path => {
+            format!(
+                "see the change with `git diff HEAD -- {path}` and take it back with `git restore --source=HEAD {path}`"
+            )
+        }
+        Some(before) => format!(
+            "it was `{before}`: see the change with `git diff HEAD -- {before} {path}`, take it back with `git restore \
+             --source=HEAD {before}`, and remove `{path}`"
+        ),
+        None => format!(
+            "`{path}` was never committed, so nobody can say how it came to stand there; take out what the engine keeps (`gate`, \
+             `gateHistory`, `status`) to have it begin anew, or commit it yourself if you trust it: `git add {path} && git commit`"
+        ),
     }
 }
 

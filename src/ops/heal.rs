@@ -271,7 +271,7 @@ fn versions_before(workspace: &Workspace, branch: &BranchLock, standing: &Standi
             break;
         }
         if let Some(other) = blob.filter(|_| blob != later) {
-            versions.push(Version { bytes: repository.read_blob(other)?, message, author, authored });
+            versions.push(Version { bytes: repository.read_blob(other)?, message, author: Some(author), authored });
         }
         later = blob;
     }

@@ -45,6 +45,6 @@ pub use list::{Filter, Sort, list};
 pub use next::{Next, next};
 pub use status::{Attention, Overview, overview, overview_value};
 pub use transaction::{Changed, DryRun};
-pub use view::{View, brief_value, briefed, show, task_value, who};
+pub use view::{View, brief_value, briefed, frozen, show, task_value, who};
 pub use why::{Consequence, Reason, reason_value, why};
 pub use workspace::{Clock, Workspace};

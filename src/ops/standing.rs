@@ -7,13 +7,13 @@ use super::error::OpsError;
 use super::in_force::{InForce, in_force};
 use super::message;
 use super::workspace::Workspace;
-use crate::audit::{Head, Person};
+use crate::audit::{CommitId, Head, Person};
 use crate::engine::{Act, Change, explain};
 use crate::format::diagnostic::Diagnostic;
 use crate::format::task_file::{self, Defaults, Origin, TaskFile};
 use crate::model::{TaskId, Timestamp, Visit, nearest};
 use crate::store::tasks::{self, Place, Snapshot};
-use crate::store::{ProjectPath, StoreError};
+use crate::store::{ProjectPath, StoreError, layout};
 
 /// A task as it was read, with the rules of the same moment.
 pub(super) struct Standing {
@@ -43,7 +43,8 @@ pub(super) enum Pending {
 pub(super) struct Version {
     pub bytes: Vec<u8>,
     pub message: String,
-    pub author: Person,
+    /// Nothing where that is git's user, who need not be known before it is committed.
+    pub author: Option<Person>,
     pub authored: Timestamp,
 }
 
@@ -65,6 +66,9 @@ impl Standing {
         let (snapshot, place) = find(workspace, id)?;
         let file = parse(&in_force, id, &snapshot.path, &snapshot.bytes, workspace.now())?;
         let head_path = head_path(workspace, &head, id, &snapshot.path)?;
+        if let Some(before) = &head_path {
+            refuse_copy(workspace, id, &snapshot.path, before)?;
+        }
         let mut standing =
             Self { id: id.clone(), head, in_force, snapshot, place, file, head_path, pending: Pending::Nothing };
         standing.pending = standing.compare(workspace)?;
@@ -75,8 +79,7 @@ impl Standing {
     pub(super) fn thawed(self) -> Result<Self, OpsError> {
         match self.pending {
             Pending::Foreign(fields) => {
-                let committed = self.head_path.is_some();
-                Err(OpsError::Frozen { id: self.id, path: self.snapshot.path, fields, committed })
+                Err(OpsError::Frozen { id: self.id, path: self.snapshot.path, fields, head_path: self.head_path })
             }
             _ => Ok(self),
         }
@@ -125,33 +128,33 @@ impl Standing {
                     (true, false) => "moved by hand",
                     (false, _) => "edited by hand",
                 };
-                let author = workspace.repository.author_identity()?;
                 let message = message::of_edit(&self.file.task, what);
-                Ok(Pending::Version(self.version(message, author, workspace.now())))
+                Ok(Pending::Version(self.version(message, None, workspace.now())))
             }
-            Change::Act(act) => self.ahead(workspace, &act),
+            Change::Act(act) => self.ahead(&act),
             Change::Foreign(_) if self.is_ahead_of(before) && self.was_committed(workspace)? => {
-                let author = workspace.repository.author_identity()?;
                 let message = message::of_restoration(&self.file.task);
-                Ok(Pending::Version(self.version(message, author, workspace.now())))
+                Ok(Pending::Version(self.version(message, None, workspace.now())))
             }
             Change::Foreign(fields) => Ok(Pending::Foreign(fields.into_iter().map(str::to_owned).collect())),
         }
     }
 
     /// The engine wrote this and was stopped before it was committed: the commit is made as it would have been.
-    fn ahead(&self, workspace: &Workspace, act: &Act) -> Result<Pending, OpsError> {
+    fn ahead(&self, act: &Act) -> Result<Pending, OpsError> {
         let org = &self.in_force.rules.org;
         let entry = self.file.task.history.last();
         let (author, authored) = match (act, entry) {
-            (Act::Complete(completion), Some(entry)) => (author::agent_author(org, &completion.agent)?, entry.exited),
-            (Act::Claim { agent }, _) => (author::agent_author(org, agent)?, self.file.task.updated),
+            (Act::Complete(completion), Some(entry)) => {
+                (Some(author::agent_author(org, &completion.agent)?), entry.exited)
+            }
+            (Act::Claim { agent }, _) => (Some(author::agent_author(org, agent)?), self.file.task.updated),
             (_, Some(Visit { agent: Some(agent), exited, .. }))
                 if !agent.is_human() && *exited == self.file.task.updated =>
             {
-                (author::agent_author(org, agent)?, *exited)
+                (Some(author::agent_author(org, agent)?), *exited)
             }
-            _ => (workspace.repository.author_identity()?, self.file.task.updated),
+            _ => (None, self.file.task.updated),
         };
         let message = message::of_act(act, &self.file.task);
         Ok(Pending::Version(self.version(message, author, authored)))
@@ -169,7 +172,7 @@ impl Standing {
         Ok(workspace.repository.has_had(commit, self.snapshot.path.as_str(), content)?)
     }
 
-    fn version(&self, message: String, author: Person, authored: Timestamp) -> Version {
+    fn version(&self, message: String, author: Option<Person>, authored: Timestamp) -> Version {
         Version { bytes: self.snapshot.bytes.clone(), message, author, authored }
     }
 }
@@ -179,13 +182,24 @@ pub(super) fn find(workspace: &Workspace, id: &TaskId) -> Result<(Snapshot, Plac
     let paths = &workspace.paths;
     let found = tasks::find(paths, id).map_err(|error| match error {
         StoreError::TaskNotFound { id } => {
+            let committed = committed_path(workspace, &id);
             let known = tasks::known_ids(paths);
             let near = nearest(id.as_str(), known.iter().map(TaskId::as_str)).and_then(|text| text.parse().ok());
-            OpsError::NoTask { id, nearest: near }
+            OpsError::NoTask { id, nearest: near, committed }
         }
         other => other.into(),
     })?;
     Ok((tasks::read(paths, &found.path)?, found.place))
+}
+
+/// A file that was moved is gone from where it was; what stands in both places was copied, and either may be the right one.
+fn refuse_copy(workspace: &Workspace, id: &TaskId, path: &ProjectPath, before: &ProjectPath) -> Result<(), OpsError> {
+    // A finished task may stand in both for a moment: that is the archive move.
+    let active = [path, before].iter().all(|path| !layout::is_archived(path));
+    if path != before && active && before.below(workspace.paths.root()).is_file() {
+        return Err(StoreError::TaskDoubled { id: id.clone(), paths: vec![path.clone(), before.clone()] }.into());
+    }
+    Ok(())
 }
 
 /// Reads a task file; everything wrong with it is said with its line.
@@ -216,6 +230,12 @@ pub(super) fn parse_with(
     })
 }
 
+/// Returns where HEAD has the file of a task that the worktree lacks, as far as that can be told.
+fn committed_path(workspace: &Workspace, id: &TaskId) -> Option<ProjectPath> {
+    let commit = workspace.repository.look().ok()?.commit?;
+    path_in(workspace, commit, id).ok()?
+}
+
 /// Returns where HEAD has the task's file: usually where it stands; people may have moved it since.
 fn head_path(
     workspace: &Workspace,
@@ -227,6 +247,10 @@ fn head_path(
     if workspace.repository.blob_id(commit, path.as_str())?.is_some() {
         return Ok(Some(path.clone()));
     }
+    path_in(workspace, commit, id)
+}
+
+fn path_in(workspace: &Workspace, commit: CommitId, id: &TaskId) -> Result<Option<ProjectPath>, OpsError> {
     let name = format!("{id}.md");
     let files = workspace.repository.list(commit, "tasks")?;
     let found = files.into_iter().find(|file| file.path.rsplit('/').next() == Some(&name));

@@ -5,14 +5,14 @@ use std::collections::{BTreeMap, HashMap};
 use serde_json::{Value, json};
 
 use super::deliver::pending;
-use super::error::OpsError;
-use super::headers::{Listing, NEW, Scope, read_all};
+use super::error::{OpsError, missing, thaw};
+use super::headers::{Listing, NEW, Scope, Unreadable, read_all};
 use super::in_force::{Notice, check_worktree};
 use super::standing::{Pending, Standing};
 use super::workspace::Workspace;
-use crate::audit::Head;
+use crate::audit::{Head, ObjectId};
 use crate::model::{Status, TaskId};
-use crate::store::tasks;
+use crate::store::{ProjectPath, layout, tasks};
 
 /// So many ids are named before it is enough.
 const FEW: usize = 5;
@@ -80,20 +80,15 @@ pub fn overview(workspace: &Workspace, watcher: bool) -> Result<Overview, OpsErr
             });
         }
     }
+    let committed = committed_files(workspace, &head)?;
     for file in &listing.unreadable {
-        attention.push(Attention {
-            code: "unreadable_task",
-            problem: format!("`{}` cannot be read: {}", file.path, file.reason),
-            fix: match file.diagnostics[..] {
-                [] => "mend that, or move it out of `tasks/`".to_owned(),
-                _ => format!("mend it, or bring back what was committed: `git restore --source=HEAD {}`", file.path),
-            },
-        });
+        attention.push(of_unreadable(workspace, &committed, file));
     }
     let name = in_force.rules.project.name.clone();
     // In the middle of a merge, what differs from HEAD is git's to tell.
     if busy.is_none() {
-        uncommitted_tasks(workspace, &head, &listing, &mut attention)?;
+        missing_files(workspace, &committed, &mut attention);
+        uncommitted_tasks(workspace, &committed, &listing, &mut attention);
     }
     let waiting = pending(workspace)?;
     if waiting > 0 {
@@ -153,10 +148,16 @@ fn of_notice(workspace: &Workspace, notice: &Notice) -> Result<Attention, OpsErr
             let valid = check_worktree(&workspace.repository)?.0.is_some();
             let files_text = files.join(", ");
             let bring = format!("commit it to bring it into force: `git commit -m \"rules\" -- {}`", files.join(" "));
-            let fault = if valid { "" } else { ", and is invalid" };
+            let one = files.len() == 1;
+            let differ = if one { "differs" } else { "differ" };
+            let fault = match (valid, one) {
+                (true, _) => "",
+                (false, true) => ", and is invalid",
+                (false, false) => ", and are invalid",
+            };
             Attention {
                 code: "rules_not_committed",
-                problem: format!("{files_text} differs from what is committed{fault}; the committed rules count"),
+                problem: format!("{files_text} {differ} from what is committed{fault}; the committed rules count"),
                 fix: if valid { bring } else { "see `aof workflow validate`, mend it, and commit".to_owned() },
             }
         }
@@ -175,22 +176,19 @@ fn of_notice(workspace: &Workspace, notice: &Notice) -> Result<Attention, OpsErr
 /// Tasks whose file is not what HEAD has: hand-made ones, edits, and what nobody may have done.
 fn uncommitted_tasks(
     workspace: &Workspace,
-    head: &Head,
+    committed: &HashMap<String, ObjectId>,
     listing: &Listing,
     attention: &mut Vec<Attention>,
-) -> Result<(), OpsError> {
+) {
     let (new, mut edited) = (hand_made(listing), Vec::new());
-    for id in changed_files(workspace, head, listing)? {
+    for id in changed_files(workspace, committed, listing) {
         // Files that cannot be read are told of already.
         let Ok(standing) = Standing::read(workspace, &id) else { continue };
         match &standing.pending {
             Pending::Foreign(fields) => attention.push(Attention {
                 code: "task_frozen",
                 problem: format!("{id} was changed by hand in what the engine keeps: {}", fields.join(", ")),
-                fix: format!(
-                    "see `git diff HEAD -- {0}`; take it back with `git restore --source=HEAD {0}`",
-                    standing.snapshot.path
-                ),
+                fix: thaw(&standing.snapshot.path, standing.head_path.as_ref()),
             }),
             Pending::Version(_) => edited.push(id),
             Pending::Nothing => {}
@@ -214,7 +212,6 @@ fn uncommitted_tasks(
             fix: "`aof watch` takes them up after a moment; `aof watch --once` does it now".to_owned(),
         });
     }
-    Ok(())
 }
 
 /// Returns the tasks that nobody has taken up.
@@ -224,13 +221,7 @@ fn hand_made(listing: &Listing) -> Vec<TaskId> {
 }
 
 /// Returns the tasks that were taken up and whose files differ from HEAD's, by content.
-fn changed_files(workspace: &Workspace, head: &Head, listing: &Listing) -> Result<Vec<TaskId>, OpsError> {
-    let committed: HashMap<String, _> = match head.commit {
-        Some(commit) => {
-            workspace.repository.list(commit, "tasks")?.into_iter().map(|file| (file.path, file.id)).collect()
-        }
-        None => HashMap::new(),
-    };
+fn changed_files(workspace: &Workspace, committed: &HashMap<String, ObjectId>, listing: &Listing) -> Vec<TaskId> {
     let mut changed = Vec::new();
     for (header, path) in listing.tasks.iter().filter(|(header, _)| header.status != NEW) {
         let Ok(snapshot) = tasks::read(&workspace.paths, path) else { continue };
@@ -238,5 +229,55 @@ fn changed_files(workspace: &Workspace, head: &Head, listing: &Listing) -> Resul
             changed.extend(header.id.parse::<TaskId>());
         }
     }
-    Ok(changed)
+    changed
+}
+
+/// Returns what HEAD has below `tasks/`.
+fn committed_files(workspace: &Workspace, head: &Head) -> Result<HashMap<String, ObjectId>, OpsError> {
+    let Some(commit) = head.commit else { return Ok(HashMap::new()) };
+    Ok(workspace.repository.list(commit, "tasks")?.into_iter().map(|file| (file.path, file.id)).collect())
+}
+
+/// What HEAD had can be brought back only where the worktree has something else.
+fn of_unreadable(workspace: &Workspace, committed: &HashMap<String, ObjectId>, file: &Unreadable) -> Attention {
+    let help = file.diagnostics.first().and_then(|first| first.help.clone());
+    let before = committed.get(&file.path).filter(|before| {
+        let now = file.path.parse().ok().and_then(|path| tasks::read(&workspace.paths, &path).ok());
+        now.is_none_or(|now| workspace.repository.hash_blob(&now.bytes) != **before)
+    });
+    Attention {
+        code: "unreadable_task",
+        problem: format!("`{}` cannot be read: {}", file.path, file.reason),
+        fix: match (&file.diagnostics[..], help, before) {
+            ([], ..) => "mend that, or move it out of `tasks/`".to_owned(),
+            (_, help, Some(_)) => format!(
+                "mend it{}, or bring back what was committed: `git restore --source=HEAD {}`",
+                help.map(|help| format!(" ({help})")).unwrap_or_default(),
+                file.path
+            ),
+            (_, Some(help), None) => format!("mend it: {help}"),
+            (_, None, None) => "mend it, or move it out of `tasks/`".to_owned(),
+        },
+    }
+}
+
+/// Active tasks that HEAD has, and no file in the worktree.
+fn missing_files(workspace: &Workspace, committed: &HashMap<String, ObjectId>, attention: &mut Vec<Attention>) {
+    let mut gone: Vec<(TaskId, ProjectPath)> = committed
+        .keys()
+        .filter_map(|path| path.parse::<ProjectPath>().ok())
+        .filter(|path| !layout::is_archived(path) && !path.below(workspace.paths.root()).exists())
+        .filter_map(|path| Some((layout::task_id(path.name())?.ok()?, path)))
+        .collect();
+    if !gone.is_empty() {
+        // What was moved stands elsewhere.
+        let known = tasks::known_ids(&workspace.paths);
+        gone.retain(|(id, _)| known.binary_search(id).is_err());
+    }
+    gone.sort();
+    attention.extend(gone.iter().map(|(id, path)| Attention {
+        code: "task_missing",
+        problem: format!("the file of {id} is gone: `{path}`"),
+        fix: missing(path),
+    }));
 }

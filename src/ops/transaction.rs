@@ -162,13 +162,13 @@ pub(super) fn plan(workspace: &Workspace, standing: &Standing, choice: Choice) -
             let bytes = task_file::update(&standing.snapshot.bytes, &standing.file, &step.task, step.work.as_ref())
                 .map_err(|refusal| OpsError::Splice { path: standing.snapshot.path.clone(), refusal })?;
             after = reread(workspace, standing, &bytes)?;
-            write.versions.push(Version { bytes, message, author, authored });
+            write.versions.push(Version { bytes, message, author: Some(author), authored });
             (events, warnings) = (step.events, step.warnings);
         }
         Choice::Bytes { bytes, message, author } => {
             after = reread(workspace, standing, &bytes)?;
             let authored = workspace.now();
-            write.versions.push(Version { bytes, message, author, authored });
+            write.versions.push(Version { bytes, message, author: Some(author), authored });
         }
         Choice::Pending => {}
         // What lies between HEAD and the worktree goes all the same: it may be the very change, written and not yet committed.
@@ -215,8 +215,10 @@ pub(super) fn commit(
     writes: &[Write],
 ) -> Result<Vec<CommitId>, OpsError> {
     let committer = workspace.repository.identity()?;
+    let by_user = writes.iter().flat_map(|write| &write.versions).any(|version| version.author.is_none());
+    let user = if by_user { workspace.repository.author_identity()? } else { committer.clone() };
     let now = workspace.now();
-    let drafts: Vec<Draft> = writes.iter().flat_map(|write| drafts(write, &committer, now)).collect();
+    let drafts: Vec<Draft> = writes.iter().flat_map(|write| drafts(write, &user, &committer, now)).collect();
     let prepared = workspace.repository.prepare_batch(head, &drafts)?;
     stop::point("ops.prepared");
 
@@ -262,7 +264,7 @@ pub(super) fn commit(
         .collect())
 }
 
-fn drafts(write: &Write, committer: &Person, now: Timestamp) -> Vec<Draft> {
+fn drafts(write: &Write, user: &Person, committer: &Person, now: Timestamp) -> Vec<Draft> {
     let mut at = write.head_path.clone();
     let last = write.versions.len().saturating_sub(1);
     let here = write.from.as_ref().map_or(&write.to, |(path, _)| path);
@@ -286,7 +288,7 @@ fn drafts(write: &Write, committer: &Person, now: Timestamp) -> Vec<Draft> {
         drafts.push(Draft {
             changes,
             message: version.message.clone(),
-            author: version.author.clone(),
+            author: version.author.as_ref().unwrap_or(user).clone(),
             authored: version.authored,
             committer: committer.clone(),
             committed: now,

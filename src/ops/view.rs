@@ -1,10 +1,12 @@
 //! One task, whole: as it stands, and what can be done with it.
 
+use std::rc::Rc;
+
 use serde_json::{Map, Value, json};
 
-use super::error::OpsError;
-use super::in_force::InForce;
-use super::standing::{find, parse};
+use super::error::{OpsError, thaw};
+use super::in_force::{InForce, in_force};
+use super::standing::{Pending, Standing, find, parse};
 use super::workspace::Workspace;
 use crate::engine::brief::{GateContext, brief};
 use crate::engine::{Act, Decision, Refusal, Rules, decide, outcomes_at};
@@ -34,6 +36,19 @@ pub fn show(workspace: &Workspace, id: &TaskId) -> Result<(View, InForce), OpsEr
         }
     };
     Ok((View { file, path: snapshot.path, context }, in_force))
+}
+
+/// Returns what of a task's file was changed by hand where it is the engine's, and how to take it back, as far as that can be
+/// told.
+pub fn frozen(workspace: &Workspace, id: &TaskId) -> Option<(Vec<String>, String)> {
+    let head = workspace.repository.look().ok()?;
+    let in_force = Rc::new(in_force(&workspace.repository, &head).ok()?);
+    let standing = Standing::read_under(workspace, id, head, in_force).ok()?;
+    let fix = thaw(&standing.snapshot.path, standing.head_path.as_ref());
+    match standing.pending {
+        Pending::Foreign(fields) => Some((fields, fix)),
+        Pending::Nothing | Pending::Version(_) => None,
+    }
 }
 
 /// Returns a hand-made task as it will be when it is taken up.

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use std::rc::Rc;
 
-use super::error::OpsError;
+use super::error::{OpsError, thaw};
 use super::headers::NEW;
 use super::in_force::{InForce, in_force};
 use super::standing::{Pending, Standing, find, parse};
@@ -67,10 +67,9 @@ pub fn why(workspace: &Workspace, id: &TaskId) -> Result<(Reason, Rc<InForce>), 
     }
     if let Pending::Foreign(fields) = &standing.pending {
         because.push(format!(
-            "nothing moves it: its file was changed by hand in what the engine keeps ({}); take that back with \
-             `git restore --source=HEAD {}`",
+            "nothing moves it: its file was changed by hand in what the engine keeps ({}); {}",
             fields.join(", "),
-            standing.snapshot.path
+            thaw(&standing.snapshot.path, standing.head_path.as_ref())
         ));
     }
     if !task.status.is_finished() {

@@ -191,13 +191,14 @@ impl StoreError {
     }
 }
 
-fn io_hint(path: &Path, cause: &io::Error) -> Option<String> {
+/// Returns what to do about an i/o error at a path.
+pub fn io_hint(path: &Path, cause: &io::Error) -> Option<String> {
     let place = path.display();
     Some(match cause.kind() {
         io::ErrorKind::StorageFull => "make room on that disk, then run the command again; nothing was lost".into(),
         io::ErrorKind::QuotaExceeded => "make room in your quota, then run the command again; nothing was lost".into(),
         io::ErrorKind::PermissionDenied => {
-            format!("see who owns it with `ls -ld '{place}'`, and give yourself the right to write there")
+            format!("see who owns it with `ls -ld '{place}'`, and give yourself the right to read and write there")
         }
         io::ErrorKind::ReadOnlyFilesystem => "mount that file system for writing, or work in a clone elsewhere".into(),
         io::ErrorKind::CrossesDevices => {

@@ -20,7 +20,7 @@ mod path;
 mod walk;
 
 pub use cache::HeaderCache;
-pub use error::{Kind, StoreError};
+pub use error::{Kind, StoreError, io_hint};
 pub use folder::{Durability, FileStat, Folder};
 pub use inbox::Inbox;
 pub use intent::Intent;

@@ -16,6 +16,7 @@ mod lossless;
 mod people;
 mod races;
 mod reading;
+mod regressions;
 mod rules;
 mod stepping_in;
 mod task_complete;

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::cli::output::inert;
 use crate::cli::page::{Page, not_taken_up, place, status, turn, warn_of_visit};
@@ -12,7 +12,7 @@ use crate::cli::trouble::Trouble;
 use crate::engine::Rules;
 use crate::format::task_file::Origin;
 use crate::model::{Priority, TaskId, Ticket, Timestamp};
-use crate::ops::{View, show, task_value};
+use crate::ops::{View, frozen, show, task_value};
 
 /// Show a task
 #[derive(Debug, clap::Args)]
@@ -27,8 +27,18 @@ pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
     let (view, in_force) = show(&workspace, &args.ticket.task)?;
     session.warn_of_rules(&in_force);
     warn_of_visit(session, &args.ticket, &view.file.task);
+    let frozen = frozen(&workspace, &args.ticket.task);
+    if let Some((fields, fix)) = &frozen {
+        let fields = fields.join(", ");
+        session.warn(&inert(&format!("nothing moves it: it was changed by hand in what the engine keeps: {fields}")));
+        session.output.say(format!("  {}", inert(fix)));
+    }
     if session.output.is_json() {
-        session.output.data(task_value(&in_force.rules, &view.file, &view.path));
+        let mut value = task_value(&in_force.rules, &view.file, &view.path);
+        if let Some((fields, _)) = frozen {
+            value["frozen"] = json!(fields);
+        }
+        session.output.data(value);
     } else {
         session.output.print(&page(&in_force.rules, &view, workspace.now()));
     }

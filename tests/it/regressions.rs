@@ -1,0 +1,189 @@
+//! What a hostile or a naive user once ran into.
+
+use crate::environment::TestEnvironment;
+
+#[test]
+fn a_file_that_was_deleted_is_missed_and_can_be_brought_back() {
+    let env = TestEnvironment::new();
+    let id = env.new_task(&["Add login"]);
+    let path = env.task_path(&id);
+    std::fs::remove_file(env.path(&path)).unwrap();
+
+    let output = env.say(&id, "agent-7", "complete", &[]).code(3);
+    assert!(output.stderr.contains("is gone"), "{output}");
+    let status = env.aof(&["--json", "status"]).success().json();
+    let point = &status["attention"][0];
+    assert_eq!(point["code"], "task_missing", "{status}");
+
+    // The command that is named does what it says.
+    let fix = point["fix"].as_str().unwrap();
+    let command = fix.split('`').nth(1).unwrap().strip_prefix("git ").unwrap().replace("AOF-xxxxx", &id);
+    env.git(&command.split(' ').collect::<Vec<_>>());
+    let _ = env.complete(&id, "agent-7");
+}
+
+#[test]
+fn a_file_that_was_moved_is_not_missed() {
+    let env = TestEnvironment::new();
+    let id = env.new_task(&["Add login"]);
+    let path = env.task_path(&id);
+    std::fs::create_dir(env.path("tasks/sprint")).unwrap();
+    std::fs::rename(env.path(&path), env.path("tasks/sprint").join(format!("{id}.md"))).unwrap();
+    let status = env.aof(&["--json", "status"]).success().json();
+    assert!(!status.to_string().contains("task_missing"), "{status}");
+    let _ = env.complete(&id, "agent-7");
+}
+
+#[test]
+fn a_copy_in_another_folder_is_not_taken_for_a_move() {
+    let env = TestEnvironment::new();
+    let id = env.new_task(&["Add login"]);
+    std::fs::create_dir(env.path("tasks/sprint")).unwrap();
+    env.git(&["mv", &env.task_path(&id), "tasks/sprint/"]);
+    env.commit_all("sorted");
+    let head = env.head();
+    std::fs::copy(env.path(&format!("tasks/sprint/{id}.md")), env.path(&format!("tasks/{id}.md"))).unwrap();
+
+    let output = env.say(&id, "agent-7", "complete", &[]).code(6);
+    assert!(output.stderr.contains("has 2 files"), "{output}");
+    assert_eq!(env.head(), head);
+}
+
+#[test]
+fn a_frozen_task_is_shown_as_frozen_with_the_way_back() {
+    let env = TestEnvironment::new();
+    let id = env.new_task(&["Add login"]);
+    env.edit(&env.task_path(&id), "current: implement", "current: review");
+
+    let output = env.aof(&["task", "show", &id]).success();
+    assert!(output.stderr.contains("changed by hand in what the engine keeps: gate"), "{output}");
+    assert_eq!(env.aof(&["--json", "task", "show", &id]).success().json()["frozen"][0], "gate");
+
+    let refused = env.say(&id, "agent-3", "complete", &[]).code(5);
+    let hint = refused.stderr.split("hint: ").nth(1).unwrap().replace("AOF-xxxxx", &id);
+    let commands: Vec<&str> = hint.split('`').skip(1).step_by(2).collect();
+    let restore = commands.iter().find(|command| command.starts_with("git restore")).unwrap();
+    env.git(&restore.strip_prefix("git ").unwrap().split(' ').collect::<Vec<_>>());
+    let step = commands.iter().find(|command| command.starts_with("aof task override")).unwrap();
+    let step = step.replace("GATE", "review").replace("\"...\"", "why");
+    let _ = env.aof(&step.split(' ').skip(1).collect::<Vec<_>>()).success();
+}
+
+#[test]
+fn a_renamed_task_that_no_commit_knows_is_told_how_to_go_on() {
+    let env = TestEnvironment::new();
+    let id = env.new_task(&["Add login"]);
+    let _ = env.complete(&id, "agent-7");
+    std::fs::rename(env.path(&env.task_path(&id)), env.path("tasks/AOF-login.md")).unwrap();
+    env.edit("tasks/AOF-login.md", &format!("id: {id}"), "id: AOF-login");
+
+    let output = env.say("AOF-login", "agent-3", "complete", &[]).code(5);
+    assert!(output.stderr.contains("was never committed"), "{output}");
+    assert!(!output.stderr.contains("git restore"), "there is nothing to restore: {output}");
+    env.commit_all("renamed");
+    let _ = env.complete("AOF-login", "agent-3");
+}
+
+#[test]
+fn what_is_said_of_an_unreadable_file_can_be_done() {
+    let env = TestEnvironment::new();
+    let fix = |env: &TestEnvironment| {
+        let status = env.aof(&["--json", "status"]).success().json();
+        let points = status["attention"].as_array().unwrap();
+        let point = points.iter().find(|point| point["code"] == "unreadable_task").expect("it cannot be read");
+        point["fix"].as_str().unwrap().to_owned()
+    };
+    // Nobody committed it: there is nothing to bring back.
+    env.write("tasks/AOF-open.md", "---\ntitle: x\n");
+    assert_eq!(fix(&env), "mend it: add a line that is exactly `---` after the last key");
+    // HEAD has the same.
+    env.commit_all("broken");
+    assert_eq!(fix(&env), "mend it: add a line that is exactly `---` after the last key");
+    env.write("tasks/AOF-open.md", "---\ntitle: x\n---\n");
+    env.commit_all("mended");
+    env.write("tasks/AOF-open.md", "---\ntitle: [\n---\n");
+    assert!(fix(&env).contains("`git restore --source=HEAD tasks/AOF-open.md`"), "{}", fix(&env));
+}
+
+#[test]
+fn a_readme_among_the_tasks_is_no_broken_task() {
+    let env = TestEnvironment::new();
+    env.write("tasks/README.md", "What we work on.\n");
+    let _ = env.aof(&["task", "list"]).success();
+    let status = env.aof(&["status"]).success();
+    assert!(!status.stdout.contains("README"), "{status}");
+}
+
+#[test]
+fn who_wrote_an_edit_need_not_be_known_to_look_at_it() {
+    let env = TestEnvironment::new();
+    let id = env.new_task(&["Add login"]);
+    env.edit(&env.task_path(&id), "title: Add login", "title: Add a login");
+    std::fs::write(env.home().join(".gitconfig"), "").unwrap();
+
+    let _ = env.aof(&["why", &id]).success();
+    let status = env.aof(&["status"]).success();
+    assert!(status.stdout.contains("1 edit of a task is not committed"), "{status}");
+    let output = env.say(&id, "agent-7", "complete", &[]).code(1);
+    assert!(output.stderr.contains("git does not know who you are"), "{output}");
+}
+
+#[test]
+fn an_empty_variable_names_no_agent() {
+    let env = TestEnvironment::new();
+    let mut command = env.aof_command(&["task", "new", "Add login"]);
+    command.env("AOF_AGENT", "");
+    let _ = env.run(command).success();
+}
+
+#[test]
+fn usage_errors_are_json_where_json_is_wanted() {
+    let env = TestEnvironment::new();
+    for args in
+        [&["--json", "frobnicate"][..], &["task", "show", "--json", "../x"], &["task", "list", "--json", "--status=x"]]
+    {
+        let output = env.aof(args).code(2);
+        assert_eq!(output.json()["error"], "usage", "{output}");
+        assert!(output.stderr.starts_with("error: "), "{output}");
+    }
+    assert_eq!(env.aof(&["frobnicate"]).code(2).stdout, "");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn what_cannot_be_printed_is_not_passed_over() {
+    let env = TestEnvironment::new();
+    env.new_task(&["Add login"]);
+    let mut command = env.aof_command(&["task", "list"]);
+    command.stdout(std::fs::File::options().write(true).open("/dev/full").unwrap());
+    command.stderr(std::process::Stdio::piped());
+    let output = command.spawn().unwrap().wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("cannot write to standard output"), "{said}");
+}
+
+#[test]
+fn every_text_may_begin_with_a_dash() {
+    let env = TestEnvironment::new();
+    let id = env.new_task(&["Add login"]);
+    let _ = env.aof(&["task", "edit", &id, "--title", "- a title", "--description", "-- a description"]).success();
+    let _ = env.aof(&["task", "cancel", &id, "--reason", "- not needed"]).success();
+    let _ = env.aof(&["task", "reopen", &id, "--to", "implement", "--reason", "- needed"]).success();
+    let _ = env.aof(&["task", "override", &id, "--to", "review", "--reason", "-x"]).success();
+    let _ = env.aof(&["task", "comment", &id, "--dry-run", "- a list"]).success();
+    assert!(!env.task_text(&id).contains("a list"), "a rehearsal writes nothing");
+    let _ = env.aof(&["task", "comment", &id, "- a list"]).success();
+    assert!(env.task_text(&id).contains("\n- a list\n"));
+}
+
+#[test]
+fn the_command_that_init_names_enters_the_folder() {
+    let env = TestEnvironment::without_repository();
+    let output = env.aof(&["init", "my garden's"]).success();
+    let line = output.stdout.lines().find(|line| line.trim_start().starts_with("cd ")).unwrap();
+    let mut shell = env.command("sh");
+    shell.args(["-c", &format!("{line} && ls")]);
+    let listed = env.run(shell).success();
+    assert!(listed.stdout.contains("project.yaml"), "{listed}");
+}
