@@ -13,6 +13,7 @@ mod inbox;
 #[cfg(debug_assertions)]
 mod kills;
 mod lossless;
+mod own_project;
 mod people;
 mod races;
 mod reading;
