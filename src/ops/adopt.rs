@@ -18,7 +18,7 @@ use crate::engine::{Act, Decision, decide};
 use crate::format::task_file::Origin;
 use crate::model::TaskId;
 use crate::store::layout::TASKS;
-use crate::store::tasks::{Entry, TaskEntry, walk_active};
+use crate::store::tasks::{Entry, TaskEntry, read, walk_active};
 use crate::store::{FileStat, StoreError};
 
 /// What was done about the files that people made or edited.
@@ -72,6 +72,12 @@ impl Seen {
         self.files.get(path).is_some_and(|(stat, blob)| *stat == task.stat && blob.as_ref() == self.committed.get(path))
     }
 
+    /// Returns whether the file says what HEAD has: whoever wrote it is done.
+    fn is_committed(&self, workspace: &Workspace, task: &TaskEntry) -> bool {
+        let Ok(snapshot) = read(&workspace.paths, &task.path) else { return false };
+        self.committed.get(task.path.as_str()) == Some(&workspace.repository.hash_blob(&snapshot.bytes))
+    }
+
     fn learn(&mut self, task: &TaskEntry) {
         let path = task.path.as_str();
         self.files.insert(path.to_owned(), (task.stat, self.committed.get(path).copied()));
@@ -100,7 +106,8 @@ pub fn tend(
         }
         let age = now - i128::from(task.stat.mtime);
         // A time ahead of now was set by hand, or the clock was set back: nobody is writing.
-        if (0..i128::try_from(quiet.as_nanos()).unwrap_or(i128::MAX)).contains(&age) {
+        let young = (0..i128::try_from(quiet.as_nanos()).unwrap_or(i128::MAX)).contains(&age);
+        if young && !seen.is_committed(workspace, &task) {
             tended.waiting += 1;
         } else {
             due.push(task);
