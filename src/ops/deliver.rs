@@ -309,7 +309,9 @@ fn refuse(
 
 fn refuse_odd(inbox: &Inbox<'_>, item: &Item, why: &str, recipient: &mut dyn Recipient) -> Result<(), OpsError> {
     let name = item.name.to_string_lossy().into_owned();
-    put_aside(inbox, item, name, plain_reason("not_a_completion_file", why), recipient)
+    let mut reason = plain_reason("not_a_completion_file", why);
+    reason["file"] = json!(name);
+    put_aside(inbox, item, name, reason, recipient)
 }
 
 fn put_aside(

@@ -119,7 +119,7 @@ fn good_ones_go_through_behind_bad_ones_and_bad_ones_are_explained() {
     4-fields.json: unreadable_completion
     5-late.yaml: visit_ended
     6-empty.yaml: unreadable_completion
-    -: not_a_completion_file
+    7-word.txt: not_a_completion_file
     8-path.yaml: unreadable_completion
     ");
     assert_eq!(env.files(".aof/inbox"), [".aof/inbox/.10.yaml.swp", ".aof/inbox/11.yaml~"]);
