@@ -65,11 +65,6 @@ impl Repository {
         Log::start(self, from, paths.iter().map(|path| self.full_path(path)).collect())
     }
 
-    /// Returns the newest commit that changed one of these files or folders.
-    pub fn last_commit_touching(&self, from: CommitId, paths: &[&str]) -> Result<Option<LogEntry>, AuditError> {
-        self.log_of(from, paths)?.next().transpose()
-    }
-
     /// Returns whether one of the newest commits that changed this file of the project has it with that content.
     pub fn has_had(&self, from: CommitId, path: &str, content: ObjectId) -> Result<bool, AuditError> {
         self.full_path_has_had(from, &self.full_path(path), content)

@@ -117,30 +117,6 @@ impl Repository {
         name(Kind::Blob, bytes)
     }
 
-    /// Returns those of these files whose worktree version is not the commit's. Line endings alone are no difference.
-    pub fn worktree_differs<'p>(&self, commit: CommitId, paths: &[&'p str]) -> Result<Vec<&'p str>, AuditError> {
-        let mut different = Vec::new();
-        for &path in paths {
-            let file = self.worktree_path(path);
-            let ours = match fs::read(&file) {
-                Ok(bytes) => Some(bytes),
-                Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
-                Err(error) => return Err(error).at("read", &file),
-            };
-            let same = match (ours, self.blob_id(commit, path)?) {
-                (None, None) => true,
-                (Some(ours), Some(id)) => {
-                    name(Kind::Blob, &ours) == id || without_cr(ours) == without_cr(self.read_blob(id)?)
-                }
-                _ => false,
-            };
-            if !same {
-                different.push(path);
-            }
-        }
-        Ok(different)
-    }
-
     /// Returns the absolute path of a file of the project.
     pub fn worktree_path(&self, path: &str) -> PathBuf {
         self.worktree_root.join(self.full_path(path))
@@ -206,10 +182,4 @@ fn open(folder: &Path) -> Result<git2::Repository, AuditError> {
 /// The folder that git compares with `safe.directory`.
 fn owned_root(folder: &Path) -> PathBuf {
     folder.ancestors().find(|folder| folder.join(".git").exists()).unwrap_or(folder).to_owned()
-}
-
-fn without_cr(mut bytes: Vec<u8>) -> Vec<u8> {
-    let mut before_newline = bytes.windows(2).map(|pair| pair == b"\r\n").collect::<Vec<_>>().into_iter();
-    bytes.retain(|_| !before_newline.next().unwrap_or(false));
-    bytes
 }

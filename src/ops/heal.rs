@@ -46,6 +46,7 @@ pub(super) fn heal(workspace: &Workspace, lock: &WriterLock) -> Result<bool, Ops
         None => false,
     };
     workspace.repository.sweep_temps()?;
+    unless_general(atomic::sweep_local(lock, workspace.clock()().into()).map(drop).map_err(OpsError::from))?;
     // A commit that never got onto the branch may have been collected by git: then the files alone tell.
     let is_there = |branch: &BranchLock| landed || workspace.repository.log_entry(branch.to).is_ok();
     let branch = locks.and_then(|locks| locks.branch).filter(is_there);

@@ -226,14 +226,22 @@ fn source(name: &str, bytes: &[u8]) -> Source {
     Source { name: name.to_owned(), bytes: bytes.to_vec() }
 }
 
-/// Returns the files of rules in which the worktree differs from the commit. One that cannot be read differs: it only warns.
+/// Returns the files of rules in which the worktree differs from the commit. Line endings alone are no difference, because git
+/// may write its own on checkout; a file that cannot be read is one: it only warns.
 fn uncommitted(repository: &Repository, commit: Option<CommitId>) -> Result<Vec<String>, OpsError> {
     let before = commit.map(|commit| committed(repository, commit)).transpose()?.unwrap_or_default();
     let mut names: Vec<String> =
         before.iter().map(|source| source.name.clone()).chain(standing_names(repository)).collect();
     names.sort();
     names.dedup();
-    let committed = |name: &str| before.iter().find(|source| source.name == name).map(|source| &source.bytes);
-    names.retain(|name| !standing_file(repository, name).is_ok_and(|now| now.as_ref() == committed(name)));
+    let committed =
+        |name: &str| before.iter().find(|source| source.name == name).map(|source| without_cr(&source.bytes));
+    let standing = |name: &str| standing_file(repository, name).map(|now| now.map(|bytes| without_cr(&bytes)));
+    names.retain(|name| !standing(name).is_ok_and(|now| now == committed(name)));
     Ok(names)
+}
+
+fn without_cr(bytes: &[u8]) -> Vec<u8> {
+    let before_newline = |at: usize| bytes.get(at..at + 2) == Some(b"\r\n");
+    bytes.iter().enumerate().filter(|(at, _)| !before_newline(*at)).map(|(_, byte)| *byte).collect()
 }

@@ -3,8 +3,6 @@
 //! Each change is: temporary file in the same folder, fsync, look again, rename, fsync of the folder. A kill before the
 //! rename leaves the old file and a temporary one, which [`sweep`] removes; a kill after it leaves the new file.
 
-use std::collections::BTreeMap;
-use std::collections::btree_map::Entry as Slot;
 use std::fs::{self, DirEntry};
 use std::time::{Duration, SystemTime};
 
@@ -17,17 +15,6 @@ use super::{ProjectPath, StoreError, WriterLock};
 /// No write of one file takes that long.
 const ABANDONED: Duration = Duration::from_mins(1);
 
-/// One file's change.
-#[derive(Debug, Clone, Copy)]
-pub struct Change<'c> {
-    /// Which file.
-    pub path: &'c ProjectPath,
-    /// What it says now.
-    pub expected: &'c [u8],
-    /// What it is to say.
-    pub bytes: &'c [u8],
-}
-
 /// Replaces a file whatever it says, or makes it.
 pub fn replace(lock: &WriterLock, path: &ProjectPath, bytes: &[u8]) -> Result<(), StoreError> {
     folder_of(lock, path)?.replace(path.name(), bytes, Durability::Durable)
@@ -38,23 +25,6 @@ pub fn replace_if(lock: &WriterLock, path: &ProjectPath, expected: &[u8], bytes:
     let folder = Folder::open(lock.paths().root(), path.folder())?;
     exchange(&folder, path.name(), expected, bytes)?;
     folder.sync()
-}
-
-/// Does many [`replace_if`] for the price of fewer: each folder is flushed once, at the end. One that fails leaves the others alone.
-pub fn replace_all(lock: &WriterLock, changes: &[Change<'_>]) -> Result<Vec<Result<(), StoreError>>, StoreError> {
-    let mut folders: BTreeMap<&str, Folder> = BTreeMap::new();
-    let mut outcomes = Vec::with_capacity(changes.len());
-    for change in changes {
-        let folder = match folders.entry(change.path.folder()) {
-            Slot::Occupied(open) => Ok(&*open.into_mut()),
-            Slot::Vacant(free) => {
-                Folder::open(lock.paths().root(), change.path.folder()).map(|folder| &*free.insert(folder))
-            }
-        };
-        outcomes.push(folder.and_then(|folder| exchange(folder, change.path.name(), change.expected, change.bytes)));
-    }
-    folders.values().try_for_each(Folder::sync)?;
-    Ok(outcomes)
 }
 
 /// Makes a file that must not exist yet.

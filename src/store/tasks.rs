@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::layout::{ARCHIVE, task_path};
 use super::{FileStat, Folder, Paths, ProjectPath, StoreError, walk};
-use crate::model::{Digest, Layout, TaskId};
+use crate::model::{Layout, TaskId};
 
 pub use super::walk::{Entry, Stray, StrayReason, TaskEntry};
 
@@ -43,11 +43,6 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// Returns the digest of the bytes.
-    pub fn digest(&self) -> Digest {
-        Digest::of(&self.bytes)
-    }
-
     /// Returns whether the file still says the same.
     pub fn is_current(&self, paths: &Paths) -> Result<bool, StoreError> {
         match read(paths, &self.path) {

@@ -32,6 +32,16 @@ fn rules_count_once_they_are_committed() {
 }
 
 #[test]
+fn line_endings_that_git_wrote_are_no_other_rules() {
+    let env = TestEnvironment::new();
+    env.write("project.yaml", PROJECT.replace('\n', "\r\n"));
+    assert_eq!(env.aof(&["task", "list"]).success().stderr, "no tasks\n");
+    env.write("project.yaml", PROJECT.replace("review", "inspect").replace('\n', "\r\n"));
+    let warning = "warning: project.yaml differs from what is committed; the committed rules count\n";
+    assert_eq!(env.aof(&["task", "list"]).success().stderr, format!("{warning}no tasks\n"));
+}
+
+#[test]
 fn a_task_at_a_gate_that_is_gone_says_so() {
     let env = TestEnvironment::new();
     let id = env.new_task(&["Add login"]);

@@ -188,23 +188,6 @@ fn line_endings_settings_leave_no_file_dirty() {
 }
 
 #[test]
-fn the_worktrees_rules_are_compared_with_the_commits() {
-    let test = TestRepository::with_tasks();
-    test.write("project.yaml", "a: 1\nb: 2\n");
-    test.git(&["add", "."]);
-    test.git(&["commit", "-qm", "rules"]);
-    let repository = test.open();
-    let commit = repository.head().unwrap().commit.unwrap();
-    let paths = ["project.yaml", "org.yaml"];
-    assert!(repository.worktree_differs(commit, &paths).unwrap().is_empty());
-    test.write("project.yaml", "a: 1\r\nb: 2\r\n");
-    assert!(repository.worktree_differs(commit, &paths).unwrap().is_empty());
-    test.write("project.yaml", "a: 1\nb: 3\n");
-    test.write("org.yaml", "{}\n");
-    assert_eq!(repository.worktree_differs(commit, &paths).unwrap(), paths);
-}
-
-#[test]
 fn a_repository_can_go_to_another_thread() {
     fn goes<T: Send>() {}
     goes::<Repository>();

@@ -104,24 +104,6 @@ fn no_link_leads_a_write_out_of_the_project() {
 }
 
 #[test]
-fn of_many_changes_the_good_ones_are_made() {
-    let (home, lock) = project();
-    let (a, b, c) = (path("tasks/AOF-aaa.md"), path("tasks/AOF-bbb.md"), path("tasks/cc/AOF-ccc.md"));
-    for task in [&a, &b, &c] {
-        create_new(&lock, task, b"old").unwrap();
-    }
-    fs::write(b.below(home.path()), b"edited").unwrap();
-    let change = |path| Change { path, expected: b"old", bytes: b"new" };
-    let missing = path("tasks/dd/AOF-ddd.md");
-    let outcomes = replace_all(&lock, &[change(&a), change(&b), change(&missing), change(&c)]).unwrap();
-    assert!(outcomes[0].is_ok() && outcomes[3].is_ok());
-    assert!(matches!(outcomes[1], Err(StoreError::Changed { .. })));
-    assert!(matches!(outcomes[2], Err(StoreError::Gone { .. })));
-    let says = |task: &ProjectPath| fs::read(task.below(home.path())).unwrap();
-    assert_eq!((says(&a), says(&b), says(&c)), (b"new".to_vec(), b"edited".to_vec(), b"new".to_vec()));
-}
-
-#[test]
 fn a_crash_leaves_temporary_files_and_the_sweep_takes_only_those() {
     let (home, lock) = project();
     let task = path("tasks/ab/AOF-abcde.md");

@@ -172,7 +172,6 @@ fn the_bytes_are_the_version() {
     let file = path.below(paths.root());
     let snapshot = read(&paths, &path).unwrap();
     assert!(snapshot.is_current(&paths).unwrap());
-    assert_eq!(snapshot.digest(), Digest::of(b"one"));
     // Same size, same time stamp, another content.
     let time = fs::metadata(&file).unwrap().modified().unwrap();
     put(&paths, path.as_str(), "two");
