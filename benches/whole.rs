@@ -196,7 +196,7 @@ fn task(id: &TaskId) -> Task {
         created: at,
         updated: at,
         routing: Routing { workflow, role: Some(role), agent: None },
-        gate: Some(OpenVisit { current: gate, entered: at, visit: 0 }),
+        gate: Some(OpenVisit { current: gate, entered: at, visit: 0, escalated: None }),
         history: Vec::new(),
         review: None,
         blockers: Vec::new(),

@@ -95,7 +95,7 @@ fn members(role: &Role, wanted: impl Fn(&AgentId) -> bool) -> Vec<&str> {
 /// Returns the gates whose work is the role's.
 fn gates<'r>(rules: &'r Rules, role: &RoleId) -> Vec<&'r str> {
     let all = rules.project.workflows.iter().flat_map(|workflow| &workflow.gates);
-    let mut names: Vec<&str> = all.filter(|gate| gate.role == *role).map(|gate| gate.id.as_str()).collect();
+    let mut names: Vec<&str> = all.filter(|gate| gate.role() == Some(role)).map(|gate| gate.id.as_str()).collect();
     names.sort_unstable();
     names.dedup();
     names

@@ -6,7 +6,7 @@ use super::length::length;
 use super::output::{BOLD, CYAN, GREEN, RED, YELLOW, inert, styled};
 use super::session::Session;
 use super::table::one_line;
-use crate::engine::Rules;
+use crate::engine::{Post, Rules};
 use crate::format::task_file::TaskFile;
 use crate::model::{AgentId, GateId, ReviewContext, Status, Task, Ticket, Timestamp};
 use crate::ops::who;
@@ -98,12 +98,7 @@ pub(super) fn warn_of_visit(session: &Session, asked: &Ticket, task: &Task) {
 /// Returns whose turn it is, in words.
 pub(super) fn turn(rules: &Rules, file: &TaskFile) -> String {
     let task = &file.task;
-    let role = task
-        .gate
-        .as_ref()
-        .and_then(|open| rules.workflow_of(task)?.gate(&open.current))
-        .map(|(_, gate)| gate.role.clone())
-        .or_else(|| task.routing.role.clone());
+    let role = Post::of(rules, task).map(|post| post.role.clone()).or_else(|| task.routing.role.clone());
     let Some(role) = role else { return "nobody".to_owned() };
     if let Some(holder) = &task.routing.agent {
         return format!("{holder}, who has claimed it (role {role})");

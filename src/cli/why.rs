@@ -71,8 +71,10 @@ fn effect(rules: &Rules, consequence: &Consequence, reason: &Reason) -> String {
         [] => String::new(),
         gates => format!(", passing over {}", listed(gates)),
     };
-    match (&passage.to, consequence.outcome) {
+    match (&passage.to, &consequence.outcome) {
         (Destination::End, _) => format!("ends the task{skipped}"),
+        (Destination::Cancelled, _) => "calls the task off".to_owned(),
+        (Destination::Fail, _) => "ends the task as failed".to_owned(),
         (Destination::Gate(_), Outcome::Blocked) => "holds it here until a person unblocks it".to_owned(),
         (Destination::Gate(_), _) if consequence.holds => "leaves it here for a person to decide".to_owned(),
         (Destination::Gate(gate), Outcome::NeedsReview) => {
@@ -86,5 +88,5 @@ fn effect(rules: &Rules, consequence: &Consequence, reason: &Reason) -> String {
 
 fn of_role(rules: &Rules, reason: &Reason, gate: &GateId) -> String {
     let found = rules.workflow_of(&reason.file.task).and_then(|workflow| workflow.gate(gate));
-    found.map(|(_, gate)| format!(" (role {})", gate.role)).unwrap_or_default()
+    found.and_then(|(_, gate)| gate.role()).map(|role| format!(" (role {role})")).unwrap_or_default()
 }

@@ -1,7 +1,7 @@
 //! What an agent is told at a gate, and nothing else: who it is here, what is expected, what each outcome means, advice
 //! (spec 1, 4.2). Generated texts never name another gate: agents do not learn the workflow.
 
-use super::guard::outcomes_at;
+use super::post::Post;
 use super::rules::Rules;
 use crate::model::{Brief, BriefText, Gate, GateId, Outcome, ReviewContext, Task, Ticket};
 
@@ -28,25 +28,29 @@ pub struct GateContext {
 
 /// Returns the brief of the open visit; nothing when the task stands at no gate of its workflow.
 pub fn brief(rules: &Rules, task: &Task) -> Option<GateContext> {
-    let workflow = rules.workflow_of(task)?;
-    let (_, gate) = workflow.gate(&task.gate.as_ref()?.current)?;
+    let post = Post::of(rules, task)?;
+    let gate = post.gate;
     // Wishes are for whoever mends; the gate that has them is told what it asked for, as a checklist.
     let occasion = match &task.review {
         Some(review) if review.from_gate == gate.id => Occasion::Again(review),
-        Some(review) if !gate.can_reject => Occasion::Mending(review),
-        _ if gate.can_reject => Occasion::Review,
-        _ if rules.requires_human(gate) => Occasion::Approval,
+        Some(review) if !gate.can_reject() => Occasion::Mending(review),
+        _ if gate.can_reject() => Occasion::Review,
+        _ if post.requires_human(rules) => Occasion::Approval,
         _ => Occasion::Work,
     };
-    let written = written(&gate.brief, &occasion);
+    let written = written(&post.duty.brief, &occasion);
     Some(GateContext {
         ticket: task.ticket(),
         role: written.role.clone().unwrap_or_else(|| role(gate, &occasion)),
         gate: gate.id.clone(),
         expectations: written.expectations.clone().unwrap_or_else(|| expectations(gate, &occasion)),
-        outcomes: outcomes_at(rules, gate)
+        outcomes: post
+            .outcomes(rules)
             .into_iter()
-            .map(|outcome| (outcome, meaning(written, outcome, &occasion)))
+            .map(|outcome| {
+                let meaning = meaning(written, &outcome, &occasion);
+                (outcome, meaning)
+            })
             .collect(),
         tips: written.tips.clone().unwrap_or_else(|| tips(gate)),
         instructions: written.instructions.clone(),
@@ -87,7 +91,7 @@ fn role(gate: &Gate, occasion: &Occasion<'_>) -> String {
 }
 
 fn expectations(gate: &Gate, occasion: &Occasion<'_>) -> Vec<String> {
-    let mut list: Vec<String> = gate.description.iter().filter(|_| gate.can_reject).cloned().collect();
+    let mut list: Vec<String> = gate.description.iter().filter(|_| gate.can_reject()).cloned().collect();
     match occasion {
         Occasion::Work => list.extend([
             gate.description.clone().unwrap_or_else(|| "Do what the title and the body of the task ask for".to_owned()),
@@ -110,8 +114,8 @@ fn expectations(gate: &Gate, occasion: &Occasion<'_>) -> Vec<String> {
     list
 }
 
-fn meaning(written: &BriefText, outcome: Outcome, occasion: &Occasion<'_>) -> String {
-    if let Some((_, text)) = written.outcomes.iter().find(|(of, _)| *of == outcome) {
+fn meaning(written: &BriefText, outcome: &Outcome, occasion: &Occasion<'_>) -> String {
+    if let Some((_, text)) = written.outcomes.iter().find(|(of, _)| of == outcome) {
         return text.clone();
     }
     match (outcome, occasion) {
@@ -125,12 +129,16 @@ fn meaning(written: &BriefText, outcome: Outcome, occasion: &Occasion<'_>) -> St
             "You cannot go on: something outside is missing. Name it in blockers; the task waits here."
         }
         (Outcome::Skip, _) => "This step does not apply to the task; it goes on without it.",
+        (Outcome::Failed, _) => "You tried and could not do it. Say in the summary what happened.",
+        (Outcome::Decision(decision), _) => {
+            return format!("You decide: {}.", decision.as_str().replace(['_', '-'], " "));
+        }
     }
     .to_owned()
 }
 
 fn tips(gate: &Gate) -> Vec<String> {
-    if gate.can_reject {
+    if gate.can_reject() {
         vec![
             "Write blockers that somebody else can act upon: the thing, and what it should be".to_owned(),
             "One blocker for each fault".to_owned(),

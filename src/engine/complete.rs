@@ -3,14 +3,15 @@
 use super::decide::{Decision, Step};
 use super::fold;
 use super::guard;
+use super::post::Post;
 use super::refusal::Refusal;
 use super::route;
 use super::rules::Rules;
 use super::vague::is_vague;
 use super::warning::Warning;
 use crate::model::{
-    AgentId, Completion, Destination, Ending, Event, Gate, OpenVisit, Outcome, Stamp, Task, Timestamp, Visit, Work,
-    Workflow,
+    AgentId, Completion, Ending, Event, GateId, GateKind, Map, OpenVisit, Outcome, Stamp, Status, Task, Timestamp,
+    Visit, Work, Workflow,
 };
 
 /// Decides a completion. `stamp` is its mark in the history; `now` is never taken to be earlier than the visit's beginning.
@@ -26,19 +27,53 @@ pub(super) fn complete(
     }
     let open = open_visit(task, completion)?;
     let (workflow, index) = standing(rules, task, open)?;
-    let gate = &workflow.gates[index];
-    if let Some(refusal) = guard::looping(task) {
+    let post = post(rules, task, open)?;
+    if let Some(refusal) = looping(rules, task) {
         return Err(refusal);
     }
-    guard::may_complete(rules, task, gate, &completion.agent)?;
-    let outcome = guard::outcome(rules, gate, workflow.default_outcome, completion)?;
-    guard::content(outcome, completion)?;
-    Ok(Decision::Step(Box::new(carry_out(
-        rules,
-        task,
-        &Ended { completion, stamp, open, workflow, index, outcome },
-        now,
-    ))))
+    guard::may_complete(rules, task, &post, &completion.agent)?;
+    guard::separate_session(task, &post, completion)?;
+    let outcome = guard::outcome(rules, &post, &workflow.default_outcome, completion)?;
+    guard::content(&outcome, completion)?;
+    let visit = entry(&post, open, completion, stamp, outcome.clone());
+    let step = end(rules, task, &Ended { open, workflow, index, outcome, text: completion.body.as_ref() }, visit, now);
+    Ok(Decision::Step(Box::new(step)))
+}
+
+/// Lets a gate that decides by itself decide.
+pub(super) fn pass(rules: &Rules, task: &Task, now: Timestamp) -> Result<Step, Refusal> {
+    let open = open_now(task)?;
+    let (workflow, index) = standing(rules, task, open)?;
+    let gate = &workflow.gates[index];
+    if gate.kind != GateKind::Condition {
+        return Err(Refusal::NotAutomatic { task: task.id.clone(), gate: gate.id.clone() });
+    }
+    if let Some(refusal) = looping(rules, task) {
+        return Err(refusal);
+    }
+    let (holds, trouble) = route::judgement(rules, workflow, gate, task);
+    let outcome = route::decision(holds);
+    let visit = Visit {
+        summary: format!("The condition is {outcome}: {}", gate.when.as_deref().unwrap_or_default()),
+        ..blank(&gate.id, open, Ending::Said(outcome.clone()))
+    };
+    let mut step = end(rules, task, &Ended { open, workflow, index, outcome, text: None }, visit, now);
+    step.events.extend(trouble.iter().cloned().map(Event::ConditionError));
+    step.warnings.extend(trouble.into_iter().map(Warning::ConditionError));
+    Ok(step)
+}
+
+/// Returns whether the task stands at a gate that decides by itself, and can go on: then [`pass`] is the next thing to do.
+pub fn passes_by_itself(rules: &Rules, task: &Task) -> bool {
+    let gate = task.gate.as_ref().and_then(|open| rules.workflow_of(task)?.gate(&open.current));
+    task.status == Status::Ready && gate.is_some_and(|(_, gate)| gate.kind == GateKind::Condition)
+}
+
+/// Returns why a task that was sent back too often does not go on.
+pub(super) fn looping(rules: &Rules, task: &Task) -> Option<Refusal> {
+    let (_, count) = fold::exhausted(rules, task).filter(|_| task.status == Status::Blocked)?;
+    let gate = task.gate.as_ref()?.current.clone();
+    Some(Refusal::CircularLoop { task: task.id.clone(), gate, count })
 }
 
 /// Returns the visit that the completion ended before, if it was delivered before.
@@ -58,14 +93,25 @@ fn open_visit<'a>(task: &'a Task, completion: &Completion) -> Result<&'a OpenVis
     if let Some(visit) = completion.ticket.visit.filter(|visit| *visit < task.history.len()) {
         may_mean(task, visit, Some(&completion.agent))?;
     }
-    if task.status.is_finished() {
-        return Err(Refusal::Finished { task: task.id.clone(), status: task.status, at: task.latest() });
-    }
-    let open = task.gate.as_ref().ok_or_else(|| Refusal::NotAdopted { task: task.id.clone() })?;
+    let open = open_now(task)?;
     if let Some(visit) = completion.ticket.visit {
         may_mean(task, visit, Some(&completion.agent))?;
     }
     Ok(open)
+}
+
+/// Returns the open visit.
+pub(super) fn open_now(task: &Task) -> Result<&OpenVisit, Refusal> {
+    if task.status.is_finished() {
+        return Err(Refusal::Finished { task: task.id.clone(), status: task.status, at: task.latest() });
+    }
+    task.gate.as_ref().ok_or_else(|| Refusal::NotAdopted { task: task.id.clone() })
+}
+
+/// Returns the post of the open visit.
+pub(super) fn post<'a>(rules: &'a Rules, task: &'a Task, open: &OpenVisit) -> Result<Post<'a>, Refusal> {
+    standing(rules, task, open)?;
+    Post::of(rules, task).ok_or_else(|| Refusal::NobodyWorksHere { task: task.id.clone(), gate: open.current.clone() })
 }
 
 /// Returns whether a ticket's visit is the one to come or the open one: what is meant for a visit that has ended is a conflict.
@@ -111,37 +157,39 @@ pub(super) fn unknown_workflow(rules: &Rules, task: &Task) -> Refusal {
     }
 }
 
-/// A completion that the guards let pass, and the visit that it ends.
+/// A visit that ends, and how.
 struct Ended<'a> {
-    completion: &'a Completion,
-    stamp: Stamp,
     open: &'a OpenVisit,
     workflow: &'a Workflow,
     index: usize,
     outcome: Outcome,
+    text: Option<&'a String>,
 }
 
-fn carry_out(rules: &Rules, task: &Task, ended: &Ended<'_>, now: Timestamp) -> Step {
-    let gate = &ended.workflow.gates[ended.index];
-    let exited = now.max(task.latest());
-    let mut visit = entry(ended, gate, exited, rules.hash(&ended.workflow.name));
+/// Ends the visit: finds where it leads, and moves the task by its entry.
+fn end(rules: &Rules, task: &Task, ended: &Ended<'_>, mut visit: Visit, now: Timestamp) -> Step {
+    let workflow = ended.workflow;
+    visit.exited = now.max(task.latest());
+    visit.workflow = rules.hash(&workflow.name).map(str::to_owned);
     let mut history = task.history.clone();
     history.push(visit.clone());
-    let passage = route::route(rules, ended.workflow, task, &history, ended.index, ended.outcome);
-    visit.retry = backward(ended, &passage.to).map(|gate| fold::returns_to(&task.history, gate) + 1);
+    let passage = route::route(rules, workflow, task, &history, ended.index, &ended.outcome);
     visit.to = Some(passage.to);
     visit.skipped = passage.skipped;
+    visit.cleared = passage.cleared;
+    visit.retry = passage.retry;
+    visit.escalated_to = passage.escalated_to;
 
     let mut events: Vec<Event> = visit.skipped.iter().map(|gate| Event::Skipped { gate: gate.clone() }).collect();
     events.extend(passage.trouble.iter().cloned().map(Event::ConditionError));
     let mut warnings = vague_blockers(&visit);
     warnings.extend(passage.trouble.into_iter().map(Warning::ConditionError));
 
-    let work = ended.completion.body.as_ref().filter(|text| !text.trim().is_empty()).map(|text| Work {
+    let work = ended.text.filter(|text| !text.trim().is_empty()).map(|text| Work {
         ticket: task.ticket(),
-        gate: gate.id.clone(),
+        gate: ended.open.current.clone(),
         agent: visit.agent.clone(),
-        at: exited,
+        at: visit.exited,
         text: text.clone(),
     });
     let mut after = task.clone();
@@ -150,34 +198,42 @@ fn carry_out(rules: &Rules, task: &Task, ended: &Ended<'_>, now: Timestamp) -> S
     Step { task: after, work, events, warnings }
 }
 
-fn entry(ended: &Ended<'_>, gate: &Gate, exited: Timestamp, hash: Option<&str>) -> Visit {
-    let completion = ended.completion;
+fn entry(post: &Post<'_>, open: &OpenVisit, completion: &Completion, stamp: Stamp, outcome: Outcome) -> Visit {
     let blockers = completion.blockers.iter().flatten().filter(|blocker| !blocker.trim().is_empty());
     Visit {
-        gate: gate.id.clone(),
-        role: gate.role.clone(),
+        role: Some(post.role.clone()),
         agent: Some(completion.agent.clone()),
-        entered: ended.open.entered,
-        exited,
-        outcome: Ending::Said(ended.outcome),
         summary: completion.summary.clone().unwrap_or_default(),
         blockers: blockers.cloned().collect(),
         rejection_notes: completion.rejection_notes.clone().filter(|notes| !notes.trim().is_empty()),
-        to: None,
-        skipped: Vec::new(),
-        retry: None,
         outputs: completion.outputs.clone(),
         metadata: completion.metadata.clone(),
-        workflow: hash.map(str::to_owned),
-        completion: Some(ended.stamp.clone()),
+        completion: Some(stamp),
+        ..blank(&post.gate.id, open, Ending::Said(outcome))
     }
 }
 
-/// Returns the gate that the route goes back to, if it does.
-fn backward<'a>(ended: &Ended<'_>, to: &'a Destination) -> Option<&'a crate::model::GateId> {
-    match to {
-        Destination::Gate(gate) => ended.workflow.gate(gate).filter(|(place, _)| *place < ended.index).map(|_| gate),
-        Destination::End => None,
+/// Returns an entry of which nothing is known but what ended and how.
+pub(super) fn blank(gate: &GateId, open: &OpenVisit, outcome: Ending) -> Visit {
+    Visit {
+        gate: gate.clone(),
+        role: None,
+        agent: None,
+        entered: open.entered,
+        exited: open.entered,
+        outcome,
+        summary: String::new(),
+        blockers: Vec::new(),
+        rejection_notes: None,
+        to: None,
+        skipped: Vec::new(),
+        cleared: Vec::new(),
+        escalated_to: None,
+        retry: None,
+        outputs: Map::new(),
+        metadata: Map::new(),
+        workflow: None,
+        completion: None,
     }
 }
 

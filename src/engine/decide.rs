@@ -1,6 +1,6 @@
 //! The one way a task changes: (rules, task, act, now) -> decision or refusal.
 
-use super::complete::complete;
+use super::complete::{complete, pass};
 use super::people;
 use super::refusal::Refusal;
 use super::rules::Rules;
@@ -14,6 +14,8 @@ pub enum Act {
     Open,
     /// End the visit.
     Complete(Completion),
+    /// Let a gate that decides by itself decide.
+    Pass,
     /// Take the task.
     Claim {
         /// Who takes it.
@@ -106,6 +108,7 @@ pub struct Step {
 pub fn decide(rules: &Rules, task: &Task, act: &Act, now: Timestamp) -> Result<Decision, Refusal> {
     let step = match act {
         Act::Complete(completion) => return complete(rules, task, completion, completion.stamp(), now),
+        Act::Pass => pass(rules, task, now),
         Act::Open => people::open(rules, task, now),
         Act::Claim { agent } => return people::claim(rules, task, agent, now),
         Act::Release { by } => people::release(task, by, now),

@@ -1,8 +1,9 @@
 //! Who may end a visit, and with what.
 
+use super::post::Post;
 use super::refusal::Refusal;
 use super::rules::Rules;
-use crate::model::{AgentId, Completion, Destination, Gate, Outcome, Status, Task};
+use crate::model::{AgentId, Completion, Ending, Identity, Outcome, Task, Visit};
 
 /// How often a gate may be entered by a rejection; the next time blocks the task (spec 1, 9.9).
 pub const LOOP_LIMIT: u32 = 5;
@@ -13,89 +14,99 @@ pub(super) const TEXT_LIMIT: usize = 16 * 1024;
 /// The most that outputs, metadata or all blockers together may have, in bytes: an entry stays for ever, and a frontmatter ends.
 pub(super) const OBJECT_LIMIT: usize = 32 * 1024;
 
-/// Returns the outcomes that a completion may have at the gate.
-pub fn outcomes_at(rules: &Rules, gate: &Gate) -> Vec<Outcome> {
-    let mut outcomes = vec![Outcome::Complete];
-    if gate.can_reject {
-        outcomes.push(Outcome::NeedsReview);
-    }
-    outcomes.push(Outcome::Blocked);
-    if gate.can_skip && !rules.requires_human(gate) {
-        outcomes.push(Outcome::Skip);
-    }
-    outcomes
-}
-
 /// Returns whether the agent may complete the open visit, or why not.
-pub fn may_complete(rules: &Rules, task: &Task, gate: &Gate, agent: &AgentId) -> Result<(), Refusal> {
-    let members = || rules.org.role(&gate.role).map(|role| role.agents.clone()).unwrap_or_default();
+pub fn may_complete(rules: &Rules, task: &Task, post: &Post<'_>, agent: &AgentId) -> Result<(), Refusal> {
+    let members = || rules.org.role(post.role).map(|role| role.agents.clone()).unwrap_or_default();
+    let gate = &post.gate.id;
     if let Some(holder) = task.routing.agent.as_ref().filter(|holder| *holder != agent) {
         return Err(Refusal::AssignedToAnother { task: task.id.clone(), holder: holder.clone(), agent: agent.clone() });
     }
-    if rules.requires_human(gate) && !agent.is_human() {
+    if post.requires_human(rules) && !agent.is_human() {
         return Err(Refusal::HumanRequired {
-            gate: gate.id.clone(),
-            role: gate.role.clone(),
+            gate: gate.clone(),
+            role: post.role.clone(),
             agent: agent.clone(),
             people: members().into_iter().filter(AgentId::is_human).collect(),
         });
     }
     let holds_it = task.routing.agent.as_ref() == Some(agent);
-    if holds_it || rules.is_open(&gate.role) || members().contains(agent) {
-        return Ok(());
+    if !holds_it && !rules.is_open(post.role) && !members().contains(agent) {
+        return Err(Refusal::WrongRole {
+            task: task.id.clone(),
+            gate: gate.clone(),
+            role: post.role.clone(),
+            agent: agent.clone(),
+            roles: rules.org.roles_of(agent).cloned().collect(),
+            members: members(),
+        });
     }
-    Err(Refusal::WrongRole {
+    separate(task, post, Identity::Agent, |visit| visit.agent.as_ref() == Some(agent))
+        .map_or(Ok(()), |done| Err(not_separate(task, post, agent, done)))
+}
+
+/// Returns whether the completion is somebody else's than the work that this gate keeps apart from, as far as its session tells.
+pub(super) fn separate_session(task: &Task, post: &Post<'_>, completion: &Completion) -> Result<(), Refusal> {
+    let session = completion.metadata.get("session");
+    let same =
+        |visit: &Visit| session.is_none() || visit.metadata.get("session").is_none_or(|own| Some(own) == session);
+    separate(task, post, Identity::Session, same)
+        .map_or(Ok(()), |done| Err(not_separate(task, post, &completion.agent, done)))
+}
+
+/// Returns the last work at a gate that this one keeps apart from, if it was the same worker's.
+fn separate<'a>(task: &'a Task, post: &Post<'_>, by: Identity, same: impl Fn(&Visit) -> bool) -> Option<&'a Visit> {
+    let duty = post.duty;
+    let worked = |visit: &&Visit| {
+        matches!(visit.outcome, Ending::Said(_)) && duty.separate_from.contains(&visit.gate) && same(visit)
+    };
+    task.history.iter().rev().filter(|_| duty.separate_by == by).find(worked)
+}
+
+fn not_separate(task: &Task, post: &Post<'_>, agent: &AgentId, done: &Visit) -> Refusal {
+    Refusal::NotSeparate {
         task: task.id.clone(),
-        gate: gate.id.clone(),
-        role: gate.role.clone(),
+        gate: post.gate.id.clone(),
         agent: agent.clone(),
-        roles: rules.org.roles_of(agent).cloned().collect(),
-        members: members(),
-    })
+        by: post.duty.separate_by,
+        worked_at: done.gate.clone(),
+    }
 }
 
 /// Returns the outcome that the completion means at the gate, or why it means none.
 pub(super) fn outcome(
     rules: &Rules,
-    gate: &Gate,
-    default: Outcome,
+    post: &Post<'_>,
+    default: &Outcome,
     completion: &Completion,
 ) -> Result<Outcome, Refusal> {
-    let valid = outcomes_at(rules, gate);
-    let Some(word) = completion.outcome.as_deref() else {
-        if gate.can_reject {
-            return Err(Refusal::MissingOutcome { gate: gate.id.clone(), valid });
-        }
-        return check_valid(default, rules, gate, valid);
+    let valid = post.outcomes(rules);
+    let gate = post.gate.id.clone();
+    let word = match completion.outcome.as_deref() {
+        Some(word) => word,
+        None if post.judges() => return Err(Refusal::MissingOutcome { gate, valid }),
+        None => default.as_str(),
     };
-    match word.parse::<Outcome>() {
-        Ok(outcome) => check_valid(outcome, rules, gate, valid),
-        Err(_) => Err(Refusal::InvalidOutcome { given: word.to_owned(), gate: gate.id.clone(), valid }),
+    if let Some(outcome) = valid.iter().find(|outcome| outcome.is_meant_by(word)) {
+        return Ok(outcome.clone());
     }
-}
-
-fn check_valid(outcome: Outcome, rules: &Rules, gate: &Gate, valid: Vec<Outcome>) -> Result<Outcome, Refusal> {
-    if valid.contains(&outcome) {
-        return Ok(outcome);
-    }
-    let gate_id = gate.id.clone();
-    Err(match outcome {
-        Outcome::Skip => Refusal::SkipNotAllowed { gate: gate_id, human: rules.requires_human(gate), valid },
-        _ => Refusal::RejectNotAllowed { gate: gate_id, valid },
+    Err(match word.parse() {
+        Ok(Outcome::Skip) => Refusal::SkipNotAllowed { gate, human: post.requires_human(rules), valid },
+        Ok(Outcome::NeedsReview) => Refusal::RejectNotAllowed { gate, valid },
+        _ => Refusal::InvalidOutcome { given: word.to_owned(), gate, valid },
     })
 }
 
 /// Returns whether what the completion says is enough for its outcome.
-pub(super) fn content(outcome: Outcome, completion: &Completion) -> Result<(), Refusal> {
+pub(super) fn content(outcome: &Outcome, completion: &Completion) -> Result<(), Refusal> {
     if completion.summary.as_deref().is_none_or(|summary| summary.trim().is_empty()) {
-        return Err(Refusal::MissingSummary { outcome });
+        return Err(Refusal::MissingSummary { outcome: outcome.clone() });
     }
     if matches!(outcome, Outcome::NeedsReview | Outcome::Blocked) {
         let Some(blockers) = &completion.blockers else {
-            return Err(Refusal::MissingBlockers { outcome });
+            return Err(Refusal::MissingBlockers { outcome: outcome.clone() });
         };
         if blockers.iter().all(|blocker| blocker.trim().is_empty()) {
-            return Err(Refusal::EmptyBlockers { outcome });
+            return Err(Refusal::EmptyBlockers { outcome: outcome.clone() });
         }
     }
     let texts = [("summary", &completion.summary), ("rejectionNotes", &completion.rejection_notes)];
@@ -120,16 +131,4 @@ pub(super) fn content(outcome: Outcome, completion: &Completion) -> Result<(), R
         return Err(Refusal::TooLong { field: "body", bytes: body, limit: crate::model::BODY_LIMIT });
     }
     Ok(())
-}
-
-/// Returns how often the task was sent back to where it stands, when that was once too often and nobody has answered yet.
-pub(super) fn looping(task: &Task) -> Option<Refusal> {
-    let last = task.history.last()?;
-    let count = last.retry.filter(|count| *count > LOOP_LIMIT)?;
-    match (&last.to, task.status) {
-        (Some(Destination::Gate(gate)), Status::Blocked) => {
-            Some(Refusal::CircularLoop { task: task.id.clone(), gate: gate.clone(), count })
-        }
-        _ => None,
-    }
 }

@@ -1,6 +1,6 @@
 //! What is done with a task besides completing it: opened, claimed, given back, set going, called off, taken up again, moved.
 
-use super::complete::{standing, unknown_workflow};
+use super::complete::{blank, looping, open_now, post, unknown_workflow};
 use super::decide::{Actor, Decision, Step};
 use super::fold;
 use super::guard;
@@ -9,7 +9,7 @@ use super::route;
 use super::rules::Rules;
 use super::warning::Warning;
 use crate::model::{
-    AgentId, Destination, Ending, Event, GateId, Map, OpenVisit, Permission, Status, Task, Timestamp, Visit, Workflow,
+    AgentId, Destination, Ending, Event, Gate, GateId, OpenVisit, Permission, Status, Task, Timestamp, Visit, Workflow,
 };
 
 pub(super) fn open(rules: &Rules, task: &Task, now: Timestamp) -> Result<Step, Refusal> {
@@ -31,7 +31,7 @@ pub(super) fn open(rules: &Rules, task: &Task, now: Timestamp) -> Result<Step, R
     after.status = Status::Ready;
     after.updated = at;
     after.workflow_hash = rules.hash(&workflow.name).map(str::to_owned);
-    fold::open(rules, &mut after, gate, at);
+    fold::open(rules, &mut after, gate, None, at);
     let mut events: Vec<Event> = passage.skipped.into_iter().map(|gate| Event::Skipped { gate }).collect();
     events.extend(passage.trouble.iter().cloned().map(Event::ConditionError));
     events.extend(fold::hold_if_stuck(rules, &mut after));
@@ -40,9 +40,8 @@ pub(super) fn open(rules: &Rules, task: &Task, now: Timestamp) -> Result<Step, R
 }
 
 pub(super) fn claim(rules: &Rules, task: &Task, agent: &AgentId, now: Timestamp) -> Result<Decision, Refusal> {
-    let open = open_visit(task)?;
-    let (workflow, index) = standing(rules, task, open)?;
-    guard::may_complete(rules, task, &workflow.gates[index], agent)?;
+    let open = open_now(task)?;
+    guard::may_complete(rules, task, &post(rules, task, open)?, agent)?;
     if task.routing.agent.is_some() {
         return Ok(Decision::Settled { visit: open.visit });
     }
@@ -57,7 +56,7 @@ pub(super) fn claim(rules: &Rules, task: &Task, agent: &AgentId, now: Timestamp)
 }
 
 pub(super) fn release(task: &Task, by: &Actor, now: Timestamp) -> Result<Step, Refusal> {
-    open_visit(task)?;
+    open_now(task)?;
     let Some(holder) = &task.routing.agent else {
         return Err(Refusal::NotClaimed { task: task.id.clone() });
     };
@@ -82,12 +81,12 @@ pub(super) fn unblock(
     reason: Option<&str>,
     now: Timestamp,
 ) -> Result<Step, Refusal> {
-    let open = open_visit(task)?;
+    let open = open_now(task)?;
     permit(rules, task, by, Permission::Unblock)?;
     if task.status != Status::Blocked {
         return Err(Refusal::NotBlocked { task: task.id.clone(), status: task.status });
     }
-    if guard::looping(task).is_some() {
+    if looping(rules, task).is_some() {
         // The count starts again, and the history must say that a person wanted it: an override to the same gate.
         let reason = reason.ok_or(Refusal::MissingReason { act: "unblock" })?;
         return moved(rules, task, Ending::Override, by, &open.current.clone(), reason, now);
@@ -104,7 +103,7 @@ pub(super) fn unblock(
 }
 
 pub(super) fn cancel(rules: &Rules, task: &Task, by: &Actor, reason: &str, now: Timestamp) -> Result<Step, Refusal> {
-    let open = open_visit(task)?;
+    let open = open_now(task)?;
     permit(rules, task, by, Permission::Cancel)?;
     let entry = entry(rules, task, open, Ending::Cancelled, by, reason, now)?;
     let mut after = task.clone();
@@ -135,7 +134,7 @@ pub(super) fn override_to(
     reason: &str,
     now: Timestamp,
 ) -> Result<Step, Refusal> {
-    open_visit(task)?;
+    open_now(task)?;
     permit(rules, task, by, Permission::Override)?;
     moved(rules, task, Ending::Override, by, to, reason, now)
 }
@@ -156,6 +155,7 @@ fn moved(
         current: task.history.last().map_or_else(|| to.clone(), |visit| visit.gate.clone()),
         entered: now.max(task.latest()),
         visit: task.history.len(),
+        escalated: None,
     });
     let mut visit = entry(rules, task, &from, ending, by, reason, now)?;
     visit.to = Some(Destination::Gate(to.clone()));
@@ -178,42 +178,22 @@ fn entry(
         let act = match ending {
             Ending::Cancelled => "cancel",
             Ending::Reopened => "reopen",
-            other => other.as_str(),
+            _ => "override",
         };
         return Err(Refusal::MissingReason { act });
     }
     let workflow = rules.workflow_of(task);
-    let role = workflow
-        .and_then(|workflow| workflow.gate(&open.current))
-        .map(|(_, gate)| gate.role.clone())
-        .or_else(|| task.routing.role.clone())
-        .or_else(|| task.history.last().map(|visit| visit.role.clone()))
-        .ok_or_else(|| unknown_workflow(rules, task))?;
+    let gate = workflow.and_then(|workflow| workflow.gate(&open.current)).map(|(_, gate)| gate);
+    let role = open.escalated.as_ref().or_else(|| gate.and_then(Gate::role)).or(task.routing.role.as_ref());
+    let last = task.history.last().and_then(|visit| visit.role.as_ref());
     Ok(Visit {
-        gate: open.current.clone(),
-        role,
+        role: role.or(last).cloned(),
         agent: by.agent().cloned(),
-        entered: open.entered,
         exited: now.max(task.latest()),
-        outcome: ending,
         summary: reason.trim().to_owned(),
-        blockers: Vec::new(),
-        rejection_notes: None,
-        to: None,
-        skipped: Vec::new(),
-        retry: None,
-        outputs: Map::new(),
-        metadata: Map::new(),
         workflow: workflow.and_then(|workflow| rules.hash(&workflow.name)).map(str::to_owned),
-        completion: None,
+        ..blank(&open.current, open, ending)
     })
-}
-
-fn open_visit(task: &Task) -> Result<&OpenVisit, Refusal> {
-    if task.status.is_finished() {
-        return Err(Refusal::Finished { task: task.id.clone(), status: task.status, at: task.latest() });
-    }
-    task.gate.as_ref().ok_or_else(|| Refusal::NotAdopted { task: task.id.clone() })
 }
 
 fn known_gate(workflow: &Workflow, to: &GateId) -> Result<(), Refusal> {

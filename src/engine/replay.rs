@@ -33,9 +33,10 @@ pub fn explain(rules: &Rules, before: Option<&Task>, after: &Task) -> Change {
     // People may have edited beside what the engine did; the act is looked for on what they left.
     let edited = with_people_of(before, after);
     // A completion's text is not in its entry, so its digest cannot be made again: the recorded one stands.
-    let stamp = after.history.last().and_then(|visit| visit.completion.clone());
+    let stamp = after.history.get(before.history.len()).and_then(|visit| visit.completion.clone());
     let found = candidates(before, after).into_iter().find(|(act, now)| {
-        outcome_of(rules, &edited, act, *now, stamp.as_ref()).is_some_and(|task| same(&task, after))
+        outcome_of(rules, &edited, act, *now, stamp.as_ref())
+            .is_some_and(|task| same(&passed_on(rules, task, after), after))
     });
     match found {
         Some((act, _)) => Change::Act(Box::new(act)),
@@ -58,6 +59,17 @@ fn explain_new(rules: &Rules, after: &Task) -> Change {
         Some(task) if same(&task, after) => Change::Act(Box::new(Act::Open)),
         _ => Change::Foreign(vec!["gate"]),
     }
+}
+
+/// Lets gates that decide by themselves decide, as far as `after` has gone: they do so right behind the act.
+fn passed_on(rules: &Rules, mut task: Task, after: &Task) -> Task {
+    while let Some(entry) = after.history.get(task.history.len()) {
+        match outcome_of(rules, &task, &Act::Pass, entry.exited, None) {
+            Some(next) => task = next,
+            None => break,
+        }
+    }
+    task
 }
 
 /// Returns the names of the engine's fields in which the two differ.
@@ -93,8 +105,9 @@ fn with_people_of(engine: &Task, people: &Task) -> Task {
 }
 
 fn candidates(before: &Task, after: &Task) -> Vec<(Act, Timestamp)> {
-    if after.history.len() == before.history.len() + 1 && after.history.starts_with(&before.history) {
-        return after.history.last().and_then(|entry| from_entry(before, entry)).into_iter().collect();
+    if after.history.len() > before.history.len() && after.history.starts_with(&before.history) {
+        let first = after.history.get(before.history.len());
+        return first.and_then(|entry| from_entry(before, entry)).into_iter().collect();
     }
     let person = Actor::Person(None);
     let mut acts = vec![Act::Release { by: person.clone() }, Act::Unblock { by: person, reason: None }];
@@ -112,7 +125,8 @@ fn from_entry(before: &Task, entry: &Visit) -> Option<(Act, Timestamp)> {
         Some(Destination::Gate(gate)) => Some(gate.clone()),
         _ => None,
     };
-    let act = match entry.outcome {
+    let act = match &entry.outcome {
+        Ending::Said(_) if entry.agent.is_none() => Act::Pass,
         Ending::Said(outcome) => Act::Complete(Completion {
             ticket: Ticket { task: before.id.clone(), visit: Some(before.history.len()) },
             agent: entry.agent.clone()?,

@@ -6,12 +6,14 @@ use serde_json::{Value, json};
 
 use super::check::{Finding, check};
 use super::condition::Condition;
-use crate::model::{
-    AgentId, Digest, Gate, GateId, Map, Org, Project, RoleId, Severity, Task, Visit, Workflow, WorkflowName,
-};
+use super::hash::hash;
+use crate::model::{AgentId, Gate, GateId, Org, Project, RoleId, Severity, Task, Visit, Workflow, WorkflowName};
 
 /// What a condition may speak of (spec 1, 3.2).
 pub(super) const CONDITION_NAMES: &[&str] = &["tags", "metadata", "gateHistory"];
+
+/// What the condition of a gate that decides by itself may speak of besides (DESIGN section 5).
+pub(super) const DECIDING_NAMES: &[&str] = &["tags", "metadata", "gateHistory", "context"];
 
 /// Checked rules. They exist only whole: a project with an error in it has none.
 #[derive(Debug, Clone)]
@@ -46,19 +48,14 @@ impl Rules {
         self.hashes.get(workflow).map(String::as_str)
     }
 
-    /// Returns whether the gate is for people only: it says so, or its role does.
-    pub fn requires_human(&self, gate: &Gate) -> bool {
-        gate.require_human || self.org.role(&gate.role).is_some_and(|role| role.require_human)
-    }
-
-    /// Returns whether somebody can be handed the work of the gate: a known agent of its role, and a person where it needs one.
-    pub fn is_staffed(&self, gate: &Gate) -> bool {
-        if self.is_open(&gate.role) {
-            return true;
-        }
-        let human = self.requires_human(gate);
-        let fit = |agent: &AgentId| self.org.is_registered(agent) && (!human || agent.is_human());
-        self.org.role(&gate.role).is_some_and(|role| role.agents.iter().any(fit))
+    /// Returns whether the workflow may be listed and started by that agent; whoever has no agent id is git's user alone, and
+    /// may.
+    pub fn is_visible(&self, workflow: &Workflow, agent: Option<&AgentId>) -> bool {
+        let Some(agent) = agent else { return true };
+        let named = |name: &str| workflow.visible_to.iter().any(|viewer| viewer == name);
+        workflow.visible_to.is_empty()
+            || named(agent.as_str())
+            || self.org.roles_of(agent).any(|role| named(role.as_str()))
     }
 
     /// Returns whether any agent may do the work of the role: it is the stand-in workflow's, and org.yaml does not define it.
@@ -76,6 +73,7 @@ pub(super) struct Scope {
     tags: Value,
     metadata: Value,
     history: Value,
+    context: Value,
 }
 
 impl Scope {
@@ -84,11 +82,12 @@ impl Scope {
             tags: json!(task.tags),
             metadata: Value::Object(task.metadata.clone()),
             history: history.iter().map(visible).collect(),
+            context: Value::Object(task.context.clone()),
         }
     }
 
-    pub(super) fn names(&self) -> [(&str, &Value); 3] {
-        [("tags", &self.tags), ("metadata", &self.metadata), ("gateHistory", &self.history)]
+    pub(super) fn names(&self) -> [(&str, &Value); 4] {
+        [("tags", &self.tags), ("metadata", &self.metadata), ("gateHistory", &self.history), ("context", &self.context)]
     }
 }
 
@@ -96,7 +95,7 @@ impl Scope {
 fn visible(visit: &Visit) -> Value {
     json!({
         "gate": visit.gate.as_str(),
-        "role": visit.role.as_str(),
+        "role": visit.role.as_ref().map(RoleId::as_str),
         "agent": visit.agent.as_ref().map(crate::model::AgentId::as_str),
         "entered": visit.entered.to_string(),
         "exited": visit.exited.to_string(),
@@ -108,32 +107,4 @@ fn visible(visit: &Visit) -> Value {
         "outputs": visit.outputs,
         "metadata": visit.metadata,
     })
-}
-
-/// Returns the hash of what the workflow says; its comments and layout do not count, nor do texts that decide nothing.
-fn hash(workflow: &Workflow) -> String {
-    let gates: Vec<Value> = workflow.gates.iter().map(|gate| Value::Object(deciding_fields(gate))).collect();
-    let said = json!({
-        "name": workflow.name.as_str(),
-        "defaultOutcome": workflow.default_outcome.as_str(),
-        "rejectionStrategy": workflow.rejection.as_str(),
-        "holdsRejections": workflow.holds_rejections,
-        "gates": gates,
-    });
-    Digest::of(said.to_string().as_bytes()).as_str()[..16].to_owned()
-}
-
-fn deciding_fields(gate: &Gate) -> Map {
-    let mut fields = Map::new();
-    fields.insert("id".to_owned(), json!(gate.id.as_str()));
-    fields.insert("role".to_owned(), json!(gate.role.as_str()));
-    fields.insert("canReject".to_owned(), json!(gate.can_reject));
-    fields.insert("canSkip".to_owned(), json!(gate.can_skip));
-    fields.insert("rejectTo".to_owned(), json!(gate.reject_to.as_ref().map(GateId::as_str)));
-    fields.insert("when".to_owned(), json!(gate.when));
-    fields.insert("onConditionError".to_owned(), json!(gate.on_condition_error.as_str()));
-    fields.insert("requireHuman".to_owned(), json!(gate.require_human));
-    fields.insert("timeout".to_owned(), json!(gate.timeout.map(crate::model::Period::seconds)));
-    fields.insert("escalateTo".to_owned(), json!(gate.escalate_to.as_ref().map(RoleId::as_str)));
-    fields
 }

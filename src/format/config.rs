@@ -11,7 +11,7 @@ use self::loading::Loading;
 use super::diagnostic::Diagnostic;
 use super::locate::{Step, find, within};
 use super::yaml::Node;
-use crate::model::{Org, Place, Project, Severity, WorkflowName};
+use crate::model::{Org, Outcome, Place, Project, Severity, WorkflowName};
 
 /// The project's own file, at its top.
 pub const PROJECT_FILE: &str = "project.yaml";
@@ -113,7 +113,10 @@ pub fn read(sources: &[Source]) -> Reading {
 impl Configuration {
     /// Returns whether what is said of a place holds although other things could not be read: all gates before it could.
     pub fn is_whole_at(&self, at: &Place) -> bool {
-        let (Place::Gate { workflow, .. } | Place::Workflow { workflow, .. }) = at else { return true };
+        let (Place::Gate { workflow, .. } | Place::Route { workflow, .. } | Place::Workflow { workflow, .. }) = at
+        else {
+            return true;
+        };
         let gates = Place::Workflow { workflow: workflow.clone(), field: "gates" };
         let written = self.way(&gates).and_then(|(file, steps)| find(&file.text, &file.root, &steps).1);
         let read = self.project.workflow(workflow).map_or(0, |workflow| workflow.gates.len());
@@ -167,6 +170,15 @@ impl Configuration {
                 steps.extend([Step::Key("gates".to_owned()), Step::Index(*gate)]);
                 (file, steps, *field)
             }
+            Place::Route { workflow: name, gate, outcome, field } => {
+                let (file, mut steps) = workflow(name)?;
+                steps.extend([Step::Key("gates".to_owned()), Step::Index(*gate)]);
+                match outcome {
+                    Outcome::Failed => steps.push(Step::Key("onFailure".to_owned())),
+                    other => steps.extend(["routes", other.as_str()].map(|key| Step::Key(key.to_owned()))),
+                }
+                (file, steps, *field)
+            }
             Place::Role { role, field } => {
                 (named(ORG_FILE)?, vec![Step::Key("roles".to_owned()), Step::Id(role.to_string())], *field)
             }
@@ -186,7 +198,7 @@ impl Configuration {
 /// Returns the file in which a place would be.
 fn home(at: &Place) -> &'static str {
     match at {
-        Place::Project { .. } | Place::Workflow { .. } | Place::Gate { .. } => PROJECT_FILE,
+        Place::Project { .. } | Place::Workflow { .. } | Place::Gate { .. } | Place::Route { .. } => PROJECT_FILE,
         Place::Role { .. } | Place::Member { .. } | Place::Agent { .. } => ORG_FILE,
     }
 }

@@ -84,17 +84,11 @@ impl<'n, 's> Fields<'n, 's> {
         T::Err: Display,
     {
         let node = self.take(key)?;
-        match &node.kind {
-            Kind::Sequence(items) => {
-                let wanted = format!("each of `{key}` is a text");
-                Some(items.iter().filter_map(|item| parse_node(item, &wanted, faults)).collect())
-            }
-            Kind::String(_) => parse_node(node, key, faults).map(|one| vec![one]),
-            _ => {
-                faults.push(wrong_kind(node, &format!("`{key}` is a list")));
-                None
-            }
+        if matches!(node.kind, Kind::Sequence(_) | Kind::String(_)) {
+            return Some(parse_text_list(node, &format!("`{key}`"), faults));
         }
+        faults.push(wrong_kind(node, &format!("`{key}` is a list")));
+        None
     }
 
     /// Returns a mapping as it stands.
@@ -135,6 +129,21 @@ impl<'n, 's> Fields<'n, 's> {
             });
             faults.push(Fault::new("unknown_field", entry.key.span.clone(), message).help(help));
         }
+    }
+}
+
+/// Returns the items of a list that read as a `T`, or the one text in its place.
+pub(super) fn parse_text_list<T>(node: &Node<'_>, what: &str, faults: &mut Vec<Fault>) -> Vec<T>
+where
+    T: FromStr,
+    T::Err: Display,
+{
+    match &node.kind {
+        Kind::Sequence(items) => {
+            let wanted = format!("each of {what} is a text");
+            items.iter().filter_map(|item| parse_node(item, &wanted, faults)).collect()
+        }
+        _ => parse_node(node, what, faults).into_iter().collect(),
     }
 }
 

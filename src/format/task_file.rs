@@ -174,6 +174,7 @@ fn open_visit(node: &Node<'_>, ended: usize, faults: &mut Vec<Fault>) -> Option<
         current: fields.require("current", current, faults)?,
         entered: fields.require("entered", entered, faults)?,
         visit: ended,
+        escalated: fields.parsed("escalated", faults),
     })
 }
 
@@ -199,7 +200,7 @@ fn review(node: &Node<'_>, faults: &mut Vec<Fault>) -> Option<ReviewContext> {
         blockers: fields.list("blockers", faults).unwrap_or_default(),
         notes: fields.text("notes", faults),
         from_gate: fields.require("fromGate", from_gate, faults)?,
-        from_role: fields.require("fromRole", from_role, faults)?,
+        from_role,
         timestamp: fields.require("timestamp", timestamp, faults)?,
     })
 }
@@ -291,9 +292,7 @@ fn own_fields(task: &Task) -> Vec<(&'static str, Value)> {
         ("updated", json!(task.updated.to_string())),
         ("routing", routing_value(&task.routing)),
     ];
-    fields.extend(task.gate.as_ref().map(|gate| {
-        ("gate", json!({"current": gate.current.as_str(), "entered": gate.entered.to_string(), "visit": gate.visit}))
-    }));
+    fields.extend(task.gate.as_ref().map(|gate| ("gate", gate_value(gate))));
     fields.extend(task.review.as_ref().map(|review| ("reviewContext", review_value(review))));
     fields.extend(some(!task.blockers.is_empty(), "blockers", || json!(task.blockers)));
     fields.extend(some(!task.context.is_empty(), "context", || json!(task.context)));
@@ -317,6 +316,17 @@ fn routing_value(routing: &Routing) -> Value {
     Value::Object(map)
 }
 
+fn gate_value(gate: &OpenVisit) -> Value {
+    let mut map = Map::new();
+    map.insert("current".to_owned(), json!(gate.current.as_str()));
+    map.insert("entered".to_owned(), json!(gate.entered.to_string()));
+    map.insert("visit".to_owned(), json!(gate.visit));
+    if let Some(role) = &gate.escalated {
+        map.insert("escalated".to_owned(), json!(role.as_str()));
+    }
+    Value::Object(map)
+}
+
 /// Returns the review context as files and JSON show it.
 pub fn review_value(review: &ReviewContext) -> Value {
     let mut map = Map::new();
@@ -324,7 +334,9 @@ pub fn review_value(review: &ReviewContext) -> Value {
     if let Some(agent) = &review.from_agent {
         map.insert("fromAgent".to_owned(), json!(agent.as_str()));
     }
-    map.insert("fromRole".to_owned(), json!(review.from_role.as_str()));
+    if let Some(role) = &review.from_role {
+        map.insert("fromRole".to_owned(), json!(role.as_str()));
+    }
     map.insert("timestamp".to_owned(), json!(review.timestamp.to_string()));
     map.insert("blockers".to_owned(), json!(review.blockers));
     if let Some(notes) = &review.notes {

@@ -147,7 +147,7 @@ mod tests {
                 let own = configuration.org.agent(&founder.agent).unwrap();
                 assert_eq!(own.email.as_deref(), Some("ada@garden.example"));
                 for gate in &configuration.project.workflows[0].gates {
-                    assert!(!configuration.org.role(&gate.role).unwrap().agents.is_empty());
+                    assert!(!configuration.org.role(gate.role().unwrap()).unwrap().agents.is_empty());
                 }
                 for agent in configuration.org.all_agents() {
                     assert!(configuration.org.is_registered(agent), "{agent}");

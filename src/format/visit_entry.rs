@@ -15,26 +15,27 @@ pub(super) fn read_all(node: Option<&Node<'_>>, faults: &mut Vec<Fault>) -> Vec<
 fn read(node: &Node<'_>, faults: &mut Vec<Fault>) -> Option<Visit> {
     let mut fields = Fields::of(node, "an entry of `gateHistory`", faults)?;
     let gate = fields.parsed("gate", faults);
-    let role = fields.parsed("role", faults);
     let entered = time(&mut fields, "entered", faults);
     let exited = time(&mut fields, "exited", faults);
     let outcome = fields.parsed("outcome", faults);
     // The seconds are derived; they stand in the file for people and for other programs.
     let _: Option<u64> = fields.parsed("duration", faults);
     let visit = Visit {
+        role: fields.parsed("role", faults),
         agent: fields.parsed("agent", faults),
         summary: fields.text("summary", faults).unwrap_or_default(),
         blockers: fields.list("blockers", faults).unwrap_or_default(),
         rejection_notes: fields.text("rejectionNotes", faults).filter(|notes| !notes.is_empty()),
         to: fields.parsed("to", faults),
         skipped: fields.list("skipped", faults).unwrap_or_default(),
+        cleared: fields.list("cleared", faults).unwrap_or_default(),
+        escalated_to: fields.parsed("escalatedTo", faults),
         retry: fields.parsed("retry", faults),
         outputs: fields.object("outputs", faults).unwrap_or_default(),
         metadata: fields.object("metadata", faults).unwrap_or_default(),
         workflow: fields.text("workflow", faults),
         completion: fields.take("completion").and_then(|node| stamp(node, faults)),
         gate: fields.require("gate", gate, faults)?,
-        role: fields.require("role", role, faults)?,
         entered: fields.require("entered", entered, faults)?,
         exited: fields.require("exited", exited, faults)?,
         outcome: fields.require("outcome", outcome, faults)?,
@@ -57,7 +58,9 @@ pub fn write(visit: &Visit) -> Value {
         map.insert(key.to_owned(), value);
     };
     put("gate", json!(visit.gate.as_str()));
-    put("role", json!(visit.role.as_str()));
+    if let Some(role) = &visit.role {
+        put("role", json!(role.as_str()));
+    }
     if let Some(agent) = &visit.agent {
         put("agent", json!(agent.as_str()));
     }
@@ -78,8 +81,14 @@ pub fn write(visit: &Visit) -> Value {
     if !visit.skipped.is_empty() {
         put("skipped", visit.skipped.iter().map(GateId::as_str).collect());
     }
+    if !visit.cleared.is_empty() {
+        put("cleared", visit.cleared.iter().map(GateId::as_str).collect());
+    }
     if let Some(retry) = visit.retry {
         put("retry", json!(retry));
+    }
+    if let Some(role) = &visit.escalated_to {
+        put("escalatedTo", json!(role.as_str()));
     }
     if !visit.outputs.is_empty() {
         put("outputs", json!(visit.outputs));

@@ -25,6 +25,7 @@ const NAME_RULE: &str =
     "use a letter or digit, then letters, digits, `-` or `_`, at most 64 in all (as in `code-review`)";
 const AGENT_RULE: &str =
     "use a letter or digit, then letters, digits, `-`, `_` or `.`, at most 64 in all (as in `agent-7` or `human-ada`)";
+const DECISION_RULE: &str = "use a letter or digit, then letters, digits, `-`, `_` or `.`, at most 64 in all, and no word that has a meaning already";
 const COMPLETION_RULE: &str = "use letters, digits, `-`, `_`, `.` or `:`, at most 128 in all";
 const PREFIX_RULE: &str = "use a capital letter, then capitals or digits, at most 16 in all (as in `AOF`)";
 const TASK_RULE: &str = "it is a prefix, `-`, and 3 to 32 of `a-z0-9`, as in `AOF-7qk`";
@@ -83,6 +84,10 @@ identifier!(
     WorkflowName, "a workflow name", NAME_RULE, is_name
 );
 identifier!(
+    /// What a gate decides, in its own word. Two that differ in case alone are the same decision.
+    Decision, "a decision", DECISION_RULE, is_decision
+);
+identifier!(
     /// Who works: a program, a model, or (with the prefix `human-`) a person.
     AgentId, "an agent id", AGENT_RULE, |text| is_word(text, 64, "-_.")
 );
@@ -107,6 +112,23 @@ fn is_word(text: &str, longest: usize, extra: &str) -> bool {
 
 fn is_name(text: &str) -> bool {
     is_word(text, 64, "-_")
+}
+
+/// The words of the history's `outcome` are taken, in any case.
+fn is_decision(text: &str) -> bool {
+    const TAKEN: [&str; 10] = [
+        "complete",
+        "needs_review",
+        "blocked",
+        "skip",
+        "failed",
+        "cancelled",
+        "moved",
+        "override",
+        "reopened",
+        "timeout",
+    ];
+    is_word(text, 64, "-_.") && !TAKEN.iter().any(|word| word.eq_ignore_ascii_case(text))
 }
 
 fn is_prefix(text: &str) -> bool {

@@ -21,7 +21,7 @@ mod workflow;
 pub use completion::{BODY_LIMIT, Completion, Digest, Stamp};
 pub use duration::{Period, PeriodFault};
 pub use event::{ConditionTrouble, Event};
-pub use id::{AgentId, CompletionId, GateId, IdFault, IdPrefix, RoleId, TaskId, Ticket, WorkflowName};
+pub use id::{AgentId, CompletionId, Decision, GateId, IdFault, IdPrefix, RoleId, TaskId, Ticket, WorkflowName};
 pub use nearest::{listed, nearest};
 pub use org::{Agent, Org, Permission, Role};
 pub use outcome::{Ending, Outcome, Status};
@@ -31,7 +31,10 @@ pub use severity::Severity;
 pub use task::{OpenVisit, Priority, ReviewContext, Routing, Task, Work};
 pub use visit::{Destination, Visit};
 pub use words::Unknown;
-pub use workflow::{Brief, BriefText, Gate, OnConditionError, RejectionStrategy, Workflow};
+pub use workflow::{
+    Brief, BriefText, Duty, EndsAs, Exhausted, Exits, Gate, GateKind, GateType, Identity, OnConditionError,
+    RejectionStrategy, Route, Target, Workflow,
+};
 
 /// A JSON object: metadata, outputs, context.
 pub type Map = serde_json::Map<String, serde_json::Value>;

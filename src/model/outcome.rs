@@ -3,21 +3,67 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::words::{Unknown, words};
+use super::words::words;
+use super::{Decision, IdFault};
 
-words!(
-    /// What a completion says (spec 1, 2.3).
-    Outcome, "an outcome", {
-        /// The work of the gate is done.
-        Complete = "complete",
-        /// A reviewer found what somebody else must mend.
-        NeedsReview = "needs_review",
-        /// Something outside stands in the way.
-        Blocked = "blocked",
-        /// The gate does not apply to this task.
-        Skip = "skip",
+/// What a completion says (spec 1, 2.3): a word that every workflow has, or a decision of the gate's own.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Outcome {
+    /// The work of the gate is done.
+    Complete,
+    /// A reviewer found what somebody else must mend.
+    NeedsReview,
+    /// Something outside stands in the way.
+    Blocked,
+    /// The gate does not apply to this task.
+    Skip,
+    /// The agent failed; only where the gate says what that leads to.
+    Failed,
+    /// One of the gate's own.
+    Decision(Decision),
+}
+
+impl Outcome {
+    /// The words that are built in.
+    pub const BUILT_IN: &[Self] = &[Self::Complete, Self::NeedsReview, Self::Blocked, Self::Skip, Self::Failed];
+
+    /// Returns the word that stands for it in files and on the command line.
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Complete => "complete",
+            Self::NeedsReview => "needs_review",
+            Self::Blocked => "blocked",
+            Self::Skip => "skip",
+            Self::Failed => "failed",
+            Self::Decision(decision) => decision.as_str(),
+        }
     }
-);
+
+    /// Returns whether the word means this outcome: built-in words are exact, decisions have no case.
+    pub fn is_meant_by(&self, word: &str) -> bool {
+        match self {
+            Self::Decision(decision) => decision.as_str().eq_ignore_ascii_case(word),
+            built_in => built_in.as_str() == word,
+        }
+    }
+}
+
+impl FromStr for Outcome {
+    type Err = IdFault;
+
+    fn from_str(text: &str) -> Result<Self, IdFault> {
+        match Self::BUILT_IN.iter().find(|outcome| outcome.as_str() == text) {
+            Some(outcome) => Ok(outcome.clone()),
+            None => text.parse().map(Self::Decision),
+        }
+    }
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
 
 words!(
     /// Where a task stands.
@@ -45,7 +91,7 @@ impl Status {
 }
 
 /// How a visit ended: what its completion said, or what ended it from outside.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Ending {
     /// A completion said so.
     Said(Outcome),
@@ -61,7 +107,7 @@ pub enum Ending {
 
 impl Ending {
     /// Returns the word that stands in the history's `outcome`.
-    pub const fn as_str(self) -> &'static str {
+    pub fn as_str(&self) -> &str {
         match self {
             Self::Said(outcome) => outcome.as_str(),
             Self::Cancelled => "cancelled",
@@ -73,18 +119,15 @@ impl Ending {
 }
 
 impl FromStr for Ending {
-    type Err = Unknown;
+    type Err = IdFault;
 
-    fn from_str(text: &str) -> Result<Self, Unknown> {
+    fn from_str(text: &str) -> Result<Self, IdFault> {
         match text {
             "cancelled" => Ok(Self::Cancelled),
             "moved" => Ok(Self::Moved),
             "override" => Ok(Self::Override),
             "reopened" => Ok(Self::Reopened),
-            _ => text.parse().map(Self::Said).map_err(|mut unknown: Unknown| {
-                unknown.known.extend(["cancelled", "moved", "override", "reopened"]);
-                unknown
-            }),
+            _ => text.parse().map(Self::Said),
         }
     }
 }
@@ -101,16 +144,17 @@ mod tests {
 
     #[test]
     fn words_read_back() {
-        for outcome in Outcome::ALL {
+        let decision = Outcome::Decision("needs_fixes".parse().unwrap());
+        for outcome in Outcome::BUILT_IN.iter().chain([&decision]) {
             assert_eq!(outcome.as_str().parse::<Outcome>().as_ref(), Ok(outcome));
-            assert_eq!(outcome.as_str().parse::<Ending>(), Ok(Ending::Said(*outcome)));
+            assert_eq!(outcome.as_str().parse::<Ending>(), Ok(Ending::Said(outcome.clone())));
         }
         for ending in [Ending::Cancelled, Ending::Moved, Ending::Override, Ending::Reopened] {
             assert_eq!(ending.as_str().parse::<Ending>(), Ok(ending));
         }
-        assert_eq!(
-            "done".parse::<Outcome>().unwrap_err().to_string(),
-            "`done` is not an outcome; known: complete, needs_review, blocked, skip"
-        );
+        for text in ["", "_", "no way", "Complete", "MOVED", "a\n"] {
+            assert!(text.parse::<Outcome>().is_err(), "{text:?} must not be a decision");
+        }
+        assert!(decision.is_meant_by("Needs_Fixes") && !Outcome::Complete.is_meant_by("COMPLETE"));
     }
 }

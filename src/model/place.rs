@@ -1,7 +1,7 @@
 //! Where in the configuration something stands, said in the nouns of the model: the engine names the place, `format` finds
 //! its line and column.
 
-use super::{AgentId, RoleId, WorkflowName};
+use super::{AgentId, Outcome, RoleId, WorkflowName};
 
 /// A place in project.yaml, `workflows/` or org.yaml. Fields are the keys as people write them.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,6 +24,17 @@ pub enum Place {
         workflow: WorkflowName,
         /// The gate's place in the list, from 0.
         gate: usize,
+        /// The key.
+        field: &'static str,
+    },
+    /// A route of a gate.
+    Route {
+        /// The workflow.
+        workflow: WorkflowName,
+        /// The gate's place in the list, from 0.
+        gate: usize,
+        /// The outcome, as it is written; `failed` is the gate's `onFailure`.
+        outcome: Outcome,
         /// The key.
         field: &'static str,
     },

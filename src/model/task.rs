@@ -99,6 +99,8 @@ pub struct OpenVisit {
     pub entered: Timestamp,
     /// The length of the history when the visit opened: a visit's number.
     pub visit: usize,
+    /// The role that this visit belongs to in place of the gate's.
+    pub escalated: Option<RoleId>,
 }
 
 /// What the last rejection wants (spec 1, appendix B).
@@ -108,8 +110,8 @@ pub struct ReviewContext {
     pub from_gate: GateId,
     /// Who did.
     pub from_agent: Option<AgentId>,
-    /// In what role.
-    pub from_role: RoleId,
+    /// In what role; absent where nobody decided.
+    pub from_role: Option<RoleId>,
     /// When.
     pub timestamp: Timestamp,
     /// What must be mended.

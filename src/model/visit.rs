@@ -12,8 +12,8 @@ use super::{AgentId, Ending, GateId, IdFault, Map, RoleId, Stamp};
 pub struct Visit {
     /// The gate that was visited.
     pub gate: GateId,
-    /// The role that the gate belonged to.
-    pub role: RoleId,
+    /// The role that the visit belonged to; absent at a gate that decides by itself.
+    pub role: Option<RoleId>,
     /// Who ended the visit; absent when nobody in org.yaml did.
     pub agent: Option<AgentId>,
     /// When the visit began.
@@ -30,8 +30,12 @@ pub struct Visit {
     pub rejection_notes: Option<String>,
     /// Where the task went; absent when it was called off.
     pub to: Option<Destination>,
-    /// Gates that were passed over on the way, because their condition did not hold.
+    /// Gates that were passed over on the way: their condition did not hold, or the route led past them.
     pub skipped: Vec<GateId>,
+    /// Gates whose outputs the context forgot on the way.
+    pub cleared: Vec<GateId>,
+    /// The role that the next visit belongs to in place of its gate's: the task was sent back too often.
+    pub escalated_to: Option<RoleId>,
     /// How often a backward route has now entered `to` since a person last reset the count.
     pub retry: Option<u32>,
     /// What the gate hands on.
@@ -59,6 +63,22 @@ pub enum Destination {
     Gate(GateId),
     /// To the end: the task is complete.
     End,
+    /// To the end: the task is called off.
+    Cancelled,
+    /// To the end: the task has failed.
+    Fail,
+}
+
+impl Destination {
+    /// Returns how people call it: a gate by its name, an end by what it makes of the task.
+    pub fn noun(&self) -> &str {
+        match self {
+            Self::Gate(gate) => gate.as_str(),
+            Self::End => "end",
+            Self::Cancelled => "cancelled",
+            Self::Fail => "failed",
+        }
+    }
 }
 
 impl FromStr for Destination {
@@ -67,6 +87,8 @@ impl FromStr for Destination {
     fn from_str(text: &str) -> Result<Self, IdFault> {
         match text {
             "$end" => Ok(Self::End),
+            "$cancelled" => Ok(Self::Cancelled),
+            "$fail" => Ok(Self::Fail),
             _ => text.parse().map(Self::Gate),
         }
     }
@@ -77,6 +99,8 @@ impl fmt::Display for Destination {
         match self {
             Self::Gate(gate) => f.pad(gate.as_str()),
             Self::End => f.pad("$end"),
+            Self::Cancelled => f.pad("$cancelled"),
+            Self::Fail => f.pad("$fail"),
         }
     }
 }

@@ -43,6 +43,11 @@ pub(super) fn actor(workspace: &Workspace, org: &Org, named: Option<&AgentId>) -
     }
 }
 
+/// Returns the agent id of whoever looks: the one named, else the one of git's user, if org.yaml knows one.
+pub fn viewer(workspace: &Workspace, org: &Org, named: Option<&AgentId>) -> Option<AgentId> {
+    actor(workspace, org, named).agent().cloned()
+}
+
 /// Returns the author of what an agent did. An agent without an address gets one that can never be anybody's.
 pub(super) fn agent_author(org: &Org, agent: &AgentId) -> Result<Person, OpsError> {
     let email =

@@ -1,16 +1,17 @@
 //! New tasks.
 
 use super::author::{actor, actor_author};
+use super::automatic::pass_on;
 use super::edit::check_dependencies;
 use super::error::OpsError;
 use super::heal::{heal, heal_if_pending};
 use super::message;
-use super::standing::Version;
+use super::standing::{Version, parse_with};
 use super::transaction::{Changed, DryRun, Write, commit};
 use super::workspace::Workspace;
 use crate::audit::{AuditError, CommitId, Head, Person};
 use crate::engine::{Act, Actor, Decision, Refusal, Rules, Step, decide};
-use crate::format::task_file;
+use crate::format::task_file::{self, Defaults};
 use crate::model::{
     AgentId, Map, Org, Permission, Project, Routing, Status, Task, TaskId, Timestamp, WorkflowName, nearest,
 };
@@ -78,6 +79,7 @@ fn create_batch(
         for new in wanted {
             check_dependencies(workspace, None, &new.depends_on)?;
             let task = task(&workspace.paths, &rules.project, new, now)?;
+            visible(rules, &task, &by)?;
             let (write, step) = opened(rules, &task, &new.body, &author, now)?;
             made.push(changed(&in_force, step, &write, now)?);
             writes.push(write);
@@ -104,17 +106,27 @@ pub(super) fn opened(
         unreachable!("a task that stands nowhere cannot have been opened before");
     };
     let bytes = task_file::create(&step.task, body).into_bytes();
+    let to = task_path(&task.id, rules.project.layout);
     let message = message::of_act(&Act::Open, &step.task);
+    let first = Version { bytes, message, author: Some(author.clone()), authored: now };
+    let defaults = Defaults { workflow: task.routing.workflow.clone(), created: now };
+    let file = parse_with(&defaults, &task.id, &to, &first.bytes)?;
+    let passed = pass_on(rules, &to, &first, &file, author, now)?;
+    let mut step = *step;
+    step.events.extend(passed.events);
+    step.warnings.extend(passed.warnings);
+    let mut versions = vec![first];
+    versions.extend(passed.versions);
     let write = Write {
         id: task.id.clone(),
         head_path: None,
         from: None,
-        to: task_path(&task.id, rules.project.layout),
-        versions: vec![Version { bytes, message, author: Some(author.clone()), authored: now }],
+        to,
+        versions,
         companions: Vec::new(),
         beside: Vec::new(),
     };
-    Ok((write, *step))
+    Ok((write, step))
 }
 
 fn commit_new(workspace: &Workspace, head: &Head, writes: &[Write]) -> Result<Option<Vec<CommitId>>, OpsError> {
@@ -210,6 +222,18 @@ pub(super) fn changed(
         warnings: step.warnings,
         settled: false,
     })
+}
+
+/// A workflow may be started by those who may see it.
+fn visible(rules: &Rules, task: &Task, by: &Actor) -> Result<(), Refusal> {
+    match (rules.workflow_of(task), by.agent()) {
+        (Some(workflow), Some(agent)) if !rules.is_visible(workflow, Some(agent)) => Err(Refusal::NotVisible {
+            workflow: workflow.name.clone(),
+            agent: agent.clone(),
+            viewers: workflow.visible_to.clone(),
+        }),
+        _ => Ok(()),
+    }
 }
 
 fn permit(org: &Org, by: &Actor) -> Result<(), OpsError> {

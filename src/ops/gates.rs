@@ -127,11 +127,11 @@ impl Count {
 
     fn row(mut self, workflow: &Workflow, gate: &Gate) -> GateRow {
         let visits = self.lengths.len();
-        let rejects = visits > 0 && (gate.can_reject || self.rejections > 0);
+        let rejects = visits > 0 && (gate.can_reject() || self.rejections > 0);
         GateRow {
             workflow: workflow.name.to_string(),
             gate: gate.id.to_string(),
-            role: gate.role.to_string(),
+            role: gate.role().map(ToString::to_string).unwrap_or_default(),
             waiting: self.waiting,
             in_progress: self.in_progress,
             blocked: self.blocked,

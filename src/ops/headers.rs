@@ -46,6 +46,9 @@ pub struct Header {
     pub role: Option<String>,
     /// Who has claimed it.
     pub agent: Option<String>,
+    /// Whether the visit belongs to another role than its gate's.
+    #[serde(default)]
+    pub escalated: bool,
     /// A word of `Priority`.
     pub priority: String,
     /// When it came to the gate, in seconds since 1970.
@@ -218,10 +221,8 @@ fn forget_missing(cache: &mut HeaderCache<Header>, listing: &Listing, scope: Sco
 
 /// A task follows the rules in force: whose its gate is now counts, not whose it was when the task came to it.
 fn follow(rules: &Rules, header: &mut Header) {
-    if let Some(gate) = gate_of(rules, header)
-        && header.role.as_deref() != Some(gate.role.as_str())
-    {
-        header.role = Some(gate.role.to_string());
+    if let Some(gate) = gate_of(rules, header).filter(|_| !header.escalated) {
+        header.role = gate.role().map(ToString::to_string);
     }
 }
 
@@ -257,6 +258,7 @@ pub(super) fn header(file: &TaskFile) -> Header {
         visit: task.history.len(),
         role: task.routing.role.as_ref().map(ToString::to_string),
         agent: task.routing.agent.as_ref().map(ToString::to_string),
+        escalated: task.gate.as_ref().is_some_and(|gate| gate.escalated.is_some()),
         priority: task.priority().to_string(),
         entered: task.gate.as_ref().map(|gate| gate.entered.as_second()),
         created: task.created.as_second(),

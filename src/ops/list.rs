@@ -186,6 +186,7 @@ mod tests {
 
     fn header(id: &str, priority: &str, created: i64, entered: Option<i64>) -> Header {
         Header {
+            escalated: false,
             id: id.to_owned(),
             title: format!("Title of {id}"),
             status: Status::Ready.to_string(),

@@ -9,7 +9,7 @@ pub(super) fn of_act(act: &Act, after: &Task) -> String {
     let id = &after.id;
     let mut trailers = vec![("Aof-Task", id.to_string())];
     match act {
-        Act::Complete(_) | Act::Cancel { .. } | Act::Reopen { .. } | Act::Override { .. } => {
+        Act::Complete(_) | Act::Pass | Act::Cancel { .. } | Act::Reopen { .. } | Act::Override { .. } => {
             if let Some(visit) = after.history.last() {
                 return of_entry(visit, trailers, id.as_str());
             }
@@ -93,7 +93,7 @@ fn of_entry(visit: &Visit, mut trailers: Vec<(&'static str, String)>, id: &str) 
     let way = match &visit.to {
         Some(Destination::Gate(gate)) if *gate == visit.gate => visit.gate.to_string(),
         Some(Destination::Gate(gate)) => format!("{} -> {gate}", visit.gate),
-        Some(Destination::End) => format!("{} -> end", visit.gate),
+        Some(end) => format!("{} -> {}", visit.gate, end.noun()),
         None => visit.gate.to_string(),
     };
     let mut body = visit.summary.clone();

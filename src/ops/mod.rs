@@ -6,6 +6,7 @@
 mod acts;
 mod adopt;
 mod author;
+mod automatic;
 mod complete;
 mod create;
 mod deliver;
@@ -30,7 +31,7 @@ mod workspace;
 
 pub use acts::{cancel, claim, override_to, release, reopen, unblock};
 pub use adopt::{Seen, Tended, tend};
-pub use author::acting_agent;
+pub use author::{acting_agent, viewer};
 pub use complete::{Completed, complete};
 pub use create::{NewTask, create, new_from};
 pub use deliver::{Delivered, Recipient, deliver, pending, reason_of, resume};

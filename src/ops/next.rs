@@ -8,7 +8,7 @@ use super::list::{Filter, Sort, is_ready, list, unmet_of};
 use super::transaction::{Changed, DryRun};
 use super::workspace::Workspace;
 use crate::audit::AuditError;
-use crate::engine::{Refusal, RefusalKind};
+use crate::engine::{Post, Refusal, RefusalKind};
 use crate::model::{AgentId, RoleId, TaskId};
 use crate::store::StoreError;
 
@@ -60,7 +60,9 @@ pub fn next(
 
 /// A gate that is gone, or for people, is passed by without the cost of trying it.
 fn may_take(in_force: &InForce, header: &Header, agent: &AgentId) -> bool {
-    gate_of(&in_force.rules, header).is_some_and(|gate| agent.is_human() || !in_force.rules.requires_human(gate))
+    let rules = &in_force.rules;
+    let post = gate_of(rules, header).and_then(Post::at);
+    post.is_some_and(|post| agent.is_human() || header.escalated || !post.requires_human(rules))
 }
 
 /// Somebody was faster, or it is not for this agent after all, or its file is in trouble: another task may still do.
@@ -92,6 +94,8 @@ fn passes_on(refusal: &Refusal) -> bool {
             Refusal::AssignedToAnother { .. }
                 | Refusal::HumanRequired { .. }
                 | Refusal::WrongRole { .. }
+                | Refusal::NotSeparate { .. }
+                | Refusal::NobodyWorksHere { .. }
                 | Refusal::Blocked { .. }
                 | Refusal::NotAdopted { .. }
                 | Refusal::GateGone { .. }

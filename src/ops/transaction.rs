@@ -12,6 +12,7 @@
 //! If the commit fails, the files are put back as they were; nothing is left half-done.
 
 use super::adopt;
+use super::automatic::pass_on;
 use super::error::OpsError;
 use super::heal;
 use super::standing::{Pending, Standing, Version};
@@ -162,8 +163,17 @@ pub(super) fn plan(workspace: &Workspace, standing: &Standing, choice: Choice) -
             let bytes = task_file::update(&standing.snapshot.bytes, &standing.file, &step.task, step.work.as_ref())
                 .map_err(|refusal| OpsError::Splice { path: standing.snapshot.path.clone(), refusal })?;
             after = reread(workspace, standing, &bytes)?;
-            write.versions.push(Version { bytes, message, author: Some(author), authored });
             (events, warnings) = (step.events, step.warnings);
+            let version = Version { bytes, message, author: Some(author.clone()), authored };
+            let rules = &standing.in_force.rules;
+            let passed = pass_on(rules, &standing.snapshot.path, &version, &after, &author, workspace.now())?;
+            write.versions.push(version);
+            if let Some(last) = passed.versions.last() {
+                after = reread(workspace, standing, &last.bytes)?;
+            }
+            write.versions.extend(passed.versions);
+            events.extend(passed.events);
+            warnings.extend(passed.warnings);
         }
         Choice::Bytes { bytes, message, author } => {
             after = reread(workspace, standing, &bytes)?;

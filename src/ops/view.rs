@@ -9,7 +9,7 @@ use super::in_force::{InForce, in_force};
 use super::standing::{Pending, Standing, find, parse};
 use super::workspace::Workspace;
 use crate::engine::brief::{GateContext, brief};
-use crate::engine::{Act, Decision, Refusal, Rules, decide, outcomes_at};
+use crate::engine::{Act, Decision, Post, Refusal, Rules, decide, may_complete};
 use crate::format::task_file::{Origin, TaskFile, review_value};
 use crate::model::{AgentId, Task, TaskId};
 use crate::store::ProjectPath;
@@ -100,14 +100,13 @@ pub fn task_value(rules: &Rules, file: &TaskFile, path: &ProjectPath) -> Value {
 /// Returns the outcomes that are possible now, and for whom.
 fn available(rules: &Rules, file: &TaskFile) -> Value {
     let task = &file.task;
-    let gate =
-        task.gate.as_ref().and_then(|open| rules.workflow_of(task).and_then(|workflow| workflow.gate(&open.current)));
-    let Some((_, gate)) = gate else {
+    let Some(post) = Post::of(rules, task) else {
         return json!({"outcomes": [], "agents": []});
     };
-    let outcomes: Vec<&str> = outcomes_at(rules, gate).iter().map(|outcome| outcome.as_str()).collect();
+    let outcomes = post.outcomes(rules);
+    let outcomes: Vec<&str> = outcomes.iter().map(crate::model::Outcome::as_str).collect();
     let agents: Vec<String> = who(rules, file).iter().map(ToString::to_string).collect();
-    json!({"outcomes": outcomes, "role": gate.role.as_str(), "agents": agents})
+    json!({"outcomes": outcomes, "role": post.role.as_str(), "agents": agents})
 }
 
 /// Returns who can complete the open visit now.
@@ -116,13 +115,9 @@ pub fn who(rules: &Rules, file: &TaskFile) -> Vec<AgentId> {
     if let Some(holder) = &task.routing.agent {
         return vec![holder.clone()];
     }
-    let Some(workflow) = rules.workflow_of(task) else { return Vec::new() };
-    let Some((_, gate)) = task.gate.as_ref().and_then(|open| workflow.gate(&open.current)) else {
-        return Vec::new();
-    };
-    let human = rules.requires_human(gate);
-    let members = rules.org.role(&gate.role).map(|role| role.agents.clone()).unwrap_or_default();
-    members.into_iter().filter(|agent| !human || agent.is_human()).collect()
+    let Some(post) = Post::of(rules, task) else { return Vec::new() };
+    let members = rules.org.role(post.role).map(|role| role.agents.clone()).unwrap_or_default();
+    members.into_iter().filter(|agent| may_complete(rules, task, &post, agent).is_ok()).collect()
 }
 
 /// Returns the brief as `--json` shows it: spec 1's `gate_context`, and the review that it answers.

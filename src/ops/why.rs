@@ -10,7 +10,7 @@ use super::in_force::{InForce, in_force};
 use super::standing::{Pending, Standing, find, parse};
 use super::view::{taken_up, who};
 use super::workspace::Workspace;
-use crate::engine::{Passage, outcomes_at, preview};
+use crate::engine::{Passage, Post, preview};
 use crate::format::task_file::{Origin, TaskFile};
 use crate::model::{AgentId, Destination, Ending, Outcome, Status, Task, TaskId};
 
@@ -46,12 +46,13 @@ pub fn why(workspace: &Workspace, id: &TaskId) -> Result<(Reason, Rc<InForce>), 
     let task = &standing.file.task;
     let gate =
         task.gate.as_ref().and_then(|open| rules.workflow_of(task).and_then(|workflow| workflow.gate(&open.current)));
-    let consequences = gate.map(|(_, gate)| {
-        outcomes_at(rules, gate)
+    let consequences = Post::of(rules, task).map(|post| {
+        post.outcomes(rules)
             .into_iter()
             .filter_map(|outcome| {
-                let passage = preview(rules, task, outcome)?;
-                let holds = passage.to == Destination::Gate(gate.id.clone());
+                let passage = preview(rules, task, &outcome)?;
+                let own = passage.to == Destination::Gate(post.gate.id.clone());
+                let holds = own && passage.retry.is_none();
                 Some(Consequence { outcome, passage, holds })
             })
             .collect()
@@ -170,7 +171,7 @@ fn arrival(task: &Task) -> String {
     };
     let who = last.agent.as_ref().map_or_else(|| "somebody".to_owned(), |agent| format!("`{agent}`"));
     let at = last.exited;
-    match (last.outcome, &last.to) {
+    match (&last.outcome, &last.to) {
         (Ending::Said(Outcome::NeedsReview), Some(Destination::Gate(to))) if *to == last.gate => {
             format!("{who} said at {at} that it needs mending, at gate `{to}`")
         }

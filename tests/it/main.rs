@@ -18,6 +18,7 @@ mod people;
 mod races;
 mod reading;
 mod regressions;
+mod routes;
 mod rules;
 mod stepping_in;
 mod task_complete;

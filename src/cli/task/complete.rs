@@ -7,7 +7,7 @@ use crate::cli::arguments::{Rehearsal, Who, key_value, object};
 use crate::cli::input;
 use crate::cli::session::{Session, now};
 use crate::cli::trouble::Trouble;
-use crate::engine::{Rules, outcomes_at};
+use crate::engine::{Post, Rules};
 use crate::model::{AgentId, Completion, CompletionId, Ticket};
 use crate::ops::{DryRun, Workspace, acting_agent, complete, show};
 use crate::store::random::DeliveryId;
@@ -80,7 +80,7 @@ pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
         refused(error)
     })?;
     let changed = &completed.changed;
-    let said = changed.after.task.history.last().map(|visit| visit.outcome.to_string()).unwrap_or_default();
+    let said = shown::ended(changed).first().map(|visit| visit.outcome.to_string()).unwrap_or_default();
     shown::changed(session, rules, changed, &format!("{} ({said})", shown::way(changed)), mode);
     Ok(ExitCode::SUCCESS)
 }
@@ -146,9 +146,9 @@ fn ask(workspace: &Workspace, rules: &Rules, completion: &mut Completion) -> Res
     let outcome = completion.outcome.as_deref().unwrap_or("complete");
     let title = task.title.lines().collect::<Vec<_>>().join(" ");
     template.push_str(&format!("# {} \"{title}\": outcome `{outcome}`\n", task.id));
-    if let Some((_, gate)) = task.gate.as_ref().and_then(|open| rules.workflow_of(task)?.gate(&open.current)) {
-        let words: Vec<&str> = outcomes_at(rules, gate).iter().map(|outcome| outcome.as_str()).collect();
-        template.push_str(&format!("# At gate `{}`; its outcomes are {}.\n", gate.id, words.join(", ")));
+    if let Some(post) = Post::of(rules, task) {
+        let words: Vec<String> = post.outcomes(rules).iter().map(ToString::to_string).collect();
+        template.push_str(&format!("# At gate `{}`; its outcomes are {}.\n", post.gate.id, words.join(", ")));
     }
     template.push_str(
         "#\n# Write first what was done, in one or two sentences; then, for each thing that has to be mended or is\n\

@@ -39,12 +39,12 @@ pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
 }
 
 fn ended(visit: &Visit) -> String {
-    let mut text = format!("Gate: {} ({})\n", styled(CYAN, &visit.gate), visit.role);
+    let mut text = format!("Gate: {}{}\n", styled(CYAN, &visit.gate), of_role(visit));
     if let Some(agent) = &visit.agent {
         text.push_str(&format!("  Agent: {agent}\n"));
     }
     text.push_str(&format!("  Duration: {}\n", length(visit.duration())));
-    text.push_str(&format!("  Outcome: {}{}\n", outcome(visit.outcome), way(visit)));
+    text.push_str(&format!("  Outcome: {}{}\n", outcome(&visit.outcome), way(visit)));
     if !visit.skipped.is_empty() {
         let names: Vec<&str> = visit.skipped.iter().map(GateId::as_str).collect();
         text.push_str(&format!("  Skipped: {}\n", names.join(", ")));
@@ -57,6 +57,10 @@ fn ended(visit: &Visit) -> String {
         text.push_str(&format!("  Notes: {}\n", indented(notes, "    ")));
     }
     text
+}
+
+fn of_role(visit: &Visit) -> String {
+    visit.role.as_ref().map(|role| format!(" ({role})")).unwrap_or_default()
 }
 
 fn open(view: &HistoryView) -> Option<String> {
@@ -82,7 +86,7 @@ fn open(view: &HistoryView) -> Option<String> {
     Some(text)
 }
 
-fn outcome(ending: Ending) -> String {
+fn outcome(ending: &Ending) -> String {
     match ending {
         Ending::Said(Outcome::Complete) => styled(GREEN, ending),
         Ending::Said(Outcome::NeedsReview) => styled(RED, ending),
@@ -95,8 +99,7 @@ fn outcome(ending: Ending) -> String {
 fn way(visit: &Visit) -> String {
     match &visit.to {
         Some(Destination::Gate(gate)) if *gate == visit.gate => String::new(),
-        Some(Destination::Gate(gate)) => format!(" -> {gate}"),
-        Some(Destination::End) => " -> end".to_owned(),
+        Some(to) => format!(" -> {}", to.noun()),
         None => String::new(),
     }
 }

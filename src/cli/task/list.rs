@@ -12,7 +12,7 @@ use crate::cli::session::Session;
 use crate::cli::table::{Cell, Column, Table, width};
 use crate::cli::trouble::Trouble;
 use crate::cli::unreadable;
-use crate::model::{AgentId, GateId, Priority, RoleId, Status, WorkflowName};
+use crate::model::{AgentId, Gate, GateId, Priority, RoleId, Status, WorkflowName};
 use crate::ops::{Filter, Header, InForce, Listing, NEW, Sort, Workspace, acting_agent, header_value, list};
 
 /// List tasks
@@ -180,7 +180,7 @@ fn check_names(args: &Args, in_force: &InForce, listing: &Listing) -> Result<(),
         check("gate", gate.as_str(), known, |header| header.gate.as_deref())?;
     }
     for role in &args.roles {
-        let known = rules.org.roles.iter().map(|(role, _)| role).chain(gates().map(|gate| &gate.role));
+        let known = rules.org.roles.iter().map(|(role, _)| role).chain(gates().filter_map(Gate::role));
         check("role", role.as_str(), sorted(known.map(ToString::to_string).collect()), |header| {
             header.role.as_deref()
         })?;

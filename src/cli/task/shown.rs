@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::cli::output::{CYAN, GREEN, YELLOW, inert, styled};
 use crate::cli::session::Session;
 use crate::engine::{Rules, Warning};
-use crate::model::{Destination, Event, Status};
+use crate::model::{Destination, Event, Status, Visit};
 use crate::ops::{Changed, DryRun, task_value, who};
 
 /// Shows what was done to a task: one line of what, one of what is next.
@@ -103,12 +103,24 @@ fn standing(rules: &Rules, changed: &Changed) -> String {
     format!("at {gate}, {turn}{skipped}")
 }
 
-/// Returns the way that the last visit went: `implement -> review`.
+/// Returns the way that the task went: `implement -> review`.
 pub(in crate::cli) fn way(changed: &Changed) -> String {
-    let Some(visit) = changed.after.task.history.last() else { return String::new() };
-    match &visit.to {
-        Some(Destination::Gate(gate)) if *gate != visit.gate => format!("{} -> {gate}", visit.gate),
-        Some(Destination::End) => format!("{} -> end", visit.gate),
-        _ => visit.gate.to_string(),
+    let Some(first) = ended(changed).first() else { return String::new() };
+    let mut way = first.gate.to_string();
+    for visit in ended(changed) {
+        match &visit.to {
+            Some(to) if *to != Destination::Gate(visit.gate.clone()) => way.push_str(&format!(" -> {}", to.noun())),
+            _ => {}
+        }
     }
+    way
+}
+
+/// Returns the visits that the change ended: the one that somebody spoke of, and those of gates that decided by themselves.
+pub(in crate::cli) fn ended(changed: &Changed) -> &[Visit] {
+    let history = &changed.after.task.history;
+    let before = changed.before.as_ref().map_or(0, |file| file.task.history.len());
+    // What was done before is shown as it was.
+    let from = if changed.settled { history.len().saturating_sub(1) } else { before };
+    history.get(from..).unwrap_or_default()
 }

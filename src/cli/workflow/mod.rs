@@ -8,15 +8,17 @@ use std::process::ExitCode;
 use clap::Subcommand;
 use serde_json::{Value, json};
 
+use super::arguments::Who;
 use super::output::CYAN;
 use super::session::Session;
 use super::table::{Cell, Column, Table, width};
 use super::trouble::Trouble;
+use crate::ops::viewer;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
-    /// List the workflows in force
-    List,
+    /// List the workflows in force that you may start
+    List(Who),
     /// Show a workflow's gates in order, and where each outcome leads
     Show(show::Args),
     /// Check project.yaml, org.yaml and workflows/ as they stand in the worktree
@@ -25,20 +27,21 @@ pub(super) enum Command {
 
 pub(super) fn run(session: &Session, command: &Command) -> Result<ExitCode, Trouble> {
     match command {
-        Command::List => list(session),
+        Command::List(who) => list(session, who),
         Command::Show(args) => show::run(session, args),
         Command::Validate(args) => validate::run(session, args),
     }
 }
 
-fn list(session: &Session) -> Result<ExitCode, Trouble> {
+fn list(session: &Session, who: &Who) -> Result<ExitCode, Trouble> {
     let workspace = session.workspace("workflow list")?;
     let in_force = session.rules(&workspace)?;
-    let project = &in_force.rules.project;
+    let rules = &in_force.rules;
+    let project = &rules.project;
+    let viewer = viewer(&workspace, &rules.org, who.agent.as_ref());
+    let workflows = || project.workflows.iter().filter(|workflow| rules.is_visible(workflow, viewer.as_ref()));
     if session.output.is_json() {
-        let list: Vec<Value> = project
-            .workflows
-            .iter()
+        let list: Vec<Value> = workflows()
             .map(|workflow| {
                 let gates: Vec<&str> = workflow.gates.iter().map(|gate| gate.id.as_str()).collect();
                 json!({
@@ -59,7 +62,7 @@ fn list(session: &Session) -> Result<ExitCode, Trouble> {
         Column::long("GATES"),
         Column::long("DESCRIPTION"),
     ]);
-    for workflow in &project.workflows {
+    for workflow in workflows() {
         let gates: Vec<&str> = workflow.gates.iter().map(|gate| gate.id.as_str()).collect();
         let is_default = workflow.name == project.default_workflow && project.workflows.len() > 1;
         table.row([
@@ -69,6 +72,10 @@ fn list(session: &Session) -> Result<ExitCode, Trouble> {
             Cell::from(workflow.description.as_deref().unwrap_or_default()),
         ]);
     }
-    session.output.print(&table.render(width()));
+    if let Some(viewer) = viewer.as_ref().filter(|_| workflows().next().is_none()) {
+        session.output.say(format!("no workflow is for `{viewer}` to start"));
+    } else {
+        session.output.print(&table.render(width()));
+    }
     Ok(ExitCode::SUCCESS)
 }

@@ -10,8 +10,11 @@ use crate::cli::output::{BOLD, CYAN, DIM, styled};
 use crate::cli::session::Session;
 use crate::cli::table::one_line;
 use crate::cli::trouble::Trouble;
-use crate::engine::{Rules, outcomes_at};
-use crate::model::{AgentId, Gate, GateId, OnConditionError, RejectionStrategy, RoleId, Workflow, WorkflowName};
+use crate::engine::{Post, Rules};
+use crate::model::{
+    AgentId, Exhausted, Gate, GateId, OnConditionError, Outcome, RejectionStrategy, RoleId, Target, Workflow,
+    WorkflowName,
+};
 
 /// Show a workflow's gates in order, and where each outcome leads
 #[derive(Debug, clap::Args)]
@@ -57,14 +60,15 @@ fn graph(rules: &Rules, workflow: &Workflow) -> String {
 }
 
 fn staff(rules: &Rules, gate: &Gate) -> String {
-    let human = rules.requires_human(gate);
-    let members = rules.org.role(&gate.role).map(|role| role.agents.as_slice()).unwrap_or_default();
+    let Some(post) = Post::at(gate) else { return "decides by itself".to_owned() };
+    let human = post.requires_human(rules);
+    let members = rules.org.role(post.role).map(|role| role.agents.as_slice()).unwrap_or_default();
     let names: Vec<&str> = members.iter().filter(|agent| !human || agent.is_human()).map(AgentId::as_str).collect();
     let people = if human { ", people only" } else { "" };
     match &names[..] {
-        _ if rules.is_open(&gate.role) => "any agent".to_owned(),
-        [] => format!("{} (nobody{people})", gate.role),
-        names => format!("{} ({}{people})", gate.role, names.join(", ")),
+        _ if rules.is_open(post.role) => "any agent".to_owned(),
+        [] => format!("{} (nobody{people})", post.role),
+        names => format!("{} ({}{people})", post.role, names.join(", ")),
     }
 }
 
@@ -77,17 +81,51 @@ fn notes(workflow: &Workflow, index: usize, gate: &Gate) -> Vec<String> {
         };
         notes.push(format!("when {}{otherwise}", one_line(when)));
     }
-    if gate.can_reject {
+    if gate.can_reject() && gate.exits.route(&Outcome::NeedsReview).is_none() {
         notes.push(format!("needs_review -> {}", rejection(workflow, index, gate)));
     }
-    if gate.can_skip {
+    for (outcome, route) in gate.exits.written() {
+        notes.push(format!("{outcome} -> {}", route.to));
+    }
+    if let Some(times) = gate.exits.retries().filter(|_| leads_back(workflow, index, gate)) {
+        let times = if times == 1 { "once".to_owned() } else { format!("{times} times") };
+        notes.push(format!("sends back {times} at most, then {}", exhausted(&gate.exits.on_exhausted)));
+    }
+    if gate.detour {
+        notes.push("entered only by a route, and left to where the task came from".to_owned());
+    }
+    let Some(duty) = gate.duty() else { return notes };
+    if !duty.separate_from.is_empty() {
+        let gates: Vec<&str> = duty.separate_from.iter().map(GateId::as_str).collect();
+        notes.push(format!("not for the {} that worked at {}", duty.separate_by, gates.join(", ")));
+    }
+    if duty.can_skip {
         notes.push("skip: its agent may say that it does not apply".to_owned());
     }
-    if let Some(timeout) = gate.timeout {
-        let then = gate.escalate_to.as_ref().map(|role| format!(", then {role}")).unwrap_or_default();
+    if let Some(timeout) = duty.timeout {
+        let then = duty.escalate_to.as_ref().map(|role| format!(", then {role}")).unwrap_or_default();
         notes.push(format!("timeout {}{then}", length(timeout.seconds())));
     }
     notes
+}
+
+/// Returns whether a route of the gate leads back.
+fn leads_back(workflow: &Workflow, index: usize, gate: &Gate) -> bool {
+    let back = |to: &GateId| workflow.gate(to).is_some_and(|(place, to)| place <= index || to.detour);
+    gate.can_reject()
+        || gate.exits.written().any(|(_, route)| match &route.to {
+            Target::Gate(to) => back(to),
+            Target::Origin | Target::Previous => true,
+            _ => false,
+        })
+}
+
+fn exhausted(then: &Exhausted) -> String {
+    match then {
+        Exhausted::Block => "waits for a person".to_owned(),
+        Exhausted::Escalate(role) => format!("the work is {role}'s"),
+        Exhausted::Route(target) => target.to_string(),
+    }
 }
 
 /// Says where a rejection leads: the gates that it may be, the likeliest first.
@@ -95,7 +133,7 @@ fn rejection(workflow: &Workflow, index: usize, gate: &Gate) -> String {
     if workflow.holds_rejections {
         return "stays here for a person to decide".to_owned();
     }
-    match (workflow.rejection, &gate.reject_to) {
+    match (workflow.rejection, &gate.exits.reject_to) {
         (RejectionStrategy::Named, Some(to)) => to.to_string(),
         (RejectionStrategy::Previous, _) if index > 0 => "the gate before it that was visited last".to_owned(),
         _ => origins(&workflow.gates[..index]).unwrap_or_else(|| workflow.gates[0].id.to_string()),
@@ -115,18 +153,33 @@ fn value(rules: &Rules, workflow: &Workflow) -> Value {
         .gates
         .iter()
         .map(|gate| {
-            let outcomes: Vec<&str> = outcomes_at(rules, gate).iter().map(|outcome| outcome.as_str()).collect();
+            let post = Post::at(gate);
+            let outcomes = post.map(|post| post.outcomes(rules)).unwrap_or_default();
+            let outcomes: Vec<&str> = outcomes.iter().map(Outcome::as_str).collect();
+            let duty = gate.duty();
+            let routes: serde_json::Map<String, Value> = gate
+                .exits
+                .written()
+                .map(|(outcome, route)| {
+                    let clear: Vec<&str> = route.clear.iter().map(GateId::as_str).collect();
+                    let value = json!({"to": route.to.to_string(), "prompt": route.prompt, "clear": clear});
+                    (outcome.to_string(), value)
+                })
+                .collect();
             json!({
                 "id": gate.id.as_str(),
-                "role": gate.role.as_str(),
+                "role": gate.role().map(RoleId::as_str),
+                "detour": gate.detour,
+                "routes": routes,
+                "maxRetries": gate.exits.retries(),
                 "description": gate.description,
                 "when": gate.when,
-                "canReject": gate.can_reject,
-                "rejectTo": gate.reject_to.as_ref().map(GateId::as_str),
-                "canSkip": gate.can_skip,
-                "requireHuman": rules.requires_human(gate),
-                "timeout": gate.timeout.map(|period| period.to_string()),
-                "escalateTo": gate.escalate_to.as_ref().map(RoleId::as_str),
+                "canReject": gate.can_reject(),
+                "rejectTo": gate.exits.reject_to.as_ref().map(GateId::as_str),
+                "canSkip": duty.is_some_and(|duty| duty.can_skip),
+                "requireHuman": post.is_some_and(|post| post.requires_human(rules)),
+                "timeout": duty.and_then(|duty| duty.timeout).map(|period| period.to_string()),
+                "escalateTo": duty.and_then(|duty| duty.escalate_to.as_ref()).map(RoleId::as_str),
                 "outcomes": outcomes,
             })
         })

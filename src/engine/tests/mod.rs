@@ -6,4 +6,5 @@ mod property;
 mod replay;
 mod routes;
 mod validation;
+mod ways;
 mod world;

@@ -16,13 +16,13 @@ fn workflows() -> impl Strategy<Value = Workflow> {
         let rejection = RejectionStrategy::ALL[strategy];
         let gates = gates.into_iter().enumerate().map(|(index, (role, reject, skip, when))| {
             let can_reject = reject && index > 0;
-            Gate {
-                can_reject,
-                reject_to: (can_reject && rejection == RejectionStrategy::Named).then(|| id("g0")),
-                can_skip: skip && roles[role] != "po",
-                when: when.filter(|_| index > 0).map(|when| WHENS[when].to_owned()),
-                ..gate(&format!("g{index}"), roles[role])
-            }
+            let mut gate = with(gate(&format!("g{index}"), roles[role]), |duty| {
+                duty.can_reject = can_reject;
+                duty.can_skip = skip && roles[role] != "po";
+            });
+            gate.exits.reject_to = (can_reject && rejection == RejectionStrategy::Named).then(|| id("g0"));
+            gate.when = when.filter(|_| index > 0).map(|when| WHENS[when].to_owned());
+            gate
         });
         Workflow { rejection, ..workflow(gates.collect()) }
     })
@@ -52,7 +52,7 @@ fn legal(rules: &Rules, visit: &Visit, next: Option<&GateId>) -> bool {
     let workflow = &rules.project.workflows[0];
     let place = |gate: &GateId| workflow.gates.iter().position(|other| other.id == *gate).unwrap();
     let from = place(&visit.gate);
-    match (visit.outcome, next) {
+    match (visit.outcome.clone(), next) {
         (Ending::Said(Outcome::Complete | Outcome::Skip), Some(next)) => {
             let to = place(next);
             let between: Vec<&GateId> =
@@ -60,7 +60,7 @@ fn legal(rules: &Rules, visit: &Visit, next: Option<&GateId>) -> bool {
             to > from && between == visit.skipped.iter().collect::<Vec<_>>()
         }
         (Ending::Said(Outcome::Complete | Outcome::Skip), None) => visit.to == Some(Destination::End),
-        (Ending::Said(Outcome::NeedsReview), Some(next)) => workflow.gates[from].can_reject && place(next) < from,
+        (Ending::Said(Outcome::NeedsReview), Some(next)) => workflow.gates[from].can_reject() && place(next) < from,
         (Ending::Said(Outcome::Blocked), Some(next)) => *next == visit.gate,
         (Ending::Override | Ending::Reopened, Some(_)) => true,
         (Ending::Cancelled, None) => visit.to.is_none(),

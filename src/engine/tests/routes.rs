@@ -29,7 +29,7 @@ fn a_rejection_goes_back_and_its_wishes_last_until_its_gate_passes() {
     let task = say(&rules, &task, "agent-3", "needs_review").unwrap().task;
     assert_eq!(stands(&task), "implement@2 ready");
     let review = task.review.clone().unwrap();
-    assert_eq!((review.from_gate.as_str(), review.from_role.as_str()), ("review", "architect"));
+    assert_eq!((review.from_gate.as_str(), review.from_role.unwrap().as_str()), ("review", "architect"));
     assert_eq!(review.blockers, ["coverage is 65%, need 80%"]);
     assert_eq!(task.history[1].retry, Some(1));
 
@@ -45,7 +45,7 @@ fn strategies_lead_where_they_say() {
         let mut workflow = sdlc();
         workflow.rejection = strategy;
         for gate in &mut workflow.gates {
-            gate.reject_to = reject_to.map(id).filter(|_| gate.can_reject);
+            gate.exits.reject_to = reject_to.map(id).filter(|_| gate.can_reject());
         }
         let rules = rules(workflow);
         let task = say(&rules, &opened(&rules, &[]), "agent-7", "complete").unwrap().task;
@@ -165,7 +165,7 @@ fn a_review_that_does_not_apply_any_more_leaves_no_wish() {
 fn a_preview_is_what_happens() {
     let rules = rules(sdlc());
     let task = say(&rules, &opened(&rules, &["skip-qa"]), "agent-7", "complete").unwrap().task;
-    let passage = preview(&rules, &task, Outcome::Complete).unwrap();
+    let passage = preview(&rules, &task, &Outcome::Complete).unwrap();
     let after = say(&rules, &task, "agent-3", "complete").unwrap().task;
     assert_eq!(Some(&passage.to), after.history.last().unwrap().to.as_ref());
     assert_eq!(passage.skipped, after.history.last().unwrap().skipped);

@@ -13,16 +13,23 @@ fn codes(workflow: Workflow, severity: Severity) -> Vec<&'static str> {
     findings(workflow).iter().filter(|finding| of(finding)).map(|finding| finding.code).collect()
 }
 
+fn named(mut gate: Gate, target: &str) -> Gate {
+    gate.exits.reject_to = Some(id(target));
+    gate
+}
+
 #[test]
 fn all_errors_are_found_at_once() {
     let workflow = workflow(vec![
-        Gate { can_reject: true, ..gate("implement", "backend") },
+        reviewing("implement", "backend"),
         Gate { when: Some("tags.includes(".into()), ..gate("implement", "backned") },
-        Gate { reject_to: Some(id("implement")), can_reject: true, ..gate("review", "architect") },
-        Gate { escalate_to: Some(id("nobody")), ..gate("test", "qa") },
-        Gate { can_skip: true, ..gate("approve", "po") },
+        named(reviewing("review", "architect"), "implement"),
+        with(gate("test", "qa"), |duty| duty.escalate_to = Some(id("nobody"))),
+        with(gate("approve", "po"), |duty| duty.can_skip = true),
         Gate { on_condition_error: OnConditionError::Enter, ..gate("last", "qa") },
-        Gate { timeout: Some(id("2h")), escalate_to: Some(id("qa")), ..gate("again", "qa") },
+        with(gate("again", "qa"), |duty| {
+            (duty.timeout, duty.escalate_to) = (Some(id("2h")), Some(id("qa")));
+        }),
     ]);
     assert_eq!(
         codes(workflow, Severity::Error),
@@ -46,10 +53,10 @@ fn a_named_rejection_needs_an_earlier_gate() {
     let with = |target: Option<&str>| {
         let mut workflow = sdlc();
         workflow.rejection = RejectionStrategy::Named;
-        for gate in workflow.gates.iter_mut().filter(|gate| gate.can_reject) {
-            gate.reject_to = Some(id("implement"));
+        for gate in workflow.gates.iter_mut().filter(|gate| gate.can_reject()) {
+            gate.exits.reject_to = Some(id("implement"));
         }
-        workflow.gates[1].reject_to = target.map(id);
+        workflow.gates[1].exits.reject_to = target.map(id);
         codes(workflow, Severity::Error)
     };
     assert!(with(Some("implement")).is_empty());
@@ -62,7 +69,7 @@ fn a_named_rejection_needs_an_earlier_gate() {
 #[test]
 fn hints_name_what_was_meant() {
     let mut workflow = sdlc();
-    workflow.gates[0].role = id("backned");
+    workflow.gates[0] = gate("implement", "backned");
     let all = findings(workflow);
     let finding = all.iter().find(|finding| finding.code == "unknown_role").unwrap();
     assert!(finding.help.as_ref().unwrap().starts_with("did you mean `backend`?"), "{finding:?}");
@@ -86,5 +93,5 @@ fn the_hash_is_of_what_decides() {
     let plain = hash(&|_| ());
     assert_eq!(plain.len(), 16);
     assert_eq!(plain, hash(&|workflow| workflow.gates[0].description = Some("words".into())));
-    assert_ne!(plain, hash(&|workflow| workflow.gates[0].role = id("qa")));
+    assert_ne!(plain, hash(&|workflow| workflow.gates[0] = gate("implement", "qa")));
 }

@@ -18,25 +18,42 @@ pub(super) fn at(minute: i64) -> Timestamp {
 pub(super) fn gate(name: &str, role: &str) -> Gate {
     Gate {
         id: id(name),
-        role: id(role),
         description: None,
-        can_reject: false,
-        reject_to: None,
-        can_skip: false,
         when: None,
         on_condition_error: OnConditionError::Skip,
-        require_human: false,
-        timeout: None,
-        escalate_to: None,
-        brief: Brief::default(),
+        detour: false,
+        exits: Exits::default(),
         metadata: Map::new(),
+        kind: GateKind::Work(Duty::of(id(role))),
     }
+}
+
+/// Returns the gate with its duty changed.
+pub(super) fn with(mut gate: Gate, change: impl FnOnce(&mut Duty)) -> Gate {
+    if let GateKind::Work(duty) = &mut gate.kind {
+        change(duty);
+    }
+    gate
+}
+
+/// Returns a gate that may send back.
+pub(super) fn reviewing(name: &str, role: &str) -> Gate {
+    with(gate(name, role), |duty| duty.can_reject = true)
+}
+
+/// Returns the gate with its routes: `outcome target` pairs.
+pub(super) fn routed(mut gate: Gate, routes: &[(&str, &str)]) -> Gate {
+    gate.exits.routes = routes.iter().map(|(outcome, to)| (id(outcome), Route::to(id(to)))).collect();
+    gate
 }
 
 pub(super) fn workflow(gates: Vec<Gate>) -> Workflow {
     Workflow {
         name: id("default"),
         description: None,
+        version: None,
+        visible_to: Vec::new(),
+        timeout: None,
         default_outcome: Outcome::Complete,
         rejection: RejectionStrategy::Origin,
         holds_rejections: false,
@@ -62,9 +79,9 @@ pub(super) fn org() -> Org {
 pub(super) fn sdlc() -> Workflow {
     workflow(vec![
         gate("implement", "backend"),
-        Gate { can_reject: true, ..gate("review", "architect") },
-        Gate { can_reject: true, when: Some("tags.includes('security')".into()), ..gate("audit", "security") },
-        Gate { can_reject: true, when: Some("!tags.includes('skip-qa')".into()), ..gate("test", "qa") },
+        reviewing("review", "architect"),
+        Gate { when: Some("tags.includes('security')".into()), ..reviewing("audit", "security") },
+        Gate { when: Some("!tags.includes('skip-qa')".into()), ..reviewing("test", "qa") },
         gate("approve", "po"),
     ])
 }

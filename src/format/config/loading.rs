@@ -6,8 +6,8 @@ use crate::format::project_file::{Definition, ProjectFile, Rank, default_name};
 use crate::format::yaml::{self, Fault, Limits, Node, line_column};
 use crate::format::{org_file, project_file, workflow_file};
 use crate::model::{
-    Brief, Gate, Layout, Map, OnConditionError, Org, Outcome, Project, RejectionStrategy, Severity, Workflow,
-    WorkflowName, listed,
+    Duty, Exits, Gate, GateKind, Layout, Map, OnConditionError, Org, Outcome, Project, RejectionStrategy, Severity,
+    Workflow, WorkflowName, listed,
 };
 
 #[derive(Default)]
@@ -151,22 +151,20 @@ fn decoded(bytes: &[u8]) -> (String, Option<Fault>) {
 fn implicit() -> Workflow {
     let gate = Gate {
         id: "complete".parse().expect("it is letters"),
-        role: "default".parse().expect("it is letters"),
         description: None,
-        can_reject: false,
-        reject_to: None,
-        can_skip: false,
         when: None,
         on_condition_error: OnConditionError::Skip,
-        require_human: false,
-        timeout: None,
-        escalate_to: None,
-        brief: Brief::default(),
+        detour: false,
+        exits: Exits::default(),
         metadata: Map::new(),
+        kind: GateKind::Work(Duty::of("default".parse().expect("it is letters"))),
     };
     Workflow {
         name: default_name(),
         description: None,
+        version: None,
+        visible_to: Vec::new(),
+        timeout: None,
         default_outcome: Outcome::Complete,
         rejection: RejectionStrategy::Origin,
         holds_rejections: false,

@@ -93,16 +93,17 @@ agents:
     let ids: Vec<&str> = planting.gates.iter().map(|gate| gate.id.as_str()).collect();
     assert_eq!(ids, ["grow", "inspect", "label"]);
     let inspect = &planting.gates[1];
-    assert!(inspect.can_reject && !inspect.can_skip && !inspect.require_human);
+    let duty = inspect.duty().unwrap();
+    assert!(duty.can_reject && !duty.can_skip && !duty.require_human);
     assert_eq!(inspect.when.as_deref(), Some("!tags.includes('known') || metadata.rarity > 3"));
     assert_eq!(inspect.on_condition_error, OnConditionError::Enter);
-    assert_eq!(inspect.timeout.map(Period::seconds), Some(5_400));
-    assert_eq!(inspect.brief.entry.tips, Some(vec!["Use a lens".to_owned()]));
-    assert_eq!(inspect.brief.entry.instructions.as_deref(), Some("Look first.\nThen write.\n"));
-    assert_eq!(inspect.brief.entry.outcomes[1], (Outcome::NeedsReview, "It needs more care".to_owned()));
-    assert_eq!(inspect.brief.reentry.expectations, Some(vec!["Check what was found: all of it".to_owned()]));
+    assert_eq!(duty.timeout.map(Period::seconds), Some(5_400));
+    assert_eq!(duty.brief.entry.tips, Some(vec!["Use a lens".to_owned()]));
+    assert_eq!(duty.brief.entry.instructions.as_deref(), Some("Look first.\nThen write.\n"));
+    assert_eq!(duty.brief.entry.outcomes[1], (Outcome::NeedsReview, "It needs more care".to_owned()));
+    assert_eq!(duty.brief.reentry.expectations, Some(vec!["Check what was found: all of it".to_owned()]));
     assert_eq!(inspect.metadata["bed"], 7);
-    assert!(planting.gates[2].require_human);
+    assert!(planting.gates[2].duty().unwrap().require_human);
     let org = &configuration.org;
     let people: AgentId = "human-ada".parse().unwrap();
     assert_eq!(org.role(&"gardener".parse().unwrap()).unwrap().agents.len(), 2);
@@ -127,7 +128,7 @@ fn a_project_without_a_workflow_has_the_implicit_one() {
         assert!(project.implicit_workflow);
         assert_eq!(project.default_workflow, project.workflows[0].name);
         let [gate] = &project.workflows[0].gates[..] else { panic!("one gate") };
-        assert_eq!((gate.id.as_str(), gate.role.as_str()), ("complete", "default"));
+        assert_eq!((gate.id.as_str(), gate.role().unwrap().as_str()), ("complete", "default"));
         assert_eq!(configuration.org, Org::default());
     }
 }
@@ -202,7 +203,7 @@ roles:  # who does what
     assert_eq!(told, expected);
     assert_eq!(configuration.project.default_workflow, workflow("dinner"));
     let court = configuration.project.workflow(&workflow("court")).unwrap();
-    assert_eq!(court.gates[2].reject_to, Some("hear".parse().unwrap()));
+    assert_eq!(court.gates[2].exits.reject_to, Some("hear".parse().unwrap()));
     // As Windows editors save it, it says the same.
     let windows: Vec<(&str, String)> =
         files.iter().map(|(name, text)| (*name, format!("\u{feff}{}", text.replace('\n', "\r\n")))).collect();
@@ -220,7 +221,8 @@ workflow:
 ";
     let configuration = good(&[("project.yaml", text)]);
     let gates = &configuration.project.workflows[0].gates;
-    assert_eq!(gates[0].brief, gates[1].brief);
+    let brief = |index: usize| &gates[index].duty().unwrap().brief;
+    assert_eq!(brief(0), brief(1));
     let at = Place::Gate { workflow: workflow("default"), gate: 1, field: "brief" };
     let (_, span) = configuration.locate(&at);
     assert_eq!(&text[span], "*brief");
@@ -416,6 +418,12 @@ fn everything_wrong_with_a_project_is_said_at_once() {
        |
        = help: did you mean `canReject`?
 
+    error[missing_field]: a gate needs `role`
+      --> project.yaml:11:7
+       |
+    11 |     - id: in spect
+       |       ^^
+
     error[invalid_value]: `in spect` is not a gate id
       --> project.yaml:11:11
        |
@@ -557,13 +565,13 @@ fn outcomes_do_what_they_mean_or_nothing_loads() {
       |
       = help: `skip` takes `advance`
 
-    error[unknown_outcome]: `done` is not an outcome
+    error[unknown_outcome]: `done` is not one of the outcomes that a workflow has everywhere
      --> project.yaml:3:79
       |
     3 |   outcomes: {complete: hold, needs_review: advance, blocked: 5, skip: reject, done: advance}
       |                                                                               ^^^^
       |
-      = help: the outcomes are `complete`, `needs_review`, `blocked`, `skip`
+      = help: say where it leads in the `routes` of the gate that has it, or in its `onFailure`
     ");
 }
 

@@ -90,6 +90,13 @@ fn configuration_schemas_have_the_fields_that_the_decoders_have() {
             Schema::Project,
             "/$defs/gate/properties/brief/properties/reentry",
         ),
+        ("project.yaml", gate(&format!("routes: {{x: {{to: a, {x}: 1}}}}")), Schema::Project, "/$defs/route/oneOf/1"),
+        (
+            "project.yaml",
+            gate(&format!("separateFrom: {{gates: [a], {x}: 1}}")),
+            Schema::Project,
+            "/$defs/gate/properties/separateFrom/oneOf/1",
+        ),
         ("org.yaml", format!("{x}: 1"), Schema::Org, ""),
         ("org.yaml", format!("roles: {{a: {{{x}: 1}}}}"), Schema::Org, "/$defs/role"),
         ("org.yaml", format!("agents: {{a: {{{x}: 1}}}}"), Schema::Org, "/$defs/agent"),
@@ -107,19 +114,21 @@ fn the_words_of_the_schemas_are_those_of_the_model() {
     let at = |schema: Schema, pointer: &str| schema.document().pointer(pointer).cloned().unwrap();
     let gate = "/$defs/gate/properties";
     let workflow = "/$defs/workflow/properties";
-    assert_eq!(at(Schema::Workflow, "/$defs/outcome/enum"), words(Outcome::ALL));
+    assert_eq!(at(Schema::Workflow, &format!("{gate}/type/enum")), words(GateType::ALL));
+    assert_eq!(at(Schema::Workflow, "/$defs/route/oneOf/1/properties/as/enum"), words(EndsAs::ALL));
     assert_eq!(at(Schema::Workflow, &format!("{workflow}/rejectionStrategy/enum")), words(RejectionStrategy::ALL));
     assert_eq!(at(Schema::Workflow, &format!("{gate}/onConditionError/enum")), words(OnConditionError::ALL));
     assert_eq!(at(Schema::Project, "/properties/tasks/properties/layout/enum"), words(Layout::ALL));
     assert_eq!(at(Schema::Org, "/$defs/permission/enum"), words(Permission::ALL));
     assert_eq!(at(Schema::Task, "/properties/status/enum"), words(Status::ALL));
     let endings = [Ending::Cancelled, Ending::Moved, Ending::Override, Ending::Reopened];
-    let endings: Vec<Ending> = Outcome::ALL.iter().copied().map(Ending::Said).chain(endings).collect();
-    assert_eq!(at(Schema::Task, "/$defs/visit/properties/outcome/enum"), words(&endings));
-    for pointer in [format!("{workflow}/outcomes/properties"), "/$defs/meanings/properties".to_owned()] {
-        let keys: Value = at(Schema::Workflow, &pointer).as_object().unwrap().keys().cloned().collect();
-        assert_eq!(keys, words(Outcome::ALL));
-    }
+    let endings: Vec<Ending> = Outcome::BUILT_IN.iter().cloned().map(Ending::Said).chain(endings).collect();
+    assert_eq!(at(Schema::Task, "/$defs/visit/properties/outcome/examples"), words(&endings));
+    let keys =
+        |pointer: &str| -> Value { at(Schema::Workflow, pointer).as_object().unwrap().keys().cloned().collect() };
+    assert_eq!(keys("/$defs/meanings/properties"), words(Outcome::BUILT_IN));
+    assert_eq!(keys("/$defs/routes/properties"), words(&Outcome::BUILT_IN[..4]));
+    assert_eq!(keys(&format!("{workflow}/outcomes/properties")), words(&Outcome::BUILT_IN[..4]));
 }
 
 #[test]
@@ -146,6 +155,30 @@ fn decoders_and_schemas_judge_alike() {
         (true, format!("workflows: {{one: {{{gates}}}}}")),
         (true, gate("timeout: 1h30m, canReject: true, canSkip: false, metadata: {a: [1]}")),
         (true, gate("when: true")),
+        (true, gate("routes: {Yes: $next, no: {to: a, prompt: Again, clear: b}}, maxRetries: 2, onExhausted: $fail")),
+        (
+            true,
+            gate("onFailure: {to: $end, as: cancelled}, onExhausted: {escalateTo: lead}, separateFrom: {gates: [b]}"),
+        ),
+        (true, gate("detour: true, type: work, separateFrom: [b, c]")),
+        (
+            true,
+            "workflow: {gates: [{id: a, type: condition, when: true, routes: {true: $next, false: $end}}]}".to_owned(),
+        ),
+        (true, format!("workflow: {{{gates}, version: 2, visibleTo: [a], timeout: 2h}}")),
+        (false, gate("routes: [a]")),
+        (false, gate("routes: {failed: a}")),
+        (false, gate("routes: {a b: c}")),
+        (false, gate("routes: {moved: a}")),
+        (false, gate("routes: {a: $nowhere}")),
+        (false, gate("routes: {a: {prompt: x}}")),
+        (false, gate("routes: {a: {to: $end, as: done}}")),
+        (false, gate("maxRetries: -1")),
+        (false, gate("onExhausted: {to: a, escalateTo: b}")),
+        (false, gate("type: magic")),
+        (false, gate("separateFrom: {by: agent}")),
+        (false, "workflow: {gates: [{id: a, type: condition}]}".to_owned()),
+        (false, "workflow: {gates: [{id: a, type: condition, when: true, role: r}]}".to_owned()),
         (true, gate("brief: {tips: one, expectations: [1, two], outcomes: {skip: never}, reentry: {role: you}}")),
         (true, "project: {name: 2024}".to_owned()),
         (true, format!("workflow: {{{gates}, outcomes: {{needs_review: hold, complete: advance}}}}")),
@@ -168,7 +201,8 @@ fn decoders_and_schemas_judge_alike() {
         (false, gate("onConditionError: fail")),
         (false, gate("when: [a]")),
         (false, gate("metadata: 1")),
-        (false, gate("brief: {outcomes: {done: x}}")),
+        (true, gate("brief: {outcomes: {done: x}}")),
+        (false, gate("brief: {outcomes: {do ne: x}}")),
         (false, format!("workflow: {{{gates}, outcomes: {{needs_review: advance}}}}")),
         (false, format!("workflow: {{{gates}, outcomes: {{blocked: advance}}}}")),
         (false, "tasks: {layout: deep}".to_owned()),
@@ -205,7 +239,7 @@ fn full_task() -> Task {
     let map = || json!({"k": 1}).as_object().unwrap().clone();
     let visit = Visit {
         gate: "review".parse().unwrap(),
-        role: "reviewer".parse().unwrap(),
+        role: Some("reviewer".parse().unwrap()),
         agent: Some("agent-1".parse().unwrap()),
         entered: time,
         exited: time,
@@ -215,6 +249,8 @@ fn full_task() -> Task {
         rejection_notes: Some("please".to_owned()),
         to: Some(Destination::Gate("work".parse().unwrap())),
         skipped: vec!["docs".parse().unwrap()],
+        cleared: vec!["plan".parse().unwrap()],
+        escalated_to: Some("lead".parse().unwrap()),
         retry: Some(1),
         outputs: map(),
         metadata: map(),
@@ -233,12 +269,17 @@ fn full_task() -> Task {
             role: Some("worker".parse().unwrap()),
             agent: Some("agent-1".parse().unwrap()),
         },
-        gate: Some(OpenVisit { current: "work".parse().unwrap(), entered: time, visit: 0 }),
+        gate: Some(OpenVisit {
+            current: "work".parse().unwrap(),
+            entered: time,
+            visit: 0,
+            escalated: Some("lead".parse().unwrap()),
+        }),
         history: vec![visit],
         review: Some(ReviewContext {
             from_gate: "review".parse().unwrap(),
             from_agent: Some("agent-1".parse().unwrap()),
-            from_role: "reviewer".parse().unwrap(),
+            from_role: Some("reviewer".parse().unwrap()),
             timestamp: time,
             blockers: vec!["mend it".to_owned()],
             notes: Some("please".to_owned()),

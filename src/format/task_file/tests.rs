@@ -44,7 +44,7 @@ fn ended(file: &TaskFile) -> Task {
     let exited: Timestamp = "2026-02-16T14:30:00Z".parse().unwrap();
     task.history.push(Visit {
         gate: "implement".parse().unwrap(),
-        role: "backend".parse().unwrap(),
+        role: Some("backend".parse().unwrap()),
         agent: Some("agent-7".parse().unwrap()),
         entered,
         exited,
@@ -54,6 +54,8 @@ fn ended(file: &TaskFile) -> Task {
         rejection_notes: None,
         to: Some(Destination::Gate("review".parse().unwrap())),
         skipped: vec!["docs".parse().unwrap()],
+        cleared: Vec::new(),
+        escalated_to: None,
         retry: None,
         outputs: Map::new(),
         metadata: Map::new(),
@@ -62,7 +64,7 @@ fn ended(file: &TaskFile) -> Task {
     });
     task.updated = exited;
     task.routing.role = Some("architect".parse().unwrap());
-    task.gate = Some(OpenVisit { current: "review".parse().unwrap(), entered: exited, visit: 1 });
+    task.gate = Some(OpenVisit { current: "review".parse().unwrap(), entered: exited, visit: 1, escalated: None });
     task
 }
 
@@ -134,7 +136,12 @@ fn a_hand_made_file_needs_a_title_and_nothing_else() {
     assert_eq!((file.origin, file.task.status), (Origin::HandMade, Status::Ready));
     let mut after = file.task.clone();
     after.routing.role = Some("backend".parse().unwrap());
-    after.gate = Some(OpenVisit { current: "implement".parse().unwrap(), entered: defaults().created, visit: 0 });
+    after.gate = Some(OpenVisit {
+        current: "implement".parse().unwrap(),
+        entered: defaults().created,
+        visit: 0,
+        escalated: None,
+    });
     let changed = String::from_utf8(update(text.as_bytes(), &file, &after, None).unwrap()).unwrap();
     insta::assert_snapshot!(changed, @"
     ---

@@ -18,6 +18,8 @@ pub(super) fn into_key<'s>(source: &str, node: Node<'s>, decorated: bool) -> (Ke
                 .help("write the keys out where they are needed"),
         ),
         Kind::String(_) => None,
+        // The routes of a condition are called so, and nobody writes quotes around them.
+        Kind::Bool(_) if matches!(written, "true" | "false") => None,
         Kind::Sequence(_) | Kind::Mapping(_) => {
             Some(Fault::new("key_not_string", node.span.clone(), format!("{} cannot be a key", node.noun())))
         }
@@ -32,6 +34,7 @@ pub(super) fn into_key<'s>(source: &str, node: Node<'s>, decorated: bool) -> (Ke
     };
     let text = match node.kind {
         Kind::String(text) => text,
+        Kind::Bool(value) => Cow::Borrowed(if value { "true" } else { "false" }),
         _ => Cow::Borrowed(""),
     };
     let key = Key { text, span: node.outer.min(node.span.start)..node.span.end, decorated };

@@ -144,12 +144,12 @@ fn faults_name_place_and_reason() {
     duplicate_key 3:1 the key `a` on line 3 is already defined on line 1
     duplicate_key 4:11 the key `d` on line 4 is already defined on line 4
     ");
-    insta::assert_snapshot!(report("1: x\ntrue: y\n~: z\n[a]: b\n<<: {c: d}\nok: 1\n"), @"
+    insta::assert_snapshot!(report("1: x\nTrue: y\ntrue: y\n~: z\n[a]: b\n<<: {c: d}\nok: 1\n"), @"
     key_not_string 1:1 the key `1` is a number, not a string
-    key_not_string 2:1 the key `true` is a yes or no, not a string
-    key_not_string 3:1 the key `~` is nothing, not a string
-    key_not_string 4:1 a list cannot be a key
-    merge_key 5:1 merge keys (`<<`) are not supported
+    key_not_string 2:1 the key `True` is a yes or no, not a string
+    key_not_string 4:1 the key `~` is nothing, not a string
+    key_not_string 5:1 a list cannot be a key
+    merge_key 6:1 merge keys (`<<`) are not supported
     ");
     insta::assert_snapshot!(report("a: !secret x\nb: !!int x\nc: !!set {d}\nd: !!seq {}\n"), @"
     tag 1:4 the tag `!secret` is not supported

@@ -1,14 +1,17 @@
 //! One workflow: a mapping in project.yaml, or a file of `workflows/`.
 
+mod brief;
+mod gate;
+mod route;
+
 use std::ops::Range;
 
+use self::brief::by_outcome;
 use super::decode::{Fields, parse_node, wrong_kind};
 use super::locate::Step;
 use super::project_file::{Definition, Rank};
-use super::yaml::{Entry, Fault, Kind, Node};
-use crate::model::{
-    Brief, BriefText, Gate, OnConditionError, Outcome, RejectionStrategy, Workflow, WorkflowName, listed,
-};
+use super::yaml::{Fault, Kind, Node};
+use crate::model::{Gate, Outcome, RejectionStrategy, Workflow, WorkflowName, listed};
 
 /// Returns the workflow of a file: its fields stand at the top, or under `workflow`. The file's name is its name if it says
 /// none.
@@ -56,8 +59,21 @@ pub(super) fn read(node: &Node<'_>, name: Option<WorkflowName>, faults: &mut Vec
     let gates = fields.take("gates").and_then(|node| read_gates(node, faults));
     let holds_rejections = fields.take("outcomes").is_some_and(|node| read_outcomes(node, faults));
     let gates = fields.require("gates", gates, faults);
+    let version = fields.text("version", faults);
+    let visible_to = fields.list("visibleTo", faults).unwrap_or_default();
+    let timeout = fields.parsed("timeout", faults);
     fields.refuse_unknown(faults);
-    Some(Workflow { name: name?, description, default_outcome, rejection, holds_rejections, gates: gates? })
+    Some(Workflow {
+        name: name?,
+        description,
+        version,
+        visible_to,
+        default_outcome,
+        rejection,
+        holds_rejections,
+        timeout,
+        gates: gates?,
+    })
 }
 
 /// Returns where a workflow says its name.
@@ -78,63 +94,8 @@ fn read_gates(node: &Node<'_>, faults: &mut Vec<Fault>) -> Option<Vec<Gate>> {
                 .help("add one, as in `- {id: work, role: worker}`"),
         );
     }
-    let gates: Vec<Gate> = items.iter().filter_map(|item| read_gate(item, faults)).collect();
+    let gates: Vec<Gate> = items.iter().filter_map(|item| gate::read(item, faults)).collect();
     (gates.len() == items.len()).then_some(gates)
-}
-
-fn read_gate(node: &Node<'_>, faults: &mut Vec<Fault>) -> Option<Gate> {
-    let mut fields = Fields::of(node, "a gate", faults)?;
-    let id = fields.parsed("id", faults);
-    let role = fields.parsed("role", faults);
-    let gate = Gate {
-        description: fields.text("description", faults),
-        can_reject: fields.flag("canReject", faults).unwrap_or(false),
-        reject_to: fields.parsed("rejectTo", faults),
-        can_skip: fields.flag("canSkip", faults).unwrap_or(false),
-        when: fields.text("when", faults),
-        on_condition_error: fields.parsed("onConditionError", faults).unwrap_or(OnConditionError::Skip),
-        require_human: fields.flag("requireHuman", faults).unwrap_or(false),
-        timeout: fields.parsed("timeout", faults),
-        escalate_to: fields.parsed("escalateTo", faults),
-        brief: fields.take("brief").map(|node| read_brief(node, faults)).unwrap_or_default(),
-        metadata: fields.object("metadata", faults).unwrap_or_default(),
-        id: fields.require("id", id, faults)?,
-        role: fields.require("role", role, faults)?,
-    };
-    fields.refuse_unknown(faults);
-    Some(gate)
-}
-
-fn read_brief(node: &Node<'_>, faults: &mut Vec<Fault>) -> Brief {
-    let Some(mut fields) = Fields::of(node, "a brief", faults) else { return Brief::default() };
-    let entry = read_brief_text(&mut fields, faults);
-    let reentry = fields.take("reentry").and_then(|node| {
-        let mut fields = Fields::of(node, "a brief for after a rejection", faults)?;
-        let text = read_brief_text(&mut fields, faults);
-        fields.refuse_unknown(faults);
-        Some(text)
-    });
-    fields.refuse_unknown(faults);
-    Brief { entry, reentry: reentry.unwrap_or_default() }
-}
-
-fn read_brief_text(fields: &mut Fields<'_, '_>, faults: &mut Vec<Fault>) -> BriefText {
-    BriefText {
-        role: fields.text("role", faults),
-        expectations: fields.list("expectations", faults),
-        outcomes: fields.take("outcomes").map(|node| read_meanings(node, faults)).unwrap_or_default(),
-        tips: fields.list("tips", faults),
-        instructions: fields.text("instructions", faults),
-    }
-}
-
-/// Returns what each outcome means at a gate.
-fn read_meanings(node: &Node<'_>, faults: &mut Vec<Fault>) -> Vec<(Outcome, String)> {
-    let entries = by_outcome(node, "`outcomes` says what each outcome means here", faults);
-    let meaning = |(outcome, entry): (Outcome, &Entry<'_>)| {
-        parse_node(&entry.value, "the meaning of an outcome is a text", faults).map(|text| (outcome, text))
-    };
-    entries.into_iter().filter_map(meaning).collect()
 }
 
 /// Reads what each outcome does, and returns whether a rejection is held. What an outcome does is fixed but for
@@ -149,6 +110,12 @@ fn read_outcomes(node: &Node<'_>, faults: &mut Vec<Fault>) -> bool {
             Outcome::NeedsReview => (&["reject", "hold"], "work that failed a review would pass it"),
             Outcome::Blocked => (&["hold"], "a task that cannot go on would leave its gate"),
             Outcome::Skip => (&["advance"], "a gate that does not apply would keep its task"),
+            Outcome::Failed | Outcome::Decision(_) => {
+                let message = format!("`{outcome}` is not one of the outcomes that a workflow has everywhere");
+                let help = "say where it leads in the `routes` of the gate that has it, or in its `onFailure`";
+                faults.push(Fault::new("unknown_outcome", entry.key.span.clone(), message).help(help));
+                continue;
+            }
         };
         holds |= outcome == Outcome::NeedsReview && action == "hold";
         if !allowed.contains(&action.as_str()) {
@@ -166,24 +133,4 @@ fn read_outcomes(node: &Node<'_>, faults: &mut Vec<Fault>) -> bool {
         }
     }
     holds
-}
-
-/// Returns the entries of a mapping from outcomes.
-fn by_outcome<'n, 's>(node: &'n Node<'s>, wanted: &str, faults: &mut Vec<Fault>) -> Vec<(Outcome, &'n Entry<'s>)> {
-    if !matches!(node.kind, Kind::Mapping(_)) {
-        faults.push(wrong_kind(node, &format!("{wanted}: a mapping")));
-    }
-    let mut found = Vec::new();
-    for entry in node.entries() {
-        let key = &entry.key;
-        if let Ok(outcome) = key.text.parse() {
-            found.push((outcome, entry));
-        } else {
-            faults.push(
-                Fault::new("unknown_outcome", key.span.clone(), format!("`{}` is not an outcome", key.text))
-                    .help(format!("the outcomes are {}", listed(Outcome::ALL))),
-            );
-        }
-    }
-    found
 }

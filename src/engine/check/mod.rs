@@ -1,0 +1,119 @@
+//! What can be wrong with a project's rules beyond their shape; all of it is found in one go.
+
+mod gates;
+mod org;
+mod reach;
+mod routes;
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use super::condition::Condition;
+use crate::model::{GateId, Org, Outcome, Place, Project, Severity, Workflow, WorkflowName, listed};
+
+/// How many gates a workflow may have: more than people can follow, and few enough to check every way between them.
+const MOST_GATES: usize = 1_000;
+
+/// Something to say about the rules.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Finding {
+    /// How bad it is.
+    pub severity: Severity,
+    /// What kind it is: stable, for JSON.
+    pub code: &'static str,
+    /// Where it stands.
+    pub at: Place,
+    /// The bytes within a text that are meant, where it is one.
+    pub range: Option<Range<usize>>,
+    /// What is wrong.
+    pub message: String,
+    /// What to do about it.
+    pub help: Option<String>,
+}
+
+/// Returns all there is to say about the rules, and puts the conditions that compile into `conditions`.
+pub(super) fn check(
+    project: &Project,
+    org: &Org,
+    conditions: &mut BTreeMap<(WorkflowName, GateId), Condition>,
+) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    if project.workflow(&project.default_workflow).is_none() {
+        let names = project.workflows.iter().map(|workflow| workflow.name.as_str());
+        findings.push(Finding {
+            severity: Severity::Error,
+            code: "unknown_workflow",
+            at: Place::Project { field: "defaultWorkflow" },
+            range: None,
+            message: format!("there is no workflow `{}`", project.default_workflow),
+            help: Some(format!("name one of {}", listed(names))),
+        });
+    }
+    for workflow in &project.workflows {
+        Checker { project, org, workflow, findings: &mut findings }.workflow(conditions);
+    }
+    org::check(org, &mut findings);
+    findings
+}
+
+struct Checker<'a> {
+    project: &'a Project,
+    org: &'a Org,
+    workflow: &'a Workflow,
+    findings: &'a mut Vec<Finding>,
+}
+
+impl Checker<'_> {
+    fn workflow(&mut self, conditions: &mut BTreeMap<(WorkflowName, GateId), Condition>) {
+        if self.workflow.default_outcome != Outcome::Complete && self.workflow.default_outcome != Outcome::Blocked {
+            let place = Place::Workflow { workflow: self.workflow.name.clone(), field: "defaultOutcome" };
+            self.say(
+                Severity::Warning,
+                "dead_default_outcome",
+                place,
+                format!(
+                    "`defaultOutcome: {}` can never apply: it counts only at gates that cannot reject",
+                    self.workflow.default_outcome
+                ),
+                "use `complete`, or leave the field out",
+            );
+        }
+        if self.workflow.gates.len() > MOST_GATES {
+            self.error(
+                "too_many_gates",
+                Place::Workflow { workflow: self.workflow.name.clone(), field: "gates" },
+                format!("a workflow of {} gates: {MOST_GATES} is the most", self.workflow.gates.len()),
+                "split it into several workflows",
+            );
+            return;
+        }
+        for (index, gate) in self.workflow.gates.iter().enumerate() {
+            self.identity(index, gate);
+            if let Some(duty) = gate.duty() {
+                self.role(index, duty);
+                self.people(index, gate, duty);
+                self.timing(index, gate, duty);
+                self.separation(index, duty);
+            }
+            self.rejection(index, gate);
+            self.routes(index, gate);
+            if let Some(condition) = self.condition(index, gate) {
+                conditions.insert((self.workflow.name.clone(), gate.id.clone()), condition);
+            }
+        }
+        self.visibility();
+        self.reach();
+    }
+
+    fn at(&self, gate: usize, field: &'static str) -> Place {
+        Place::Gate { workflow: self.workflow.name.clone(), gate, field }
+    }
+
+    fn error(&mut self, code: &'static str, at: Place, message: String, help: impl Into<String>) {
+        self.say(Severity::Error, code, at, message, help);
+    }
+
+    fn say(&mut self, severity: Severity, code: &'static str, at: Place, message: String, help: impl Into<String>) {
+        self.findings.push(Finding { severity, code, at, range: None, message, help: Some(help.into()) });
+    }
+}

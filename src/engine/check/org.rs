@@ -1,0 +1,70 @@
+//! What can be wrong with the org chart.
+
+use super::Finding;
+use crate::model::{Org, Place, Role, RoleId, Severity, listed, nearest};
+
+/// Says everything there is to say about it.
+pub(super) fn check(org: &Org, findings: &mut Vec<Finding>) {
+    for (id, own) in &org.roles {
+        role(org, id, own, findings);
+    }
+    shared(org, findings);
+}
+
+fn role(org: &Org, id: &RoleId, role: &Role, findings: &mut Vec<Finding>) {
+    if role.agents.is_empty() {
+        findings.push(Finding {
+            severity: Severity::Warning,
+            code: "role_without_agents",
+            at: Place::Role { role: id.clone(), field: "agents" },
+            range: None,
+            message: format!("role `{id}` has no agents: tasks that come to its gates are blocked"),
+            help: Some("list at least one, as in `agents: [agent-1]`".to_owned()),
+        });
+    }
+    for (index, agent) in role.agents.iter().enumerate() {
+        let at = || Place::Member { role: id.clone(), index };
+        if role.agents[..index].contains(agent) {
+            findings.push(Finding {
+                severity: Severity::Error,
+                code: "duplicate_agent",
+                at: at(),
+                range: None,
+                message: format!("`{agent}` stands twice in role `{id}`"),
+                help: Some("remove one of the two".to_owned()),
+            });
+        } else if !org.is_registered(agent) {
+            let known = org.agents.iter().flatten().map(|(id, _)| id.as_str());
+            let help = match nearest(agent.as_str(), known) {
+                Some(name) => format!("did you mean `{name}`? or add `{agent}` to `agents`"),
+                None => format!("add `{agent}` to `agents`, or remove it here"),
+            };
+            findings.push(Finding {
+                severity: Severity::Warning,
+                code: "unregistered_agent",
+                at: at(),
+                range: None,
+                message: format!("`{agent}` is not in the `agents` of this file and is handed no work"),
+                help: Some(help),
+            });
+        }
+    }
+}
+
+fn shared(org: &Org, findings: &mut Vec<Finding>) {
+    for agent in org.all_agents() {
+        let roles: Vec<&RoleId> = org.roles_of(agent).collect();
+        let [first, .., last] = roles.as_slice() else { continue };
+        let index = org.role(last).and_then(|role| role.agents.iter().position(|other| other == agent));
+        findings.push(Finding {
+            severity: Severity::Note,
+            code: "shared_agent",
+            at: Place::Member { role: (*last).clone(), index: index.unwrap_or(0) },
+            range: None,
+            message: format!("`{agent}` is in {} roles: {}", roles.len(), listed(&roles)),
+            help: Some(format!(
+                "fine for a small team; note that it may review its own work where `{first}` hands on to `{last}`"
+            )),
+        });
+    }
+}

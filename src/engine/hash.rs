@@ -1,0 +1,70 @@
+//! The hash of a workflow: it changes when the workflow decides anything else, and only then. Comments, layout and texts do not
+//! count.
+
+use serde_json::{Value, json};
+
+use crate::model::{Digest, Duty, Exhausted, Exits, Gate, GateId, GateKind, Map, Period, RoleId, Route, Workflow};
+
+/// Returns the hash of what the workflow decides: 16 hexadecimal digits.
+pub(super) fn hash(workflow: &Workflow) -> String {
+    let gates: Vec<Value> = workflow.gates.iter().map(|gate| Value::Object(of_gate(gate))).collect();
+    let said = json!({
+        "name": workflow.name.as_str(),
+        "defaultOutcome": workflow.default_outcome.as_str(),
+        "rejectionStrategy": workflow.rejection.as_str(),
+        "holdsRejections": workflow.holds_rejections,
+        "timeout": workflow.timeout.map(Period::seconds),
+        "gates": gates,
+    });
+    Digest::of(said.to_string().as_bytes()).as_str()[..16].to_owned()
+}
+
+fn of_gate(gate: &Gate) -> Map {
+    let mut fields = Map::new();
+    fields.insert("id".to_owned(), json!(gate.id.as_str()));
+    fields.insert("when".to_owned(), json!(gate.when));
+    fields.insert("onConditionError".to_owned(), json!(gate.on_condition_error.as_str()));
+    fields.insert("detour".to_owned(), json!(gate.detour));
+    fields.insert("exits".to_owned(), of_exits(&gate.exits));
+    fields.insert(
+        "work".to_owned(),
+        match &gate.kind {
+            GateKind::Work(duty) => of_duty(duty),
+            GateKind::Condition => Value::Null,
+        },
+    );
+    fields
+}
+
+fn of_duty(duty: &Duty) -> Value {
+    json!({
+        "role": duty.role.as_str(),
+        "canReject": duty.can_reject,
+        "canSkip": duty.can_skip,
+        "requireHuman": duty.require_human,
+        "timeout": duty.timeout.map(Period::seconds),
+        "escalateTo": duty.escalate_to.as_ref().map(RoleId::as_str),
+        "separateFrom": duty.separate_from.iter().map(GateId::as_str).collect::<Vec<_>>(),
+        "separateBy": duty.separate_by.as_str(),
+    })
+}
+
+fn of_exits(exits: &Exits) -> Value {
+    let written = exits.written();
+    let routes: Vec<Value> = written.map(|(outcome, route)| json!([outcome.as_str(), of_route(route)])).collect();
+    json!({
+        "routes": routes,
+        "rejectTo": exits.reject_to.as_ref().map(GateId::as_str),
+        "maxRetries": exits.max_retries,
+        "onExhausted": match &exits.on_exhausted {
+            Exhausted::Block => Value::Null,
+            Exhausted::Escalate(role) => json!({"escalateTo": role.as_str()}),
+            Exhausted::Route(target) => json!({"to": target.to_string()}),
+        },
+    })
+}
+
+fn of_route(route: &Route) -> Value {
+    let Route { to, prompt: _, clear } = route;
+    json!({"to": to.to_string(), "clear": clear.iter().map(GateId::as_str).collect::<Vec<_>>()})
+}

@@ -1,0 +1,71 @@
+//! Where somebody works: a gate, what is asked there, and whose it is.
+
+use super::rules::Rules;
+use crate::model::{AgentId, Duty, Gate, Outcome, RoleId, Task};
+
+/// The place of somebody's work in the rules.
+#[derive(Debug, Clone, Copy)]
+pub struct Post<'a> {
+    /// The gate.
+    pub gate: &'a Gate,
+    /// What is asked there.
+    pub duty: &'a Duty,
+    /// Whose work it is: the duty's role, or the one that the visit was escalated to.
+    pub role: &'a RoleId,
+}
+
+impl<'a> Post<'a> {
+    /// Returns the post of the task's open visit; nothing where none is open, the gate is gone, or nobody works there.
+    pub fn of(rules: &'a Rules, task: &'a Task) -> Option<Self> {
+        let open = task.gate.as_ref()?;
+        let (_, gate) = rules.workflow_of(task)?.gate(&open.current)?;
+        let post = Self::at(gate)?;
+        Some(Self { role: open.escalated.as_ref().unwrap_or(post.role), ..post })
+    }
+
+    /// Returns the post at the gate, as it is for a task that was not escalated.
+    pub fn at(gate: &'a Gate) -> Option<Self> {
+        let duty = gate.duty()?;
+        Some(Self { gate, duty, role: &duty.role })
+    }
+
+    /// Returns whether it is for people only: the duty says so, or its role does.
+    pub fn requires_human(&self, rules: &Rules) -> bool {
+        self.duty.require_human || rules.org.role(self.role).is_some_and(|role| role.require_human)
+    }
+
+    /// Returns whether somebody can be handed its work: a known agent of its role, and a person where it needs one.
+    pub fn is_staffed(&self, rules: &Rules) -> bool {
+        if rules.is_open(self.role) {
+            return true;
+        }
+        let human = self.requires_human(rules);
+        let fit = |agent: &AgentId| rules.org.is_registered(agent) && (!human || agent.is_human());
+        rules.org.role(self.role).is_some_and(|role| role.agents.iter().any(fit))
+    }
+
+    /// Returns whether a task may be sent back from here, or a decision is made: then silence means nothing.
+    pub fn judges(&self) -> bool {
+        self.gate.can_reject() || self.gate.exits.decides()
+    }
+
+    /// Returns the outcomes that a completion may have here. A gate that decides has no `complete`.
+    pub fn outcomes(&self, rules: &Rules) -> Vec<Outcome> {
+        let exits = &self.gate.exits;
+        let mut outcomes: Vec<Outcome> = exits.decisions().cloned().collect();
+        if outcomes.is_empty() {
+            outcomes.push(Outcome::Complete);
+        }
+        if self.gate.can_reject() {
+            outcomes.push(Outcome::NeedsReview);
+        }
+        outcomes.push(Outcome::Blocked);
+        if self.duty.can_skip && !self.requires_human(rules) {
+            outcomes.push(Outcome::Skip);
+        }
+        if exits.on_failure.is_some() {
+            outcomes.push(Outcome::Failed);
+        }
+        outcomes
+    }
+}

@@ -1,0 +1,54 @@
+//! Completions that would be accepted in place of a refused one.
+
+use serde_json::{Value, json};
+
+use super::Refusal;
+use crate::model::Outcome;
+
+impl Refusal {
+    /// Returns a completion, or a command, that would be accepted in this one's place.
+    pub fn example(&self) -> Option<Value> {
+        match self {
+            Self::MissingOutcome { valid, .. }
+            | Self::InvalidOutcome { valid, .. }
+            | Self::SkipNotAllowed { valid, .. } => valid.first().map(sample),
+            Self::RejectNotAllowed { valid, .. } => valid.last().map(sample),
+            Self::MissingSummary { outcome } | Self::MissingBlockers { outcome } | Self::EmptyBlockers { outcome } => {
+                Some(sample(outcome))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Returns a completion of that outcome which would be accepted.
+fn sample(outcome: &Outcome) -> Value {
+    match outcome {
+        Outcome::Complete => json!({
+            "outcome": "complete",
+            "summary": "Added login with tokens; 14 tests, coverage 85%",
+        }),
+        Outcome::NeedsReview => json!({
+            "outcome": "needs_review",
+            "summary": "Two things to mend before this can go on",
+            "blockers": ["No error handling when the token has expired", "Coverage is 65%, the target is 80%"],
+        }),
+        Outcome::Blocked => json!({
+            "outcome": "blocked",
+            "summary": "Cannot go on without the interface description",
+            "blockers": ["The platform team has not sent the interface description"],
+        }),
+        Outcome::Skip => json!({
+            "outcome": "skip",
+            "summary": "The change touches no documented behaviour",
+        }),
+        Outcome::Failed => json!({
+            "outcome": "failed",
+            "summary": "The build broke three times; the log is in build.log",
+        }),
+        Outcome::Decision(decision) => json!({
+            "outcome": decision.as_str(),
+            "summary": "Looked at everything that the brief names",
+        }),
+    }
+}

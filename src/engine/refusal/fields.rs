@@ -1,0 +1,105 @@
+//! What a refusal says to programs beside its code and message (spec 1, section 9).
+
+use serde_json::{Value, json};
+
+use super::Refusal;
+
+impl Refusal {
+    /// Returns the fields beside code and message (spec 1, section 9).
+    pub fn fields(&self) -> Vec<(&'static str, Value)> {
+        match self {
+            Self::MissingOutcome { gate, valid } => {
+                vec![("requiredField", json!("outcome")), ("gate", text(gate)), ("validOutcomes", texts(valid))]
+            }
+            Self::InvalidOutcome { gate, valid, .. } => vec![("validOutcomes", texts(valid)), ("gate", text(gate))],
+            Self::MissingSummary { .. } => vec![("requiredField", json!("summary"))],
+            Self::MissingBlockers { .. } | Self::EmptyBlockers { .. } => vec![("requiredField", json!("blockers"))],
+            Self::TooLong { field, bytes, limit } => {
+                vec![("field", json!(field)), ("bytes", json!(bytes)), ("limit", json!(limit))]
+            }
+            Self::WrongTask { assigned, attempted } => {
+                vec![("assignedTask", text(assigned)), ("attemptedTask", text(attempted))]
+            }
+            Self::AssignedToAnother { task, holder, agent } => {
+                vec![("task", text(task)), ("assignedAgent", text(holder)), ("yourAgentId", text(agent))]
+            }
+            Self::WrongRole { task, gate, role, agent, roles, members } => vec![
+                ("task", text(task)),
+                ("gate", text(gate)),
+                ("expectedRole", text(role)),
+                ("actualRole", roles.first().map_or(Value::Null, text)),
+                ("actualRoles", texts(roles)),
+                ("yourAgentId", text(agent)),
+                ("validAgents", texts(members)),
+            ],
+            Self::RejectNotAllowed { gate, valid } => {
+                vec![("gate", text(gate)), ("canReject", json!(false)), ("validOutcomes", texts(valid))]
+            }
+            Self::SkipNotAllowed { gate, valid, .. } => {
+                vec![("gate", text(gate)), ("canSkip", json!(false)), ("validOutcomes", texts(valid))]
+            }
+            Self::HumanRequired { gate, agent, people, .. } => vec![
+                ("gate", text(gate)),
+                ("requireHuman", json!(true)),
+                ("yourAgentId", text(agent)),
+                ("validAgents", texts(people)),
+            ],
+            Self::CircularLoop { task, gate, count } => {
+                vec![("task", text(task)), ("gate", text(gate)), ("loopCount", json!(count))]
+            }
+            Self::VisitEnded { task, visit, gate, agent, winner, outcome, at } => vec![
+                ("task", text(task)),
+                ("visit", json!(visit)),
+                ("gate", text(gate)),
+                ("winningAgent", winner.as_ref().map_or(Value::Null, text)),
+                ("losingAgent", agent.as_ref().map_or(Value::Null, text)),
+                ("outcome", json!(outcome)),
+                ("exited", text(at)),
+            ],
+            Self::VisitAhead { task, visit, current } => {
+                vec![("task", text(task)), ("visit", json!(visit)), ("currentVisit", json!(current))]
+            }
+            Self::Finished { task, status, at } => {
+                vec![("task", text(task)), ("status", text(status)), ("since", text(at))]
+            }
+            Self::CompletionReused { id, task, visit } => {
+                vec![("completionId", text(id)), ("task", text(task)), ("visit", json!(visit))]
+            }
+            Self::NotAdopted { task } | Self::NotClaimed { task } => vec![("task", text(task))],
+            Self::UnknownWorkflow { task, workflow, known } => {
+                vec![("task", text(task)), ("workflow", json!(workflow)), ("validWorkflows", json!(known))]
+            }
+            Self::GateGone { task, gate, known } => {
+                vec![("task", text(task)), ("gate", text(gate)), ("validGates", texts(known))]
+            }
+            Self::UnknownGate { given, known } => vec![("gate", text(given)), ("validGates", texts(known))],
+            Self::NotVisible { workflow, agent, viewers } => {
+                vec![("workflow", text(workflow)), ("yourAgentId", text(agent)), ("visibleTo", texts(viewers))]
+            }
+            Self::NoGateApplies { workflow } => vec![("workflow", json!(workflow))],
+            Self::NobodyWorksHere { task, gate } | Self::NotAutomatic { task, gate } => {
+                vec![("task", text(task)), ("gate", text(gate))]
+            }
+            Self::NotSeparate { task, gate, agent, by, worked_at } => vec![
+                ("task", text(task)),
+                ("gate", text(gate)),
+                ("yourAgentId", text(agent)),
+                ("separateFrom", text(worked_at)),
+                ("by", text(by)),
+            ],
+            Self::NotBlocked { task, status } => vec![("task", text(task)), ("status", text(status))],
+            Self::NotFinished { task, gate } => vec![("task", text(task)), ("gate", text(gate))],
+            Self::MissingReason { .. } => vec![("requiredField", json!("reason"))],
+            Self::NotPermitted { agent, act } => vec![("yourAgentId", text(agent)), ("permission", text(act))],
+            Self::Blocked { task, blockers } => vec![("task", text(task)), ("blockers", json!(blockers))],
+        }
+    }
+}
+
+fn text(value: &impl std::fmt::Display) -> Value {
+    Value::String(value.to_string())
+}
+
+fn texts<T: std::fmt::Display>(values: &[T]) -> Value {
+    values.iter().map(text).collect()
+}

@@ -1,0 +1,152 @@
+//! What to do instead.
+
+use super::Refusal;
+use crate::model::{GateId, Identity, Outcome, listed, nearest};
+
+impl Refusal {
+    /// Returns what to do instead.
+    #[expect(clippy::too_many_lines, reason = "one arm a refusal; each is a sentence")]
+    pub fn fix(&self) -> String {
+        match self {
+            Self::MissingOutcome { valid, .. } => format!("give one of {}:\n{}", listed(valid), meanings(valid)),
+            Self::InvalidOutcome { given, valid, .. } => {
+                let meant = nearest(given, valid.iter().map(Outcome::as_str));
+                let meant = meant.or_else(|| synonym(given).filter(|word| valid.iter().any(|o| o.as_str() == *word)));
+                let question = meant.map(|word| format!("did you mean `{word}`? ")).unwrap_or_default();
+                format!("{question}valid here: {}\n{}", listed(valid), meanings(valid))
+            }
+            Self::MissingSummary { .. } => "say in one or two sentences what was done".to_owned(),
+            Self::MissingBlockers { outcome } | Self::EmptyBlockers { outcome } => match outcome {
+                Outcome::Blocked => "name what you wait for, and from whom, one blocker for each".to_owned(),
+                _ => {
+                    "name what has to be mended so that somebody else can do it, one blocker for each thing".to_owned()
+                }
+            },
+            Self::TooLong { field: "body", .. } => {
+                "put the text into a file of the repository and name the file in the summary".to_owned()
+            }
+            Self::TooLong { .. } => "keep it short, and hand the rest on as a file".to_owned(),
+            Self::WrongTask { assigned, attempted } => format!(
+                "complete `{assigned}`, or give it back first: `aof task release {assigned}`; see `{attempted}` with `aof task show {attempted}`"
+            ),
+            Self::AssignedToAnother { task, holder, .. } => format!(
+                "leave it to `{holder}`, take another with `aof task next`, or have `{holder}` give it back: `aof task release {task}`"
+            ),
+            Self::WrongRole { members, role, .. } if members.is_empty() => {
+                format!("nobody can complete it yet: add an agent to role `{role}` in org.yaml")
+            }
+            Self::WrongRole { members, .. } => format!(
+                "it can be completed by {}; take a task of your own with `aof task next`, or have org.yaml changed",
+                listed(members)
+            ),
+            Self::RejectNotAllowed { valid, .. } => format!(
+                "valid here: {}\n{}\nIf the work has faults, mend them, or complete it and let the next review see them",
+                listed(valid),
+                meanings(valid)
+            ),
+            Self::SkipNotAllowed { human: true, .. } => {
+                "a person completes it; tasks that need no approval are told by the gate's `when`".to_owned()
+            }
+            Self::SkipNotAllowed { valid, .. } => format!("valid here: {}\n{}", listed(valid), meanings(valid)),
+            Self::HumanRequired { people, role, .. } if people.is_empty() => {
+                format!(
+                    "nobody can complete it yet: add an agent whose id begins with `human-` to role `{role}` in org.yaml"
+                )
+            }
+            Self::HumanRequired { people, .. } => format!("leave it to {}", listed(people)),
+            Self::CircularLoop { task, .. } => format!(
+                "read `aof task history {task}`; then set it going with `aof task unblock {task} --reason \"...\"`, move it with `aof task override`, or call it off"
+            ),
+            Self::VisitEnded { task, .. } => {
+                format!(
+                    "nothing was changed and nothing is to be done; see where it stands now with `aof task show {task}`"
+                )
+            }
+            Self::VisitAhead { task, .. } => format!("use the ticket that `aof task show {task}` prints"),
+            Self::Finished { task, .. } => {
+                format!("to work on it again: `aof task reopen {task} --to GATE --reason \"...\"`")
+            }
+            Self::CompletionReused { .. } => "give each completion an id of its own, or none".to_owned(),
+            Self::NotAdopted { .. } => {
+                "it is a hand-made file; the first command that changes it, or `aof watch`, puts it at its first gate"
+                    .to_owned()
+            }
+            Self::UnknownWorkflow { known, workflow, .. } => {
+                let meant = nearest(workflow, known.iter().map(String::as_str));
+                let question = meant.map(|name| format!("did you mean `{name}`? ")).unwrap_or_default();
+                format!(
+                    "{question}the rules in force have {}; commit a workflow of that name, or, as long as the task stands at no gate, \
+                     name another in `routing.workflow`",
+                    listed(known)
+                )
+            }
+            Self::GateGone { task, known, .. } => format!(
+                "move it to one of {} with `aof task override {task} --to GATE --reason \"...\"`",
+                listed(known)
+            ),
+            Self::UnknownGate { given, known } => match nearest(given.as_str(), known.iter().map(GateId::as_str)) {
+                Some(name) => format!("did you mean `{name}`? its gates are {}", listed(known)),
+                None => format!("its gates are {}", listed(known)),
+            },
+            Self::NotVisible { viewers, .. } => {
+                format!("it is started by {}; see what you may start with `aof workflow list`", listed(viewers))
+            }
+            Self::NoGateApplies { workflow } => {
+                format!("see the conditions with `aof workflow show {workflow}`, or choose another with `--workflow`")
+            }
+            Self::NotClaimed { .. } => "there is nothing to give back".to_owned(),
+            Self::NobodyWorksHere { task, .. } => {
+                format!("nothing is to be done; see where it went with `aof task show {task}`")
+            }
+            Self::NotAutomatic { task, .. } => format!("see who can with `aof why {task}`"),
+            Self::NotSeparate { task, by: Identity::Agent, .. } => {
+                format!("leave it to another agent of the role; see who can complete it with `aof why {task}`")
+            }
+            Self::NotSeparate { by: Identity::Session, .. } => {
+                "work in a fresh session, and name it: `--meta session=NAME`, here and at the gates before".to_owned()
+            }
+            Self::NotBlocked { task, .. } => format!("see what it waits for with `aof why {task}`"),
+            Self::NotFinished { task, .. } => {
+                format!("to move it against the workflow: `aof task override {task} --to GATE --reason \"...\"`")
+            }
+            Self::MissingReason { .. } => "add `--reason \"...\"`".to_owned(),
+            Self::NotPermitted { act, agent } => {
+                format!("ask a person, or allow it in org.yaml: `agents: {{{agent}: {{may: [{act}]}}}}`")
+            }
+            Self::Blocked { task, .. } => {
+                format!("once that is settled, `aof task unblock {task}`; or complete it with the outcome it has now")
+            }
+        }
+    }
+}
+
+/// Returns one line for each outcome: when to use it.
+fn meanings(outcomes: &[Outcome]) -> String {
+    let lines: Vec<String> = outcomes.iter().map(|outcome| format!("  `{outcome}`  {}", meaning(outcome))).collect();
+    lines.join("\n")
+}
+/// Returns when to use an outcome, in general.
+const fn meaning(outcome: &Outcome) -> &'static str {
+    match outcome {
+        Outcome::Complete => "your work here is finished",
+        Outcome::NeedsReview => "you found something that somebody else has to mend (list it in `blockers`)",
+        Outcome::Blocked => "something outside stops you (name it in `blockers`)",
+        Outcome::Skip => "this gate does not apply to the task",
+        Outcome::Failed => "you tried, and could not do it",
+        Outcome::Decision(_) => "a decision of this gate; the brief says what it means",
+    }
+}
+/// Returns the outcome that people mean by some other word.
+fn synonym(word: &str) -> Option<&'static str> {
+    match word.to_lowercase().as_str() {
+        "done" | "finished" | "ok" | "pass" | "passed" | "approve" | "approved" | "success" | "lgtm" => {
+            Some("complete")
+        }
+        "reject" | "rejected" | "fail" | "failed" | "changes_requested" | "needs_work" | "needs_fixes" => {
+            Some("needs_review")
+        }
+        "stuck" | "waiting" | "hold" | "on_hold" => Some("blocked"),
+        "skipped" | "n/a" => Some("skip"),
+        _ => None,
+    }
+}

@@ -1,0 +1,156 @@
+//! What the rules say no to, and how they teach: what is wrong, why, the fix, an example (spec 1, section 9).
+//!
+//! A refusal changes nothing. Its code and fields are stable; its sentences are for reading.
+
+mod example;
+mod fields;
+mod fix;
+mod problem;
+
+use crate::model::{
+    AgentId, CompletionId, GateId, Identity, Outcome, Permission, RoleId, Status, TaskId, Timestamp, WorkflowName,
+};
+
+/// Why an act was not carried out.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Refusal {
+    /// No outcome was given at a gate that wants one.
+    MissingOutcome { gate: GateId, valid: Vec<Outcome> },
+    /// The outcome is no word that this gate knows (9.1).
+    InvalidOutcome { given: String, gate: GateId, valid: Vec<Outcome> },
+    /// The summary is missing or blank (9.2).
+    MissingSummary { outcome: Outcome },
+    /// `needs_review` and `blocked` want blockers (9.3).
+    MissingBlockers { outcome: Outcome },
+    /// The list of blockers is there and says nothing (9.4).
+    EmptyBlockers { outcome: Outcome },
+    /// A text is longer than a history should carry.
+    TooLong { field: &'static str, bytes: usize, limit: usize },
+    /// The agent has another task (9.6).
+    WrongTask { assigned: TaskId, attempted: TaskId },
+    /// Somebody else has claimed this task.
+    AssignedToAnother { task: TaskId, holder: AgentId, agent: AgentId },
+    /// The agent is not in the gate's role (9.13).
+    WrongRole { task: TaskId, gate: GateId, role: RoleId, agent: AgentId, roles: Vec<RoleId>, members: Vec<AgentId> },
+    /// The gate does not send back (9.10).
+    RejectNotAllowed { gate: GateId, valid: Vec<Outcome> },
+    /// The gate does not let itself be skipped.
+    SkipNotAllowed { gate: GateId, human: bool, valid: Vec<Outcome> },
+    /// The gate is for people (9.11).
+    HumanRequired { gate: GateId, role: RoleId, agent: AgentId, people: Vec<AgentId> },
+    /// The task was sent back too often; a person has to look (9.9).
+    CircularLoop { task: TaskId, gate: GateId, count: u32 },
+    /// The visit that was meant has ended (9.14).
+    VisitEnded {
+        task: TaskId,
+        visit: usize,
+        gate: GateId,
+        agent: Option<AgentId>,
+        winner: Option<AgentId>,
+        outcome: String,
+        at: Timestamp,
+    },
+    /// No such visit has begun.
+    VisitAhead { task: TaskId, visit: usize, current: usize },
+    /// The task has ended.
+    Finished { task: TaskId, status: Status, at: Timestamp },
+    /// The completion's id stands in the history with another content.
+    CompletionReused { id: CompletionId, task: TaskId, visit: usize },
+    /// The task does not stand at a gate yet.
+    NotAdopted { task: TaskId },
+    /// The task's workflow is not in force.
+    UnknownWorkflow { task: TaskId, workflow: String, known: Vec<String> },
+    /// The task's gate is not in its workflow any more.
+    GateGone { task: TaskId, gate: GateId, known: Vec<GateId> },
+    /// The gate that was named is not in the workflow.
+    UnknownGate { given: GateId, known: Vec<GateId> },
+    /// The workflow is for others to start.
+    NotVisible { workflow: WorkflowName, agent: AgentId, viewers: Vec<String> },
+    /// No gate of the workflow applies to the task.
+    NoGateApplies { workflow: String },
+    /// Nobody has claimed the task.
+    NotClaimed { task: TaskId },
+    /// The gate decides by itself: there is nothing for an agent to say.
+    NobodyWorksHere { task: TaskId, gate: GateId },
+    /// The gate does not decide by itself.
+    NotAutomatic { task: TaskId, gate: GateId },
+    /// The agent did the work that this gate is to be kept apart from.
+    NotSeparate { task: TaskId, gate: GateId, agent: AgentId, by: Identity, worked_at: GateId },
+    /// The task is not blocked.
+    NotBlocked { task: TaskId, status: Status },
+    /// The task has not ended.
+    NotFinished { task: TaskId, gate: GateId },
+    /// The act wants a reason.
+    MissingReason { act: &'static str },
+    /// The act is for people, or for agents that org.yaml allows it.
+    NotPermitted { agent: AgentId, act: Permission },
+    /// The task is blocked and cannot be claimed.
+    Blocked { task: TaskId, blockers: Vec<String> },
+}
+
+/// Which family a refusal belongs to: it decides the exit code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RefusalKind {
+    /// The rules say no.
+    Refused,
+    /// The task has moved on.
+    Conflict,
+}
+
+impl Refusal {
+    /// Returns the family.
+    pub const fn kind(&self) -> RefusalKind {
+        match self {
+            Self::VisitEnded { .. } | Self::VisitAhead { .. } | Self::Finished { .. } => RefusalKind::Conflict,
+            _ => RefusalKind::Refused,
+        }
+    }
+
+    /// Returns the code that stands for the refusal in JSON.
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::MissingOutcome { .. } => "missing_outcome",
+            Self::InvalidOutcome { .. } => "invalid_outcome",
+            Self::MissingSummary { .. } => "missing_summary",
+            Self::MissingBlockers { .. } => "missing_blockers",
+            Self::EmptyBlockers { .. } => "empty_blockers",
+            Self::TooLong { .. } => "too_long",
+            Self::WrongTask { .. } => "wrong_task",
+            Self::AssignedToAnother { .. } => "assigned_to_another",
+            Self::WrongRole { .. } => "wrong_role",
+            Self::RejectNotAllowed { .. } => "reject_not_allowed",
+            Self::SkipNotAllowed { .. } => "skip_not_allowed",
+            Self::HumanRequired { .. } => "human_required",
+            Self::CircularLoop { .. } => "circular_loop",
+            Self::VisitEnded { .. } => "visit_ended",
+            Self::VisitAhead { .. } => "visit_ahead",
+            Self::Finished { .. } => "task_finished",
+            Self::CompletionReused { .. } => "completion_id_reused",
+            Self::NotAdopted { .. } => "not_adopted",
+            Self::UnknownWorkflow { .. } => "unknown_workflow",
+            Self::GateGone { .. } => "gate_gone",
+            Self::UnknownGate { .. } => "unknown_gate",
+            Self::NotVisible { .. } => "not_visible",
+            Self::NoGateApplies { .. } => "no_gate_applies",
+            Self::NotClaimed { .. } => "not_claimed",
+            Self::NobodyWorksHere { .. } => "nobody_works_here",
+            Self::NotAutomatic { .. } => "not_automatic",
+            Self::NotSeparate { .. } => "not_separate",
+            Self::NotBlocked { .. } => "not_blocked",
+            Self::NotFinished { .. } => "not_finished",
+            Self::MissingReason { .. } => "missing_reason",
+            Self::NotPermitted { .. } => "not_permitted",
+            Self::Blocked { .. } => "task_blocked",
+        }
+    }
+
+    /// Returns the whole text: the problem, the fix, and the example if there is one.
+    pub fn message(&self) -> String {
+        let mut text = format!("{}\n\n{}", self.problem(), self.fix());
+        if let Some(example) = self.example() {
+            text.push_str("\n\nExample:\n");
+            text.push_str(&serde_json::to_string_pretty(&example).unwrap_or_default());
+        }
+        text
+    }
+}

@@ -1,0 +1,95 @@
+//! What is wrong, said to whoever did it.
+
+use super::Refusal;
+use crate::model::{Identity, Permission, listed};
+
+impl Refusal {
+    /// Returns what is wrong, and why: one sentence.
+    pub fn problem(&self) -> String {
+        match self {
+            Self::MissingOutcome { gate, .. } => format!("gate `{gate}` wants an outcome, and none was given"),
+            Self::InvalidOutcome { given, gate, .. } => format!("`{given}` is not an outcome of gate `{gate}`"),
+            Self::MissingSummary { .. } => "the `summary` is missing: nobody could tell later what was done".to_owned(),
+            Self::MissingBlockers { outcome } => {
+                format!("outcome `{outcome}` needs `blockers`, and none were given")
+            }
+            Self::EmptyBlockers { .. } => "`blockers` is there, but it names nothing".to_owned(),
+            Self::TooLong { field, bytes, limit } => {
+                format!("`{field}` has {bytes} bytes, and the limit is {limit}")
+            }
+            Self::WrongTask { assigned, attempted } => {
+                format!("you tried to complete `{attempted}`, and your task is `{assigned}`")
+            }
+            Self::AssignedToAnother { task, holder, .. } => format!("task `{task}` is assigned to `{holder}`"),
+            Self::WrongRole { gate, role, agent, roles, .. } => format!(
+                "gate `{gate}` is the work of role `{role}`, and `{agent}` {}",
+                if roles.is_empty() { "is in no role".to_owned() } else { format!("is in {}", listed(roles)) }
+            ),
+            Self::RejectNotAllowed { gate, .. } => {
+                format!(
+                    "gate `{gate}` does not send tasks back (`canReject` is false), so `needs_review` means nothing here"
+                )
+            }
+            Self::SkipNotAllowed { gate, human: true, .. } => {
+                format!("gate `{gate}` is for people, and such a gate is never skipped by an outcome")
+            }
+            Self::SkipNotAllowed { gate, .. } => {
+                format!("gate `{gate}` cannot be skipped by an outcome (`canSkip` is false)")
+            }
+            Self::HumanRequired { gate, agent, .. } => {
+                format!("gate `{gate}` is for people, and `{agent}` is not one")
+            }
+            Self::CircularLoop { task, gate, count } => format!(
+                "task `{task}` was sent back to gate `{gate}` {count} times and waits for a person to look at it"
+            ),
+            Self::VisitEnded { task, visit, gate, winner, outcome, at, .. } => {
+                let who = winner.as_ref().map_or_else(|| "somebody".to_owned(), |winner| format!("`{winner}`"));
+                format!("`{task}@{visit}` at gate `{gate}` has ended: {who} ended it with `{outcome}` at {at}")
+            }
+            Self::VisitAhead { task, visit, current } => {
+                format!("`{task}` has no visit {visit} yet: the open one is `{task}@{current}`")
+            }
+            Self::Finished { task, status, at } => format!("task `{task}` has ended: it is `{status}` since {at}"),
+            Self::CompletionReused { id, task, visit } => {
+                format!("completion id `{id}` stands in the history of `{task}` (visit {visit}) with another content")
+            }
+            Self::NotAdopted { task } => format!("task `{task}` does not stand at a gate yet"),
+            Self::UnknownWorkflow { task, workflow, .. } => {
+                format!("task `{task}` follows workflow `{workflow}`, which the rules in force do not have")
+            }
+            Self::GateGone { task, gate, .. } => {
+                format!("task `{task}` stands at gate `{gate}`, which its workflow does not have any more")
+            }
+            Self::UnknownGate { given, .. } => format!("there is no gate `{given}` in the task's workflow"),
+            Self::NotVisible { workflow, agent, .. } => format!("workflow `{workflow}` is not for `{agent}`"),
+            Self::NoGateApplies { workflow } => {
+                format!("no gate of workflow `{workflow}` applies to this task: every `when` is false")
+            }
+            Self::NotClaimed { task } => format!("nobody has claimed task `{task}`"),
+            Self::NobodyWorksHere { task, gate } => {
+                format!("task `{task}` is at gate `{gate}`, which decides by itself")
+            }
+            Self::NotAutomatic { task, gate } => {
+                format!("task `{task}` is at gate `{gate}`, where somebody has to decide")
+            }
+            Self::NotSeparate { task, gate, agent, by: Identity::Agent, worked_at } => format!(
+                "`{agent}` worked on task `{task}` at gate `{worked_at}`, and gate `{gate}` is for somebody else"
+            ),
+            Self::NotSeparate { task, gate, by: Identity::Session, worked_at, .. } => format!(
+                "gate `{gate}` wants another session than the one that worked on task `{task}` at gate `{worked_at}`"
+            ),
+            Self::NotBlocked { task, status } => format!("task `{task}` is not blocked: it is `{status}`"),
+            Self::NotFinished { task, gate } => format!("task `{task}` has not ended: it is at gate `{gate}`"),
+            Self::MissingReason { act } => format!("`{act}` wants a reason: it goes into the history"),
+            Self::NotPermitted { agent, act: Permission::New } => {
+                format!("`{agent}` may not create tasks: that is for people")
+            }
+            Self::NotPermitted { agent, act } => {
+                format!("`{agent}` may not {act} this task: that is for people")
+            }
+            Self::Blocked { task, blockers } => {
+                format!("task `{task}` is blocked: {}", blockers.join("; "))
+            }
+        }
+    }
+}

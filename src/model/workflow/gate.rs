@@ -1,0 +1,124 @@
+//! A gate: one stage of a workflow, what is asked of whoever stands at it, and the ways out.
+
+use crate::model::words::words;
+use crate::model::{Brief, Exits, GateId, Map, Outcome, Period, RoleId};
+
+/// One stage (spec 1, 1.1).
+#[derive(Debug, Clone, PartialEq)]
+pub struct Gate {
+    /// Its name.
+    pub id: GateId,
+    /// What it is for.
+    pub description: Option<String>,
+    /// When it applies: a JavaScript expression; absent means always. What a condition gate decides by.
+    pub when: Option<String>,
+    /// What a condition that fails to evaluate means.
+    pub on_condition_error: OnConditionError,
+    /// Whether it lies off the line: entered only by a route, and left to where the task came from.
+    pub detour: bool,
+    /// The ways out of it.
+    pub exits: Exits,
+    /// A person's own facts about the gate.
+    pub metadata: Map,
+    /// What happens at it.
+    pub kind: GateKind,
+}
+
+/// What happens at a gate.
+#[derive(Debug, Clone, PartialEq)]
+pub enum GateKind {
+    /// Somebody works.
+    Work(Duty),
+    /// Nobody does: `when` chooses between the decisions `true` and `false`.
+    Condition,
+}
+
+/// What is asked of whoever works at a gate.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Duty {
+    /// Whose work it is.
+    pub role: RoleId,
+    /// Whether it may send a task back.
+    pub can_reject: bool,
+    /// Whether its agent may say that it does not apply.
+    pub can_skip: bool,
+    /// Whether only people may complete it.
+    pub require_human: bool,
+    /// How long a visit may take.
+    pub timeout: Option<Period>,
+    /// The role that a visit goes to when it takes longer.
+    pub escalate_to: Option<RoleId>,
+    /// Gates whose workers may not work here for the same task.
+    pub separate_from: Vec<GateId>,
+    /// What counts as the same worker.
+    pub separate_by: Identity,
+    /// What agents are told; what is absent is generated.
+    pub brief: Brief,
+}
+
+impl Duty {
+    /// Returns the plain duty of a role.
+    pub fn of(role: RoleId) -> Self {
+        Self {
+            role,
+            can_reject: false,
+            can_skip: false,
+            require_human: false,
+            timeout: None,
+            escalate_to: None,
+            separate_from: Vec::new(),
+            separate_by: Identity::Agent,
+            brief: Brief::default(),
+        }
+    }
+}
+
+impl Gate {
+    /// Returns what is asked of whoever works here; nothing where nobody does.
+    pub fn duty(&self) -> Option<&Duty> {
+        match &self.kind {
+            GateKind::Work(duty) => Some(duty),
+            GateKind::Condition => None,
+        }
+    }
+
+    /// Returns whose work it is.
+    pub fn role(&self) -> Option<&RoleId> {
+        self.duty().map(|duty| &duty.role)
+    }
+
+    /// Returns whether it may send a task back by `needs_review`: it says so, or has a route for it.
+    pub fn can_reject(&self) -> bool {
+        self.duty().is_some_and(|duty| duty.can_reject) || self.exits.route(&Outcome::NeedsReview).is_some()
+    }
+}
+
+words!(
+    /// What happens at a gate, as files say it.
+    GateType, "a type of gate", {
+        /// Somebody works.
+        Work = "work",
+        /// `when` decides.
+        Condition = "condition",
+    }
+);
+
+words!(
+    /// What counts as the same worker.
+    Identity, "a way to tell workers apart", {
+        /// The same agent id.
+        Agent = "agent",
+        /// The same `metadata.session` of the completions.
+        Session = "session",
+    }
+);
+
+words!(
+    /// What a condition that fails to evaluate means (spec 1, 9.8).
+    OnConditionError, "an answer to a failing condition", {
+        /// The gate is passed over.
+        Skip = "skip",
+        /// The gate is entered: nothing slips past it.
+        Enter = "enter",
+    }
+);

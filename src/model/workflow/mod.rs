@@ -1,0 +1,54 @@
+//! A workflow: the ordered gates that a class of tasks goes through. Definitions only; where a task stands is the task's.
+
+mod brief;
+mod gate;
+mod route;
+
+pub use brief::{Brief, BriefText};
+pub use gate::{Duty, Gate, GateKind, GateType, Identity, OnConditionError};
+pub use route::{EndsAs, Exhausted, Exits, Route, Target};
+
+use super::words::words;
+use super::{GateId, Outcome, Period, WorkflowName};
+
+/// An ordered list of gates (spec 1, 1.2 and appendix A).
+#[derive(Debug, Clone, PartialEq)]
+pub struct Workflow {
+    /// What tasks call it in `routing.workflow`.
+    pub name: WorkflowName,
+    /// What it is for.
+    pub description: Option<String>,
+    /// What people call this edition of it; decides nothing.
+    pub version: Option<String>,
+    /// The roles and agents that may see and start it; empty means everybody.
+    pub visible_to: Vec<String>,
+    /// What an omitted outcome means at gates that cannot reject.
+    pub default_outcome: Outcome,
+    /// Where a rejection leads.
+    pub rejection: RejectionStrategy,
+    /// Whether `needs_review` sends back (the default), or holds the task at the gate for a person.
+    pub holds_rejections: bool,
+    /// How long a visit may take at gates that do not say.
+    pub timeout: Option<Period>,
+    /// The gates, in order; never empty.
+    pub gates: Vec<Gate>,
+}
+
+impl Workflow {
+    /// Returns the gate of that id and its place in the list.
+    pub fn gate(&self, id: &GateId) -> Option<(usize, &Gate)> {
+        self.gates.iter().enumerate().find(|(_, gate)| gate.id == *id)
+    }
+}
+
+words!(
+    /// Where a rejection leads (spec 1, 1.2).
+    RejectionStrategy, "a rejection strategy", {
+        /// To the first gate that applies.
+        Origin = "origin",
+        /// To the gate that passed the task on.
+        Previous = "previous",
+        /// To the gate that the rejecting gate names in `rejectTo`.
+        Named = "named",
+    }
+);

@@ -1,0 +1,55 @@
+//! Gates that decide by themselves: a task never rests at one. What they decide is made right behind the change that brought the
+//! task there, each decision in a commit of its own, all in one move of the branch.
+
+use super::error::OpsError;
+use super::message;
+use super::standing::{Version, parse_with};
+use crate::audit::Person;
+use crate::engine::{Act, Decision, Rules, Warning, decide, passes_by_itself};
+use crate::format::task_file::{self, Defaults, TaskFile};
+use crate::model::{Event, Timestamp};
+use crate::store::ProjectPath;
+
+/// What gates that decide by themselves did with a task.
+pub(super) struct Passed {
+    /// The commits to be, oldest first.
+    pub versions: Vec<Version>,
+    /// What happened besides.
+    pub events: Vec<Event>,
+    /// What whoever acted should know.
+    pub warnings: Vec<Warning>,
+}
+
+/// Lets them decide until the task stands where somebody works, or has ended. The rules bound it: a circle of such gates alone is
+/// none, and going back is counted.
+pub(super) fn pass_on(
+    rules: &Rules,
+    path: &ProjectPath,
+    first: &Version,
+    file: &TaskFile,
+    author: &Person,
+    now: Timestamp,
+) -> Result<Passed, OpsError> {
+    let mut passed = Passed { versions: Vec::new(), events: Vec::new(), warnings: Vec::new() };
+    if !passes_by_itself(rules, &file.task) {
+        return Ok(passed);
+    }
+    let mut file = file.clone();
+    let mut bytes = first.bytes.clone();
+    while passes_by_itself(rules, &file.task) {
+        let Decision::Step(step) = decide(rules, &file.task, &Act::Pass, now)? else { break };
+        bytes = task_file::update(&bytes, &file, &step.task, None)
+            .map_err(|refusal| OpsError::Splice { path: path.clone(), refusal })?;
+        let defaults = Defaults { workflow: step.task.routing.workflow.clone(), created: step.task.created };
+        file = parse_with(&defaults, &step.task.id, path, &bytes)?;
+        passed.versions.push(Version {
+            bytes: bytes.clone(),
+            message: message::of_act(&Act::Pass, &step.task),
+            author: Some(author.clone()),
+            authored: step.task.updated,
+        });
+        passed.events.extend(step.events);
+        passed.warnings.extend(step.warnings);
+    }
+    Ok(passed)
+}

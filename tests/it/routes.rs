@@ -1,0 +1,386 @@
+//! Workflows with routes of their own, as people and agents meet them.
+
+use insta::assert_snapshot;
+
+use crate::checker::check;
+use crate::environment::TestEnvironment;
+
+const LOOP: &str = "\
+workflow:
+  visibleTo: [planner, worker, reviewer]
+  gates:
+    - {id: plan, role: planner}
+    - {id: work, role: worker}
+    - {id: mend, role: worker, detour: true}
+    - id: review
+      role: reviewer
+      separateFrom: [work]
+      maxRetries: 1
+      onExhausted: {escalateTo: planner}
+      routes:
+        approved: $next
+        needs_review: mend
+        rejected: {to: plan, clear: [work]}
+        withdrawn: {to: $end, as: cancelled}
+    - id: size
+      type: condition
+      when: context.plan.days > 5
+      routes: {true: document, false: $end}
+    - {id: document, role: worker}
+";
+
+const PEOPLE: &str = "\
+roles:
+  planner: {agents: [agent-p]}
+  worker: {agents: [agent-w, agent-v]}
+  reviewer: {agents: [agent-r, agent-w]}
+  other: {agents: [agent-o]}
+";
+
+fn environment() -> TestEnvironment {
+    let env = TestEnvironment::new();
+    env.write("project.yaml", LOOP);
+    env.write("org.yaml", PEOPLE);
+    env.commit_all("routes");
+    env
+}
+
+#[test]
+fn a_task_goes_round_and_a_gate_that_decides_by_itself_commits_its_own_entry() {
+    let env = environment();
+    let id = env.new_task(&["Add login"]);
+    let _ = env.say(&id, "agent-p", "complete", &["--output", "days=3"]).success();
+    let _ = env.complete(&id, "agent-w").success();
+    assert_snapshot!(env.say(&id, "agent-w", "approved", &[]), @"
+    exit 4
+    --- stderr
+    error: `agent-w` worked on task `AOF-xxxxx` at gate `work`, and gate `review` is for somebody else
+
+    hint: leave it to another agent of the role; see who can complete it with `aof why AOF-xxxxx`
+    ");
+    assert_snapshot!(env.say(&id, "agent-r", "complete", &[]), @r#"
+    exit 4
+    --- stderr
+    error: `complete` is not an outcome of gate `review`
+
+    hint: valid here: `approved`, `rejected`, `withdrawn`, `needs_review`, `blocked`
+      `approved`  a decision of this gate; the brief says what it means
+      `rejected`  a decision of this gate; the brief says what it means
+      `withdrawn`  a decision of this gate; the brief says what it means
+      `needs_review`  you found something that somebody else has to mend (list it in `blockers`)
+      `blocked`  something outside stops you (name it in `blockers`)
+
+    example:
+      aof task complete AOF-xxxxx --agent agent-r --outcome approved \
+        --summary "Looked at everything that the brief names"
+    "#);
+    assert_snapshot!(env.say(&id, "agent-r", "aproved", &[]), @r#"
+    exit 4
+    --- stderr
+    error: `aproved` is not an outcome of gate `review`
+
+    hint: did you mean `approved`? valid here: `approved`, `rejected`, `withdrawn`, `needs_review`, `blocked`
+      `approved`  a decision of this gate; the brief says what it means
+      `rejected`  a decision of this gate; the brief says what it means
+      `withdrawn`  a decision of this gate; the brief says what it means
+      `needs_review`  you found something that somebody else has to mend (list it in `blockers`)
+      `blocked`  something outside stops you (name it in `blockers`)
+
+    example:
+      aof task complete AOF-xxxxx --agent agent-r --outcome approved \
+        --summary "Looked at everything that the brief names"
+    "#);
+    assert_snapshot!(env.say(&id, "agent-r", "needs_review", &["--blocker", "The session never expires"]), @"
+    exit 0
+    --- stdout
+    AOF-xxxxx: review -> mend (needs_review)
+      now at mend, ready for agent-w or agent-v
+    ");
+    assert_snapshot!(env.aof(&["why", &id]), @"
+    exit 0
+    --- stdout
+    AOF-xxxxx  Add login
+      status  ready
+      gate    mend for 1s (visit 3)
+
+    Because
+      - `agent-r` sent it back from gate `review` to `mend` at 2026-02-16T10:00:12Z
+      - nobody has claimed it
+      - `agent-r` at gate `review` wants one thing settled
+
+    Who can move it
+      - agent-w or agent-v (role worker)
+
+    What each outcome would do
+      complete  leads to review (role reviewer)
+      blocked   holds it here until a person unblocks it
+    ");
+    let _ = env.complete(&id, "agent-v").success();
+    assert_snapshot!(env.say(&id, "agent-r", "Approved", &[]), @"
+    exit 0
+    --- stdout
+    AOF-xxxxx: review -> size -> end (approved)
+      now complete; archived as tasks/archive/2026/02/16/AOF-xxxxx.md
+    ");
+    assert_snapshot!(env.aof(&["task", "history", &id]), @"
+    exit 0
+    --- stdout
+    Gate: plan (planner)
+      Agent: agent-p
+      Duration: 1s
+      Outcome: complete -> work
+      Summary: Did it
+
+    Gate: work (worker)
+      Agent: agent-w
+      Duration: 1s
+      Outcome: complete -> review
+      Summary: Did it
+
+    Gate: review (reviewer)
+      Agent: agent-r
+      Duration: 4s
+      Outcome: needs_review -> mend
+      Summary: Did it
+      Blockers:
+        - The session never expires
+
+    Gate: mend (worker)
+      Agent: agent-v
+      Duration: 2s
+      Outcome: complete -> review
+      Summary: Did it
+
+    Gate: review (reviewer)
+      Agent: agent-r
+      Duration: 1s
+      Outcome: approved -> size
+      Summary: Did it
+
+    Gate: size
+      Duration: 0s
+      Outcome: false -> end
+      Summary: The condition is false: context.plan.days > 5
+    ");
+    assert_snapshot!(env.plain(&env.git(&["log", "--format=%s%n%an %(trailers:key=Aof-Outcome,separator=%x2C)", "-3"])), @"
+    AOF-xxxxx: size -> end (false)
+    agent-r Aof-Outcome: false
+    AOF-xxxxx: review -> size (approved)
+    agent-r Aof-Outcome: approved
+    AOF-xxxxx: mend -> review (complete)
+    agent-v Aof-Outcome: complete
+    ");
+    check(&env);
+}
+
+#[test]
+fn a_task_sent_back_too_often_is_the_roles_that_it_escalates_to() {
+    let env = environment();
+    let id = env.new_task(&["Add login"]);
+    let _ = env.complete(&id, "agent-p").success();
+    let _ = env.complete(&id, "agent-v").success();
+    let reject = || env.say(&id, "agent-r", "needs_review", &["--blocker", "The session never expires"]);
+    let _ = reject().success();
+    let _ = env.complete(&id, "agent-v").success();
+    assert_snapshot!(reject(), @"
+    exit 0
+    --- stdout
+    AOF-xxxxx: review -> mend (needs_review)
+      now at mend, ready for agent-p
+    ");
+    assert_snapshot!(env.aof(&["task", "list"]), @"
+    exit 0
+    --- stdout
+    ID         TITLE      GATE  STATUS  WHO      AGE
+    AOF-xxxxx  Add login  mend  ready   planner   1s
+    ");
+    assert_snapshot!(env.aof(&["task", "next", "--agent", "agent-v"]), @"
+    exit 0
+    --- stderr
+    nothing to do for `agent-v` in role `worker`
+    ");
+    assert_snapshot!(env.aof(&["task", "next", "--agent", "agent-p"]), @r#"
+    exit 0
+    --- stdout
+    AOF-xxxxx  Add login
+      gate mend, ticket AOF-xxxxx@5
+
+    You mend what a review of this task found.
+
+    Expected
+      - Settle: The session never expires
+      - Break nothing else while you do
+
+    Outcomes
+      complete  Everything listed is settled; it goes back to be reviewed.
+      blocked   You cannot go on: something outside is missing. Name it in blockers; the task waits here.
+
+    Tips
+      - Say in the summary what you did and how you checked it
+
+    Sent back from review by agent-r, 3s ago
+      - The session never expires
+
+    Say so
+      aof task complete AOF-xxxxx@5 --outcome OUTCOME --summary "..."
+    "#);
+    assert_snapshot!(env.complete(&id, "agent-p"), @"
+    exit 0
+    --- stdout
+    AOF-xxxxx: mend -> review (complete)
+      now at review, ready for agent-r or agent-w
+    ");
+    check(&env);
+}
+
+#[test]
+fn a_workflow_is_for_those_who_may_see_it() {
+    let env = environment();
+    assert_snapshot!(env.aof(&["workflow", "list", "--agent", "agent-w"]), @"
+    exit 0
+    --- stdout
+    NAME     GATES
+    default  plan -> work -> mend -> review -> size -> document
+    ");
+    assert_snapshot!(env.aof(&["workflow", "list", "--agent", "agent-o"]), @"
+    exit 0
+    --- stderr
+    no workflow is for `agent-o` to start
+    ");
+    env.write(
+        "org.yaml",
+        format!("{PEOPLE}agents:\n  agent-o: {{may: [new]}}\n  agent-p:\n  agent-w:\n  agent-v:\n  agent-r:\n"),
+    );
+    env.commit_all("may");
+    assert_snapshot!(env.aof(&["task", "new", "Mine", "--agent", "agent-o"]), @"
+    exit 4
+    --- stderr
+    error: workflow `default` is not for `agent-o`
+
+    hint: it is started by `planner`, `worker`, `reviewer`; see what you may start with `aof workflow list`
+    ");
+    assert_snapshot!(env.aof(&["workflow", "show"]), @"
+    exit 0
+    --- stdout
+    default
+
+    ○  plan      planner (agent-p)
+    │
+    ○  work      worker (agent-w, agent-v)
+    │
+    ○  mend      worker (agent-w, agent-v)
+    │            entered only by a route, and left to where the task came from
+    │
+    ○  review    reviewer (agent-r, agent-w)
+    │            approved -> $next
+    │            needs_review -> mend
+    │            rejected -> plan
+    │            withdrawn -> $end as cancelled
+    │            sends back once at most, then the work is planner's
+    │            not for the agent that worked at work
+    │
+    ○  size      decides by itself
+    │            when context.plan.days > 5
+    │            true -> document
+    │            false -> $end
+    │
+    ○  document  worker (agent-w, agent-v)
+    │
+    ●  end
+    ");
+}
+
+#[test]
+fn mistakes_in_routes_are_told_with_their_place() {
+    let env = environment();
+    let wrong = LOOP
+        .replace("needs_review: mend", "needs_review: document\n        Approved: work\n        again: review")
+        .replace("rejected: {to: plan, clear: [work]}", "rejected: {to: plna, as: cancelled}");
+    env.write("project.yaml", wrong);
+    assert_snapshot!(env.aof(&["workflow", "validate"]), @"
+    exit 6
+    --- stdout
+    error[unreachable_gate]: no task ever comes to gate `mend`
+     --> project.yaml:6:12
+      |
+    6 |     - {id: mend, role: worker, detour: true}
+      |            ^^^^
+      |
+      = help: name it as the target of a route, or remove it
+
+    error[reject_forward]: `needs_review` would lead on to `document`: work that failed a review would pass it
+      --> project.yaml:14:9
+       |
+    14 |         needs_review: document
+       |         ^^^^^^^^^^^^
+       |
+       = help: name an earlier gate, a gate with `detour: true`, `$origin`, `$previous`, `$hold` or `$fail`
+
+    error[ambiguous_decision]: `Approved` and `approved` differ in case alone: they are one decision
+      --> project.yaml:15:9
+       |
+    15 |         Approved: work
+       |         ^^^^^^^^
+       |
+       = help: rename one of the two
+
+    error[unknown_gate]: there is no gate `plna` in workflow `default`
+      --> project.yaml:17:24
+       |
+    17 |         rejected: {to: plna, as: cancelled}
+       |                        ^^^^
+       |
+       = help: did you mean `plan`? its gates are `plan`, `work`, `mend`, `review`, `size`, `document`
+
+    error[dead_field]: `as` would be ignored: `plna` ends nothing
+      --> project.yaml:17:30
+       |
+    17 |         rejected: {to: plna, as: cancelled}
+       |                              ^^
+       |
+       = help: it says what a task is after `to: $end`
+
+    invalid: 5 errors
+    ");
+    env.write(
+        "project.yaml",
+        LOOP.replace("needs_review: mend", "again: review").replace("maxRetries: 1", "brief: {outcomes: {okay: yes}}"),
+    );
+    assert_snapshot!(env.aof(&["workflow", "validate"]), @"
+    exit 6
+    --- stdout
+    error[self_loop]: `again` leads gate `review` to itself
+      --> project.yaml:14:9
+       |
+    14 |         again: review
+       |         ^^^^^
+       |
+       = help: say how often with `maxRetries`, use `$hold` to wait for a person, or `onFailure` to try again
+
+    error[dead_field]: gate `review` has no outcome `okay`: nobody would read what it means
+      --> project.yaml:10:25
+       |
+    10 |       brief: {outcomes: {okay: yes}}
+       |                         ^^^^^^^^^^^
+       |
+       = help: its decisions are `approved`, `again`, `rejected`, `withdrawn`
+
+    error[unreachable_gate]: no task ever comes to gate `mend`
+     --> project.yaml:6:12
+      |
+    6 |     - {id: mend, role: worker, detour: true}
+      |            ^^^^
+      |
+      = help: name it as the target of a route, or remove it
+
+    note[shared_agent]: `agent-w` is in 2 roles: `worker`, `reviewer`
+     --> org.yaml:4:32
+      |
+    4 |   reviewer: {agents: [agent-r, agent-w]}
+      |                                ^^^^^^^
+      |
+      = help: fine for a small team; note that it may review its own work where `worker` hands on to `reviewer`
+
+    invalid: 3 errors, 1 note
+    ");
+}
