@@ -1,6 +1,7 @@
 //! Where an outcome leads (spec 1, 3.1 to 3.3; DESIGN section 5): the one routing function.
 
 use super::fold;
+use super::guard::LOOP_LIMIT;
 use super::rules::{Rules, Scope};
 use crate::model::{
     ConditionTrouble, Decision, Destination, Exhausted, Gate, GateId, OnConditionError, Outcome, RejectionStrategy,
@@ -197,11 +198,13 @@ impl Way<'_> {
         let Some(count) = self.count(&passage.to, history) else { return passage };
         let exits = &self.gate().exits;
         let counted = Passage { retry: Some(count), ..passage };
-        if count <= exits.retries().unwrap_or(super::guard::LOOP_LIMIT) {
+        if count <= exits.retries().unwrap_or(LOOP_LIMIT) {
             return counted;
         }
         match &exits.on_exhausted {
             Exhausted::Block => counted,
+            // Nor does a role that is asked again and again end a circle: the loop guard does.
+            Exhausted::Escalate(_) if count > exits.retries().unwrap_or(LOOP_LIMIT) + LOOP_LIMIT => counted,
             Exhausted::Escalate(role) => Passage { escalated_to: Some(role.clone()), ..counted },
             Exhausted::Route(target) => {
                 let instead = self.along(target, history);

@@ -3,6 +3,7 @@
 mod completions;
 mod people;
 mod property;
+mod random_routes;
 mod replay;
 mod routes;
 mod validation;
