@@ -204,7 +204,9 @@ impl Way<'_> {
         match &exits.on_exhausted {
             Exhausted::Block => counted,
             // Nor does a role that is asked again and again end a circle: the loop guard does.
-            Exhausted::Escalate(_) if count > exits.retries().unwrap_or(LOOP_LIMIT) + LOOP_LIMIT => counted,
+            Exhausted::Escalate(_) if count > exits.retries().unwrap_or(LOOP_LIMIT).saturating_add(LOOP_LIMIT) => {
+                counted
+            }
             Exhausted::Escalate(role) => Passage { escalated_to: Some(role.clone()), ..counted },
             Exhausted::Route(target) => {
                 let instead = self.along(target, history);
