@@ -1,9 +1,13 @@
 //! What is checked out: the branch, its commit, and whether git is in the middle of something.
 
-use git2::RepositoryState;
+use std::path::Path;
+
+use git2::{Reference, RepositoryState};
+use rustix::fs::{Dir, Mode, OFlags};
 
 use super::error::{AuditError, During};
 use super::id::{CommitId, ObjectId};
+use super::reading::read_to_end;
 use super::repository::Repository;
 
 /// The checked-out branch and where it is.
@@ -25,22 +29,40 @@ impl Head {
 impl Repository {
     /// Returns the checked-out branch; `Waiting` while git is in the middle of something or no branch is checked out.
     pub fn head(&self) -> Result<Head, AuditError> {
-        if let Some(reason) = unfinished(self.git().state()) {
+        if may_be_unfinished(self.git_dir())
+            && let Some(reason) = unfinished(self.git().state())
+        {
             return Err(AuditError::Waiting { reason });
+        }
+        self.checked_out()
+    }
+
+    /// Returns what is checked out, whatever git is in the middle of: enough to read by, never to commit to.
+    pub fn look(&self) -> Result<Head, AuditError> {
+        match self.checked_out() {
+            Err(AuditError::Waiting { .. }) => Ok(Head { reference: "HEAD".to_owned(), commit: self.resolve("HEAD")? }),
+            other => other,
+        }
+    }
+
+    fn checked_out(&self) -> Result<Head, AuditError> {
+        if let Some(head) = self.plain_branch() {
+            return Ok(head);
         }
         let reference = self.branch()?;
         let commit = self.resolve(&reference)?;
         Ok(Head { reference, commit })
     }
 
-    /// Returns what is checked out, whatever git is in the middle of: enough to read by, never to commit to.
-    pub fn look(&self) -> Result<Head, AuditError> {
-        let reference = match self.branch() {
-            Err(AuditError::Waiting { .. }) => "HEAD".to_owned(),
-            other => other?,
-        };
-        let commit = self.resolve(&reference)?;
-        Ok(Head { reference, commit })
+    /// Reads HEAD and the branch where both are plain files, as they nearly always are; else says nothing.
+    fn plain_branch(&self) -> Option<Head> {
+        let text = read_small(&self.git_dir().join("HEAD"))?;
+        let reference = text.strip_prefix("ref: ")?.trim_end();
+        if !reference.starts_with("refs/heads/") || !Reference::is_valid_name(reference) {
+            return None;
+        }
+        let commit = read_small(&self.reference_path(reference))?.trim_end().parse().ok()?;
+        Some(Head { reference: reference.to_owned(), commit: Some(commit) })
     }
 
     /// Follows HEAD to the name of a branch.
@@ -72,6 +94,26 @@ impl Repository {
             Err(error) => Err(error).during(|| format!("read `{reference}`")),
         }
     }
+}
+
+/// Returns a file of a few lines; a symlink, which old versions of git wrote, is none.
+fn read_small(path: &Path) -> Option<String> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = rustix::fs::open(path, flags, Mode::empty()).ok()?;
+    String::from_utf8(read_to_end(file, 1 << 10).ok()?).ok()
+}
+
+/// Says whether something in git's folder has a name that git gives to what is under way. Only then is it worth asking.
+fn may_be_unfinished(git_dir: &Path) -> bool {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let Ok(entries) = rustix::fs::open(git_dir, flags, Mode::empty()).and_then(Dir::new) else { return true };
+    entries.into_iter().any(|entry| {
+        let Ok(entry) = entry else { return true };
+        match entry.file_name().to_bytes() {
+            b"FETCH_HEAD" | b"ORIG_HEAD" => false,
+            name => name.ends_with(b"_HEAD") || name.starts_with(b"rebase-") || name == b"BISECT_LOG",
+        }
+    })
 }
 
 /// Says what git is in the middle of, and how to end it.

@@ -1,7 +1,7 @@
 //! Who a commit is by. Only a cleaned name and address can be built: no brackets, newlines or control characters
 //! ever reach an object.
 
-use super::configuration::outside_repositories;
+use super::configuration::{Configuration, outside_repositories};
 use super::error::AuditError;
 use super::repository::Repository;
 
@@ -63,18 +63,18 @@ impl Repository {
     }
 
     fn person(&self, part: Part) -> Result<Person, AuditError> {
-        person(&self.config()?, part)
+        person(self.config()?, part)
     }
 }
 
-fn person(config: &git2::Config, part: Part) -> Result<Person, AuditError> {
+fn person(config: &Configuration, part: Part) -> Result<Person, AuditError> {
     let (word, env) = match part {
         Part::Author => ("author", "GIT_AUTHOR"),
         Part::Committer => ("committer", "GIT_COMMITTER"),
     };
     let find = |field: &str| {
         let from_env = std::env::var(format!("{env}_{}", field.to_uppercase())).ok();
-        let from_config = |section: &str| config.get_string(&format!("{section}.{field}")).ok();
+        let from_config = |section: &str| config.text(&format!("{section}.{field}")).map(str::to_owned);
         [from_env, from_config(word), from_config("user")].into_iter().flatten().find(|text| !clean(text).is_empty())
     };
     let name = find("name").ok_or(AuditError::NoIdentity { missing: "`user.name`" })?;

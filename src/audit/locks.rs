@@ -1,7 +1,7 @@
 //! Git's own lock files, taken so that after a kill it is certain which ones are ours.
 //!
-//! A temp file is made first, so its inode number is known; the caller writes that down (`Locks`); only then is the
-//! file linked to its lock name, which fails if the name is taken. Whoever recovers later removes a lock file only if
+//! A temp file is made first, so its inode number is known; the caller writes that down (`Locks`); only then does the
+//! file get its lock name, which fails if the name is taken. Whoever recovers later removes a lock file only if
 //! it is that very file, and for a branch only if it also holds the recorded commit.
 
 use std::collections::BTreeSet;
@@ -12,6 +12,8 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
+use rustix::fs::{CWD, RenameFlags};
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use super::error::{At, AuditError};
@@ -151,10 +153,10 @@ impl Unlocked {
     }
 
     /// Makes the file a lock; waits until the deadline while somebody else has it.
-    pub(super) fn lock(self, place: PathBuf, deadline: Instant) -> Result<Held, AuditError> {
+    pub(super) fn lock(mut self, place: PathBuf, deadline: Instant) -> Result<Held, AuditError> {
         let mut nap = Duration::from_micros(500);
         loop {
-            match fs::hard_link(&self.temp.path, &place) {
+            match rename_new(&self.temp.path, &place) {
                 Ok(()) => break,
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {
                     let left = deadline.saturating_duration_since(Instant::now());
@@ -174,12 +176,23 @@ impl Unlocked {
                 Err(error) => return Err(error).at("lock", &place),
             }
         }
-        let file = self.temp.file.try_clone().at("open", &place)?;
-        Ok(Held { place, file, mark: self.file, released: false })
+        self.temp.named = true;
+        Ok(Held { place, temp: self.temp, mark: self.file, released: false })
     }
 }
 
-pub(super) fn create_parent(place: &Path) -> Result<(), AuditError> {
+/// Renames a file to a name that nothing may have yet.
+fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
+    match rustix::fs::renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
+        // Some file systems know no such rename: a second link is as good.
+        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
+            fs::hard_link(from, to).and_then(|()| fs::remove_file(from))
+        }
+        other => other.map_err(io::Error::from),
+    }
+}
+
+fn create_parent(place: &Path) -> Result<(), AuditError> {
     let folder = place.parent().expect("a lock lies in a folder");
     fs::create_dir_all(folder).at("create", folder)
 }
@@ -187,7 +200,7 @@ pub(super) fn create_parent(place: &Path) -> Result<(), AuditError> {
 /// A lock that is ours; given back when dropped.
 pub(super) struct Held {
     place: PathBuf,
-    pub file: File,
+    temp: Temp,
     mark: LockFile,
     released: bool,
 }
@@ -195,6 +208,10 @@ pub(super) struct Held {
 impl Held {
     pub(super) fn path(&self) -> &Path {
         &self.place
+    }
+
+    pub(super) fn file(&self) -> &File {
+        &self.temp.file
     }
 
     /// Puts the file in the place of the one that it locks.

@@ -9,6 +9,7 @@
 
 mod commit;
 mod configuration;
+mod deflate;
 mod error;
 mod head;
 mod id;
@@ -19,6 +20,7 @@ mod log;
 mod objects;
 mod pack;
 mod publish;
+mod reading;
 mod reference;
 mod repository;
 mod sign;

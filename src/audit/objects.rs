@@ -10,10 +10,9 @@ use std::io::{self, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use flate2::Compression;
-use flate2::write::ZlibEncoder;
 use sha1::{Digest, Sha1};
 
+use super::deflate::Deflater;
 use super::error::{At, AuditError};
 use super::id::ObjectId;
 use crate::stop;
@@ -35,11 +34,19 @@ pub(super) struct Object {
 }
 
 impl Kind {
-    const fn word(self) -> &'static str {
+    pub(super) const fn word(self) -> &'static str {
         match self {
             Self::Blob => "blob",
             Self::Tree => "tree",
             Self::Commit => "commit",
+        }
+    }
+
+    pub(super) const fn to_git(self) -> git2::ObjectType {
+        match self {
+            Self::Blob => git2::ObjectType::Blob,
+            Self::Tree => git2::ObjectType::Tree,
+            Self::Commit => git2::ObjectType::Commit,
         }
     }
 }
@@ -88,28 +95,34 @@ impl ObjectFolder {
     /// Writes these objects as loose files, durably.
     pub(super) fn write_loose(&self, objects: &[Object]) -> Result<(), AuditError> {
         let mut temps = Vec::with_capacity(objects.len());
+        let mut deflater = Deflater::default();
         for object in objects {
             let place = self.place(object.id);
             if freshen(&place) {
                 continue;
             }
-            temps.push((self.write_temp(object)?, place));
+            temps.push((self.write_temp(object, &mut deflater)?, place));
         }
         for (temp, _) in &temps {
             temp.sync()?;
         }
         stop::point("audit.objects-written");
         for (temp, place) in &mut temps {
-            let folder = place.parent().expect("a loose object lies in a folder of its own");
-            self.create_folder(folder)?;
-            fs::rename(&temp.path, &*place).at("create", place)?;
+            match fs::rename(&temp.path, &*place) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    self.create_folder(place.parent().expect("a loose object lies in a folder of its own"))?;
+                    fs::rename(&temp.path, &*place)
+                }
+                other => other,
+            }
+            .at("create", place)?;
             temp.named = true;
         }
         stop::point("audit.objects-named");
         Ok(())
     }
 
-    fn place(&self, id: ObjectId) -> PathBuf {
+    pub(super) fn place(&self, id: ObjectId) -> PathBuf {
         let hex = id.to_string();
         self.path.join(&hex[..2]).join(&hex[2..])
     }
@@ -123,14 +136,10 @@ impl ObjectFolder {
         }
     }
 
-    fn write_temp(&self, object: &Object) -> Result<Temp, AuditError> {
+    fn write_temp(&self, object: &Object, deflater: &mut Deflater) -> Result<Temp, AuditError> {
         let mut temp = Temp::create(&self.path, "tmp_obj_aof", self.file_mode())?;
-        let mut zlib = ZlibEncoder::new(Vec::with_capacity(object.bytes.len() / 2 + 64), Compression::new(1));
-        zlib.write_all(object.header().as_bytes())
-            .and_then(|()| zlib.write_all(&object.bytes))
-            .and_then(|()| zlib.finish())
-            .and_then(|deflated| temp.file.write_all(&deflated))
-            .at("write", &temp.path)?;
+        let whole = [object.header().as_bytes(), &object.bytes].concat();
+        temp.file.write_all(&deflater.deflate(&whole)).at("write", &temp.path)?;
         Ok(temp)
     }
 }

@@ -6,10 +6,10 @@
 use std::fs;
 use std::io::{self, Write};
 
-use flate2::write::ZlibEncoder;
-use flate2::{Compression, Crc};
+use flate2::Crc;
 use sha1::{Digest, Sha1};
 
+use super::deflate::Deflater;
 use super::error::{At, AuditError};
 use super::id::ObjectId;
 use super::objects::{Kind, Object, ObjectFolder, Temp, sync_folder};
@@ -62,13 +62,12 @@ fn pack(objects: &[Object]) -> io::Result<(Vec<u8>, Vec<Entry>)> {
     pack.extend(PACK_VERSION.to_be_bytes());
     pack.extend(u32::try_from(objects.len()).map_err(too_much)?.to_be_bytes());
     let mut entries = Vec::with_capacity(objects.len());
+    let mut deflater = Deflater::default();
     for object in objects {
         let start = pack.len();
         let offset = i32::try_from(start).map_err(too_much)?.cast_unsigned();
         write_header(&mut pack, object);
-        let mut zlib = ZlibEncoder::new(&mut pack, Compression::new(1));
-        zlib.write_all(&object.bytes)?;
-        zlib.finish()?;
+        pack.extend(deflater.deflate(&object.bytes));
         let mut crc = Crc::new();
         crc.update(&pack[start..]);
         entries.push(Entry { id: object.id, crc: crc.sum(), offset });

@@ -3,11 +3,11 @@
 //! ```text
 //!   objects          durable since `prepare`
 //!   temp files       made, their inodes told to the caller            kill: a leftover `aof-*` file
-//!   index.lock       linked; waited for, never broken                 kill: our `index.lock`
+//!   index.lock       given its name; waited for, never broken         kill: our `index.lock`
 //!   check            HEAD, the branch and the staged entries are still what was prepared for
 //!   files            written by the caller                            kill: files ahead of HEAD, our `index.lock`
 //!   new index        written into `index.lock`; not synced, as git's own is not
-//!   REF.lock         linked, holds the new commit; the branch compared again   kill: both locks
+//!   REF.lock         given its name, holds the new commit; the branch compared again   kill: both locks
 //!   reflogs          a line a commit
 //!   index.lock -> index                                               kill: the index and the files are ahead of HEAD
 //!   REF.lock -> REF  renamed, folder synced                           the commit point
@@ -28,7 +28,7 @@ use super::commit::{Prepared, folders_above, path_changes, paths};
 use super::error::{At, AuditError};
 use super::id::CommitId;
 use super::index::{FolderChange, Index, Patched};
-use super::locks::{BranchLock, Held, Locks, Unlocked, create_parent, tell};
+use super::locks::{BranchLock, Held, Locks, Unlocked, tell};
 use super::objects::sync_folder;
 use super::repository::Repository;
 use crate::stop;
@@ -89,7 +89,6 @@ impl Repository {
         write_index(&index_lock, &index.patched(self, &prepared.changes, &prepared.folders)?)?;
         stop::point("audit.index-written");
 
-        create_parent(&place)?;
         let branch_lock = branch_temp.lock(self.common_dir().join(format!("{reference}.lock")), deadline)?;
         stop::point("audit.ref-locked");
         let found = self.read_reference(reference)?;
@@ -143,7 +142,7 @@ impl Repository {
     }
 
     fn index_temp(&self, index: &Index) -> Result<Unlocked, AuditError> {
-        Unlocked::create(self.git_dir(), "aof-index", index.mode().unwrap_or(self.shared_file_mode()))
+        Unlocked::create(self.git_dir(), "aof-index", index.mode().unwrap_or_else(|| self.shared_file_mode()))
     }
 
     fn branch_temp(&self, commit: CommitId) -> Result<Unlocked, AuditError> {
@@ -162,7 +161,7 @@ impl Repository {
 }
 
 fn write_index(lock: &Held, patched: &Patched) -> Result<(), AuditError> {
-    let mut file = &lock.file;
+    let mut file = lock.file();
     file.write_all(&patched.bytes).at("write", lock.path())?;
     if let Some(modified) = patched.modified {
         file.set_times(FileTimes::new().set_modified(modified)).at("set the time of", lock.path())?;

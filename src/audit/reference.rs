@@ -1,13 +1,14 @@
 //! Branches on disk: reading one afresh, its reflog, and the move itself. Only ever under the branch's lock.
 
 use std::fmt::Write as _;
-use std::fs::{self, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Write as _};
 use std::path::PathBuf;
 
 use super::commit::Step;
 use super::error::{At, AuditError};
 use super::id::CommitId;
+use super::reading::read_to_end;
 use super::repository::Repository;
 
 impl Repository {
@@ -23,9 +24,10 @@ impl Repository {
             path: path.clone(),
             source: std::io::Error::new(ErrorKind::InvalidData, "it does not hold the name of a commit"),
         };
-        match fs::read_to_string(&path) {
+        match File::open(&path).and_then(|file| read_to_end(file, 1 << 10)) {
             Ok(text) => {
-                return text.trim_end().parse().map(Some).map_err(|_| unreadable(&path));
+                let commit = str::from_utf8(&text).ok().and_then(|text| text.trim_end().parse().ok());
+                return commit.map(Some).ok_or_else(|| unreadable(&path));
             }
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::IsADirectory) => {}
             Err(error) => return Err(error).at("read", &path),
@@ -70,24 +72,26 @@ impl Repository {
         }
         let create = self.creates_reflogs()?;
         for path in [self.common_dir().join("logs").join(reference), self.git_dir().join("logs/HEAD")] {
-            if create && let Some(folder) = path.parent() {
-                fs::create_dir_all(folder).at("create", folder)?;
-            }
-            match OpenOptions::new().append(true).create(create).open(&path) {
-                Ok(mut log) => log.write_all(lines.as_bytes()).at("write", &path)?,
-                Err(error) if !create && error.kind() == ErrorKind::NotFound => {}
-                Err(error) => return Err(error).at("write", &path),
-            }
+            let open = || OpenOptions::new().append(true).create(create).open(&path);
+            let opened = match open() {
+                Err(error) if error.kind() == ErrorKind::NotFound && !create => continue,
+                Err(error) if error.kind() == ErrorKind::NotFound => {
+                    let folder = path.parent().expect("a log lies in a folder");
+                    fs::create_dir_all(folder).at("create", folder)?;
+                    open()
+                }
+                other => other,
+            };
+            opened.and_then(|mut log| log.write_all(lines.as_bytes())).at("write", &path)?;
         }
         Ok(())
     }
 
     /// `core.logAllRefUpdates`: where it is off, only logs that exist are carried on.
     fn creates_reflogs(&self) -> Result<bool, AuditError> {
-        let config = self.config()?;
-        Ok(match config.get_string("core.logAllRefUpdates") {
-            Ok(text) => text.eq_ignore_ascii_case("always") || git2::Config::parse_bool(text.as_str()).unwrap_or(true),
-            Err(_) => true,
-        })
+        Ok(self
+            .config()?
+            .text("core.logAllRefUpdates")
+            .is_none_or(|text| text.eq_ignore_ascii_case("always") || git2::Config::parse_bool(text).unwrap_or(true)))
     }
 }

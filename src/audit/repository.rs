@@ -2,16 +2,18 @@
 //!
 //! The environment's `GIT_DIR` and `GIT_INDEX_FILE` are not followed: inside a hook they point at half-made things.
 
+use std::cell::OnceCell;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use git2::{ErrorCode, RepositoryOpenFlags};
 
-use super::configuration::outside_repositories;
+use super::configuration::{Configuration, outside_repositories};
 use super::error::{At, AuditError, During};
 use super::id::{CommitId, ObjectId};
 use super::objects::{Kind, ObjectFolder, name};
-use super::tree::{TreeCache, Trees};
+use super::reading::{Kept, Reader};
+use super::tree::Trees;
 
 /// A file of a commit.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -27,7 +29,8 @@ pub struct Repository {
     worktree_root: PathBuf,
     prefix: String,
     objects: ObjectFolder,
-    cache: TreeCache,
+    kept: Kept,
+    config: OnceCell<Configuration>,
 }
 
 impl Repository {
@@ -38,7 +41,11 @@ impl Repository {
         let Some(worktree_root) = git.workdir() else {
             return Err(AuditError::Bare { path: git.path().to_owned() });
         };
-        let worktree_root = fs::canonicalize(worktree_root).at("find", worktree_root)?;
+        // What a real path lies in is real as well.
+        let worktree_root = match folder.ancestors().find(|above| *above == worktree_root) {
+            Some(above) => above.to_owned(),
+            None => fs::canonicalize(worktree_root).at("find", worktree_root)?,
+        };
         let outside = || AuditError::OutsideWorktree { path: folder.clone() };
         if folder.starts_with(git.path()) {
             return Err(outside());
@@ -49,14 +56,21 @@ impl Repository {
             reason: "the name of the project's folder is not UTF-8",
         })?;
         let objects = ObjectFolder::open(git.commondir().join("objects"))?;
-        Ok(Self { prefix: prefix.to_owned(), worktree_root, objects, git, cache: TreeCache::default() })
+        Ok(Self {
+            prefix: prefix.to_owned(),
+            worktree_root,
+            objects,
+            git,
+            kept: Kept::default(),
+            config: OnceCell::new(),
+        })
     }
 
     /// Creates a repository in a folder, on the branch that `init.defaultBranch` names, else on `main`.
     pub fn init(folder: &Path) -> Result<Self, AuditError> {
-        let branch = outside_repositories()?.get_string("init.defaultBranch");
+        let config = outside_repositories()?;
         let mut options = git2::RepositoryInitOptions::new();
-        options.external_template(false).initial_head(branch.as_deref().unwrap_or("main"));
+        options.external_template(false).initial_head(config.text("init.defaultBranch").unwrap_or("main"));
         git2::Repository::init_opts(folder, &options)
             .during(|| format!("create a git repository in `{}`", folder.display()))?;
         Self::discover(folder)
@@ -89,8 +103,7 @@ impl Repository {
 
     /// Reads a blob by its name.
     pub fn read_blob(&self, id: ObjectId) -> Result<Vec<u8>, AuditError> {
-        let blob = self.git.find_blob(id.to_git()).during(|| format!("read the blob `{id}`"))?;
-        Ok(blob.content().to_vec())
+        Ok(self.reader().read(Kind::Blob, id)?.to_vec())
     }
 
     /// Returns the name of a file's content in a commit.
@@ -126,8 +139,18 @@ impl Repository {
         &self.git
     }
 
-    pub(super) fn config(&self) -> Result<git2::Config, AuditError> {
-        self.git.config().and_then(|mut config| config.snapshot()).during(|| "read git's configuration".to_owned())
+    /// Returns git's configuration as it was when it was first asked for.
+    pub(super) fn config(&self) -> Result<&Configuration, AuditError> {
+        if let Some(config) = self.config.get() {
+            return Ok(config);
+        }
+        let config = Configuration::of(self.git.config().during(|| "read git's configuration".to_owned())?)?;
+        Ok(self.config.get_or_init(|| config))
+    }
+
+    /// Lets the next question about git's configuration be answered by what it says then.
+    pub fn forget_configuration(&mut self) {
+        self.config.take();
     }
 
     pub(super) fn objects(&self) -> &ObjectFolder {
@@ -135,12 +158,17 @@ impl Repository {
     }
 
     pub(super) fn trees(&self) -> Trees<'_> {
-        Trees::new(&self.git, &self.cache)
+        Trees::new(self.reader())
     }
 
     pub(super) fn root_tree(&self, commit: CommitId) -> Result<ObjectId, AuditError> {
-        let commit = self.git.find_commit(commit.to_git()).during(|| format!("read the commit `{commit}`"))?;
-        Ok(ObjectId::from_git(commit.tree_id()))
+        let bytes = self.reader().read(Kind::Commit, commit.object())?;
+        let tree = bytes.strip_prefix(b"tree ").and_then(|rest| str::from_utf8(rest.get(..40)?).ok()?.parse().ok());
+        tree.ok_or_else(|| git2::Error::from_str("it names no tree")).during(|| format!("read the commit `{commit}`"))
+    }
+
+    fn reader(&self) -> Reader<'_> {
+        Reader::new(&self.git, &self.objects, &self.kept)
     }
 
     /// Turns a path of the project into one of the worktree.

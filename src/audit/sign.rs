@@ -33,10 +33,10 @@ impl Signer {
     /// Returns the signer that git's configuration asks for, if it asks for one.
     pub(super) fn configured(repository: &Repository, committer: &Person) -> Result<Option<Self>, AuditError> {
         let config = repository.config()?;
-        if !config.get_bool("commit.gpgSign").unwrap_or(false) {
+        if !config.signs_commits {
             return Ok(None);
         }
-        let text = |name: &str| config.get_string(name).ok().filter(|text| !text.is_empty());
+        let text = |name: &str| config.text(name).filter(|text| !text.is_empty()).map(str::to_owned);
         let format = text("gpg.format").unwrap_or_else(|| "openpgp".to_owned());
         let (format, named, fallback) = match format.as_str() {
             "openpgp" => (Format::Gpg, text("gpg.openpgp.program").or_else(|| text("gpg.program")), "gpg"),

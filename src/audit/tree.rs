@@ -1,21 +1,18 @@
 //! Trees as raw bytes: looking a path up, listing, and splicing changes into copies. Never looks at the index or the
 //! worktree: a tree that the engine writes is the parent's tree but for the paths of the change.
 
-use std::cell::RefCell;
 use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::error::{AuditError, During};
+use super::error::AuditError;
 use super::id::ObjectId;
 use super::objects::{Kind, Object};
+use super::reading::Reader;
 
 pub(super) const MODE_FILE: u32 = 0o100_644;
 pub(super) const MODE_EXECUTABLE: u32 = 0o100_755;
 const MODE_TREE: u32 = 0o040_000;
-
-/// Inflated trees kept for the next lookup; one flat folder of 100,000 tasks is 3.5 MB.
-const CACHE_BYTES: usize = 16 << 20;
 
 /// A name in a tree, with what it stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,15 +30,8 @@ pub(super) struct Edit<'a> {
 
 /// The trees of a repository, and those that are about to be written.
 pub(super) struct Trees<'r> {
-    git: &'r git2::Repository,
-    cache: &'r TreeCache,
+    reader: Reader<'r>,
     fresh: HashMap<ObjectId, Arc<[u8]>>,
-}
-
-/// Raw trees that were read lately.
-#[derive(Default)]
-pub(super) struct TreeCache {
-    trees: RefCell<HashMap<ObjectId, Arc<[u8]>>>,
 }
 
 /// One entry of a raw tree, with the bytes it takes up.
@@ -64,28 +54,15 @@ impl Entry<'_> {
 }
 
 impl<'r> Trees<'r> {
-    pub(super) fn new(git: &'r git2::Repository, cache: &'r TreeCache) -> Self {
-        Self { git, cache, fresh: HashMap::new() }
+    pub(super) fn new(reader: Reader<'r>) -> Self {
+        Self { reader, fresh: HashMap::new() }
     }
 
     fn load(&self, id: ObjectId) -> Result<Arc<[u8]>, AuditError> {
-        if let Some(tree) = self.fresh.get(&id) {
-            return Ok(Arc::clone(tree));
+        match self.fresh.get(&id) {
+            Some(tree) => Ok(Arc::clone(tree)),
+            None => self.reader.read(Kind::Tree, id),
         }
-        if let Some(tree) = self.cache.trees.borrow().get(&id) {
-            return Ok(Arc::clone(tree));
-        }
-        let tree = self
-            .git
-            .odb()
-            .and_then(|odb| Ok(Arc::from(odb.read(id.to_git())?.data())))
-            .during(|| format!("read the tree `{id}`"))?;
-        let mut cache = self.cache.trees.borrow_mut();
-        if cache.values().map(|tree: &Arc<[u8]>| tree.len()).sum::<usize>() > CACHE_BYTES {
-            cache.clear();
-        }
-        cache.insert(id, Arc::clone(&tree));
-        Ok(tree)
     }
 
     /// Finds what a path stands for below a tree.

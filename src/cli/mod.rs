@@ -89,11 +89,7 @@ enum Command {
 
 /// Runs the command that the process was started with.
 pub fn main() -> ExitCode {
-    let parsed = command().try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches));
-    let cli = match parsed {
-        Ok(cli) => cli,
-        Err(error) => return misread(&error.format(&mut command())),
-    };
+    let Some(cli) = parsed() else { return misread() };
     let session = Session::new(cli.global);
     let outcome = match cli.command {
         None => Ok(show_help(&session)),
@@ -117,8 +113,19 @@ pub fn main() -> ExitCode {
     }
 }
 
+/// Returns the command that the words name, if they do.
+fn parsed() -> Option<Cli> {
+    let mut command = plain();
+    let matches = command.try_get_matches_from_mut(std::env::args_os());
+    // The process ends soon, and the system takes memory back faster than it can be given back in small pieces.
+    std::mem::forget(command);
+    Cli::from_arg_matches(&matches.ok()?).ok()
+}
+
 /// Shows what the parser says instead of a command: help, or what is wrong with the command line.
-fn misread(error: &clap::Error) -> ExitCode {
+fn misread() -> ExitCode {
+    let read = command().try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches));
+    let Err(error) = read.map_err(|error| error.format(&mut command())) else { return ExitCode::FAILURE };
     let _ = error.print();
     // The arguments could not be read, so whether JSON is wanted is seen from the word alone.
     if error.use_stderr() && std::env::args_os().any(|word| word == "--json") {
@@ -131,7 +138,13 @@ fn misread(error: &clap::Error) -> ExitCode {
 
 /// Returns the description of the whole command line.
 fn command() -> clap::Command {
-    deaf_to_nothing(help::grouped(Cli::command()))
+    help::grouped(plain())
+}
+
+/// Returns the same without what only help shows.
+fn plain() -> clap::Command {
+    let command = Cli::command();
+    if std::env::vars_os().any(|(_, value)| value.is_empty()) { deaf_to_nothing(command) } else { command }
 }
 
 /// `AOF_AGENT=` is how a shell takes a variable away for one command: empty is as good as unset.

@@ -40,11 +40,11 @@ impl Session {
     }
 
     fn open(&self, command: &str, on_wait: fn(&str)) -> Result<Workspace, Trouble> {
-        let start = self
-            .directory
-            .canonicalize()
-            .map_err(|cause| Trouble::Directory { path: self.directory.clone(), cause })?;
-        Ok(Workspace::open(&start, format!("aof {command}"), now, self.wait, on_wait)?)
+        let opened = Workspace::open(&self.directory, format!("aof {command}"), now, self.wait, on_wait);
+        opened.map_err(|error| match self.directory.canonicalize() {
+            Err(cause) => Trouble::Directory { path: self.directory.clone(), cause },
+            Ok(_) => error.into(),
+        })
     }
 
     /// Opens a project that is only just being made.

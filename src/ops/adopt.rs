@@ -137,7 +137,7 @@ fn tend_batch(
     tended: &mut Tended,
 ) -> Result<bool, OpsError> {
     let head = workspace.head()?;
-    let in_force = Rc::new(in_force(&workspace.repository, &head)?);
+    let in_force = Rc::new(in_force(workspace, &head)?);
     let (mut places, mut chosen) = (Vec::new(), Vec::new());
     for task in batch {
         let standing = Standing::read_under(workspace, &task.id, head.clone(), Rc::clone(&in_force));

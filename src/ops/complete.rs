@@ -44,7 +44,7 @@ pub(super) fn complete_together(
     } else {
         heal_if_pending(workspace)?;
         let head = workspace.head()?;
-        let in_force = Rc::new(in_force(&workspace.repository, &head)?);
+        let in_force = Rc::new(in_force(workspace, &head)?);
         let (mut places, mut chosen) = (Vec::new(), Vec::new());
         for (place, completion) in completions.iter_mut().enumerate() {
             let id = completion.ticket.task.clone();

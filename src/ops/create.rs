@@ -68,7 +68,7 @@ fn create_batch(
     loop {
         heal_if_pending(workspace)?;
         let head = workspace.head()?;
-        let in_force = super::in_force::in_force(&workspace.repository, &head)?;
+        let in_force = super::in_force::in_force(workspace, &head)?;
         let rules = &in_force.rules;
         let by = actor(workspace, &rules.org, agent);
         permit(&rules.org, &by)?;

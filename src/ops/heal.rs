@@ -31,7 +31,7 @@ pub(super) fn heal_if_pending(workspace: &Workspace) -> Result<bool, OpsError> {
 
 /// Finishes what a crash left. Returns whether there was anything.
 pub(super) fn heal(workspace: &Workspace, lock: &WriterLock) -> Result<bool, OpsError> {
-    let record = match intent::read(&workspace.paths)? {
+    let record = match intent::read(lock)? {
         Record::Nothing => return Ok(false),
         Record::Unreadable { .. } => {
             atomic::sweep_tasks(lock)?;
@@ -229,7 +229,7 @@ fn ahead_of(
     record: &Intent,
     branch: Option<&BranchLock>,
 ) -> Result<Vec<Write>, OpsError> {
-    let in_force = Rc::new(in_force(&workspace.repository, head)?);
+    let in_force = Rc::new(in_force(workspace, head)?);
     let mut ahead = Vec::new();
     for write in &record.writes {
         let standing = match Standing::read_under(workspace, &write.task, head.clone(), Rc::clone(&in_force)) {

@@ -1,6 +1,10 @@
 //! The rules that decide: the committed ones. Where HEAD's are invalid, the newest valid ones before them stay in force.
 
+use std::cell::RefCell;
+use std::rc::Rc;
+
 use super::error::OpsError;
+use super::workspace::Workspace;
 use crate::audit::{CommitId, Head, Repository, TreeFile};
 use crate::engine::{Finding, Rules};
 use crate::format::config::{Configuration, ORG_FILE, PROJECT_FILE, Reading, Source, Subject, WORKFLOWS_FOLDER, read};
@@ -18,12 +22,16 @@ const RULES_LIMIT: u64 = 1024 * 1024;
 /// The rules in force, and what is to be said about them.
 pub struct InForce {
     /// The rules.
-    pub rules: Rules,
+    pub rules: Rc<Rules>,
     /// The commit that they are from; absent for a project without any.
     pub commit: Option<CommitId>,
     /// What people should know.
     pub notices: Vec<Notice>,
 }
+
+/// The valid rules that were read last, and which files they are from: the same files say the same.
+#[derive(Default)]
+pub(super) struct LastRules(RefCell<Option<(Vec<TreeFile>, Rc<Rules>)>>);
 
 /// Something that people should know about the rules in force.
 #[derive(Debug, Clone, PartialEq)]
@@ -46,24 +54,56 @@ impl InForce {
     }
 }
 
-pub(super) fn in_force(repository: &Repository, head: &Head) -> Result<InForce, OpsError> {
+/// Returns the rules that decide under this HEAD, and whether they are its own.
+pub(super) fn in_force(workspace: &Workspace, head: &Head) -> Result<InForce, OpsError> {
+    let repository = &workspace.repository;
     let Some(commit) = head.commit else {
         return without_commit(repository);
     };
-    let differing: Vec<String> = uncommitted(repository, Some(commit))?;
-    let mut notices = if differing.is_empty() { Vec::new() } else { vec![Notice::Uncommitted(differing)] };
-    match compiled(&committed(repository, commit)?) {
-        Ok((rules, _)) => {
-            if rules.project.implicit_workflow && repository.read(commit, PROJECT_FILE)?.is_none() {
+    let mark = rules_mark(repository, commit)?;
+    match workspace.last_rules.compiled(repository, &mark)? {
+        Ok(rules) => {
+            if rules.project.implicit_workflow && mark.iter().all(|file| file.path != PROJECT_FILE) {
                 never_committed(repository)?;
             }
-            Ok(InForce { rules, commit: Some(commit), notices })
+            Ok(InForce { rules, commit: Some(commit), notices: Vec::new() })
         }
         Err(diagnostics) => {
             let (rules, earlier) = newest_valid(repository, commit, &diagnostics)?;
-            notices.push(Notice::Superseded { commit: earlier, diagnostics });
-            Ok(InForce { rules, commit: Some(earlier), notices })
+            let notices = vec![Notice::Superseded { commit: earlier, diagnostics }];
+            Ok(InForce { rules: Rc::new(rules), commit: Some(earlier), notices })
         }
+    }
+}
+
+/// Returns the same, and where the worktree says something else.
+pub(super) fn in_force_and_seen(workspace: &Workspace, head: &Head) -> Result<InForce, OpsError> {
+    let differing = match head.commit {
+        Some(commit) => uncommitted(&workspace.repository, commit)?,
+        None => Vec::new(),
+    };
+    let mut in_force = in_force(workspace, head)?;
+    if !differing.is_empty() {
+        in_force.notices.insert(0, Notice::Uncommitted(differing));
+    }
+    Ok(in_force)
+}
+
+impl LastRules {
+    /// Returns the rules that the files of this mark say, or everything wrong with them.
+    fn compiled(
+        &self,
+        repository: &Repository,
+        mark: &[TreeFile],
+    ) -> Result<Result<Rc<Rules>, Vec<Diagnostic>>, OpsError> {
+        if let Some((_, rules)) = self.0.borrow().as_ref().filter(|(known, _)| known == mark) {
+            return Ok(Ok(Rc::clone(rules)));
+        }
+        Ok(compiled(&sources(repository, mark)?).map(|(rules, _)| {
+            let rules = Rc::new(rules);
+            *self.0.borrow_mut() = Some((mark.to_vec(), Rc::clone(&rules)));
+            rules
+        }))
     }
 }
 
@@ -97,7 +137,7 @@ pub fn rules_mark(repository: &Repository, commit: CommitId) -> Result<Vec<TreeF
 fn without_commit(repository: &Repository) -> Result<InForce, OpsError> {
     never_committed(repository)?;
     let (rules, _) = compiled(&[]).map_err(OpsError::InvalidRules)?;
-    Ok(InForce { rules, commit: None, notices: Vec::new() })
+    Ok(InForce { rules: Rc::new(rules), commit: None, notices: Vec::new() })
 }
 
 /// Rules that were written but never committed do not count, and nobody means the stand-in then.
@@ -170,18 +210,11 @@ fn placed(configuration: &Configuration, findings: Vec<Finding>) -> Vec<Diagnost
 }
 
 fn committed(repository: &Repository, commit: CommitId) -> Result<Vec<Source>, OpsError> {
-    let mut sources = Vec::new();
-    for name in [PROJECT_FILE, ORG_FILE] {
-        if let Some(bytes) = repository.read(commit, name)? {
-            sources.push(source(name, &bytes));
-        }
-    }
-    for file in repository.list(commit, WORKFLOWS_FOLDER)? {
-        if Subject::of(&file.path).is_some() {
-            sources.push(source(&file.path, &repository.read_blob(file.id)?));
-        }
-    }
-    Ok(sources)
+    sources(repository, &rules_mark(repository, commit)?)
+}
+
+fn sources(repository: &Repository, mark: &[TreeFile]) -> Result<Vec<Source>, OpsError> {
+    mark.iter().map(|file| Ok(source(&file.path, &repository.read_blob(file.id)?))).collect()
 }
 
 fn standing_files(repository: &Repository) -> Result<Vec<Source>, OpsError> {
@@ -228,17 +261,27 @@ fn source(name: &str, bytes: &[u8]) -> Source {
 
 /// Returns the files of rules in which the worktree differs from the commit. Line endings alone are no difference, because git
 /// may write its own on checkout; a file that cannot be read is one: it only warns.
-fn uncommitted(repository: &Repository, commit: Option<CommitId>) -> Result<Vec<String>, OpsError> {
-    let before = commit.map(|commit| committed(repository, commit)).transpose()?.unwrap_or_default();
+fn uncommitted(repository: &Repository, commit: CommitId) -> Result<Vec<String>, OpsError> {
+    let before = rules_mark(repository, commit)?;
     let mut names: Vec<String> =
-        before.iter().map(|source| source.name.clone()).chain(standing_names(repository)).collect();
+        before.iter().map(|file| file.path.clone()).chain(standing_names(repository)).collect();
     names.sort();
     names.dedup();
-    let committed =
-        |name: &str| before.iter().find(|source| source.name == name).map(|source| without_cr(&source.bytes));
-    let standing = |name: &str| standing_file(repository, name).map(|now| now.map(|bytes| without_cr(&bytes)));
-    names.retain(|name| !standing(name).is_ok_and(|now| now == committed(name)));
-    Ok(names)
+    let mut differing = Vec::new();
+    for name in names {
+        let committed = before.iter().find(|file| file.path == name);
+        let same = match (standing_file(repository, &name), committed) {
+            (Ok(None), None) => true,
+            (Ok(Some(now)), Some(file)) => {
+                repository.hash_blob(&now) == file.id || without_cr(&now) == without_cr(&repository.read_blob(file.id)?)
+            }
+            _ => false,
+        };
+        if !same {
+            differing.push(name);
+        }
+    }
+    Ok(differing)
 }
 
 fn without_cr(bytes: &[u8]) -> Vec<u8> {

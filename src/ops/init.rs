@@ -1,6 +1,7 @@
 //! A new project: its configuration and a first task, in one commit that holds nothing else.
 
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use super::create::{NewTask, changed, fresh_id, new_from, opened};
 use super::error::OpsError;
@@ -38,7 +39,7 @@ pub struct Begun {
     /// What it is called.
     pub name: String,
     /// Its rules.
-    pub rules: Rules,
+    pub rules: Rc<Rules>,
     /// The first task.
     pub first: Changed,
     /// What the commit holds.
@@ -105,7 +106,7 @@ fn plan(new: &NewProject, author: &Person, now: Timestamp) -> Result<(Begun, Wri
     let beside = sources.iter().map(|source| Ok::<_, StoreError>((source.name.parse()?, source.bytes.clone())));
     let beside = beside.collect::<Result<Vec<(ProjectPath, Vec<u8>)>, _>>()?;
     let (rules, _) = compiled(&sources).map_err(OpsError::InvalidRules)?;
-    let in_force = InForce { rules, commit: None, notices: Vec::new() };
+    let in_force = InForce { rules: Rc::new(rules), commit: None, notices: Vec::new() };
 
     let project = &in_force.rules.project;
     let id = fresh_id(&Paths::at(&new.folder), project)?;

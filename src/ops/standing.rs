@@ -52,7 +52,7 @@ impl Standing {
     /// Reads the task, the branch and the rules. Takes no lock.
     pub(super) fn read(workspace: &Workspace, id: &TaskId) -> Result<Self, OpsError> {
         let head = workspace.head()?;
-        let in_force = Rc::new(in_force(&workspace.repository, &head)?);
+        let in_force = Rc::new(in_force(workspace, &head)?);
         Self::read_under(workspace, id, head, in_force)
     }
 

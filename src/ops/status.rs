@@ -53,7 +53,7 @@ pub fn overview(workspace: &Workspace, watcher: bool) -> Result<Overview, OpsErr
         });
     }
     let branch = (head.reference != "HEAD").then(|| head.branch().to_owned());
-    let in_force = match super::in_force::in_force(&workspace.repository, &head) {
+    let in_force = match super::in_force::in_force_and_seen(workspace, &head) {
         Ok(in_force) => in_force,
         Err(error @ (OpsError::InvalidRules(_) | OpsError::Unfit { .. })) => {
             attention.push(of_rules(&error));

@@ -24,7 +24,7 @@ use crate::model::{Digest, Event, Layout, TaskId, Timestamp};
 use crate::stop;
 use crate::store::intent::{self, Intent, Made, Write as Intended};
 use crate::store::layout::{archive_path, companions, task_path};
-use crate::store::tasks::{self, Place};
+use crate::store::tasks::{self, Place, Snapshot};
 use crate::store::{ProjectPath, StoreError, WriterLock, atomic};
 
 /// How often an operation starts again because somebody else was faster.
@@ -206,14 +206,24 @@ fn commit_if_current(workspace: &Workspace, standing: &Standing, write: Write) -
     if heal::heal(workspace, &lock)? {
         return Ok(None);
     }
-    if workspace.head()? != standing.head || !standing.snapshot.is_current(&workspace.paths)? {
+    if !is_current(workspace, &standing.snapshot, &write)? {
         return Ok(None);
     }
     match commit(workspace, &lock, &standing.head, &[write]) {
         Ok(commits) => Ok(commits.last().copied()),
-        Err(OpsError::Audit(AuditError::Moved { .. }) | OpsError::Store(StoreError::Changed { .. })) => Ok(None),
+        // What was read is looked at once more under git's own lock. Whatever git is in the middle of by now is waited for when
+        // the branch is read again.
+        Err(OpsError::Audit(AuditError::Moved { .. } | AuditError::Waiting { .. }))
+        | Err(OpsError::Store(StoreError::Changed { .. })) => Ok(None),
         Err(error) => Err(error),
     }
+}
+
+/// Returns whether the file is what was read. What is replaced is compared again as late as can be, so for that it is enough
+/// that the system sees no difference.
+fn is_current(workspace: &Workspace, read: &Snapshot, write: &Write) -> Result<bool, StoreError> {
+    let replaced = write.to == read.path && write.bytes() != read.bytes;
+    Ok(replaced && read.seems_current(&workspace.paths) || read.is_current(&workspace.paths)?)
 }
 
 /// Commits writes of different tasks, each version a commit of its own, in one move of the branch. Returns the last commit of
@@ -232,17 +242,16 @@ pub(super) fn commit(
     let prepared = workspace.repository.prepare_batch(head, &drafts)?;
     stop::point("ops.prepared");
 
-    let mut record =
-        Intent { pid: std::process::id(), writes: writes.iter().map(Write::intended).collect(), locks: None };
-    intent::write(lock, &record)?;
-    stop::point("ops.intent-written");
     let mut failure = None;
     let published = workspace.repository.publish(
         &prepared,
         workspace.deadline(),
         &mut |locks| {
-            record.locks = serde_json::to_value(locks).ok();
-            intent::write(lock, &record).map_err(std::io::Error::other)
+            let writes = writes.iter().map(Write::intended).collect();
+            let record = Intent { pid: std::process::id(), writes, locks: serde_json::to_value(locks).ok() };
+            intent::write(lock, &record).map_err(std::io::Error::other)?;
+            stop::point("ops.intent-written");
+            Ok(())
         },
         &mut || match write_files(lock, writes) {
             Ok(()) => true,

@@ -42,7 +42,7 @@ pub fn show(workspace: &Workspace, id: &TaskId) -> Result<(View, InForce), OpsEr
 /// told.
 pub fn frozen(workspace: &Workspace, id: &TaskId) -> Option<(Vec<String>, String)> {
     let head = workspace.repository.look().ok()?;
-    let in_force = Rc::new(in_force(&workspace.repository, &head).ok()?);
+    let in_force = Rc::new(in_force(workspace, &head).ok()?);
     let standing = Standing::read_under(workspace, id, head, in_force).ok()?;
     let fix = thaw(&standing.snapshot.path, standing.head_path.as_ref());
     match standing.pending {

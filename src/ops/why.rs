@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use super::error::{OpsError, thaw};
 use super::headers::NEW;
-use super::in_force::{InForce, in_force};
+use super::in_force::{InForce, in_force_and_seen};
 use super::standing::{Pending, Standing, find, parse};
 use super::view::{taken_up, who};
 use super::workspace::Workspace;
@@ -40,7 +40,7 @@ pub struct Consequence {
 /// Returns why the task stands where it stands.
 pub fn why(workspace: &Workspace, id: &TaskId) -> Result<(Reason, Rc<InForce>), OpsError> {
     let head = workspace.repository.look()?;
-    let in_force = Rc::new(in_force(&workspace.repository, &head)?);
+    let in_force = Rc::new(in_force_and_seen(workspace, &head)?);
     let standing = Standing::read_under(workspace, id, head, in_force)?;
     let rules = &standing.in_force.rules;
     let task = &standing.file.task;

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::error::OpsError;
-use super::in_force::{InForce, in_force};
+use super::in_force::{InForce, LastRules, in_force_and_seen};
 use crate::audit::{AuditError, Head, Repository};
 use crate::model::Timestamp;
 use crate::store::{Holder, Paths, WriterLock};
@@ -23,6 +23,7 @@ pub struct Workspace {
     clock: Clock,
     deadline: Instant,
     on_wait: fn(&str),
+    pub(super) last_rules: LastRules,
 }
 
 impl Workspace {
@@ -41,7 +42,8 @@ impl Workspace {
     pub fn at(root: &Path, command: String, clock: Clock, wait: Duration, on_wait: fn(&str)) -> Result<Self, OpsError> {
         let repository = Repository::discover(root)?;
         let paths = Paths::at(root);
-        Ok(Self { paths, repository, command, clock, deadline: Instant::now() + wait, on_wait })
+        let deadline = Instant::now() + wait;
+        Ok(Self { paths, repository, command, clock, deadline, on_wait, last_rules: LastRules::default() })
     }
 
     /// Opens the project of that folder again: what stands there may be another one by now.
@@ -59,9 +61,10 @@ impl Workspace {
         self.clock
     }
 
-    /// Gives a long-running command its full wait again.
+    /// Gives a long-running command its full wait again, and has it see what git's configuration says by now.
     pub fn restart_wait(&mut self, wait: Duration) {
         self.deadline = Instant::now() + wait;
+        self.repository.forget_configuration();
     }
 
     pub(super) fn deadline(&self) -> Instant {
@@ -92,7 +95,7 @@ impl Workspace {
 
     /// Returns the rules that decide now: the committed ones. Reading waits for nobody.
     pub fn rules(&self) -> Result<InForce, OpsError> {
-        in_force(&self.repository, &self.repository.look()?).map_err(|error| match error {
+        in_force_and_seen(self, &self.repository.look()?).map_err(|error| match error {
             OpsError::Unfit { code: code @ "rules_not_committed", problem, .. } if self.paths.intent().exists() => {
                 OpsError::Unfit { code, problem, fix: "`aof init` was interrupted here: run it again".to_owned() }
             }
@@ -102,7 +105,6 @@ impl Workspace {
 
     /// Takes the right to write; waits for whoever has it.
     pub(super) fn lock(&self) -> Result<WriterLock, OpsError> {
-        self.paths.prepare_local()?;
         let holder = Holder::this_process(self.command.clone(), self.now());
         let wait = self.deadline.saturating_duration_since(Instant::now());
         let mut tell = |holder: Option<&Holder>| {

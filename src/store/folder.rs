@@ -6,10 +6,11 @@
 
 use std::ffi::OsStr;
 use std::fs::{File, Metadata};
-use std::io::{Read, Write};
+use std::io::Write;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use rustix::buffer::spare_capacity;
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
@@ -146,10 +147,7 @@ impl Folder {
 
     /// Returns what the system tells of a file; `None` when nothing has that name.
     pub fn stat(&self, name: impl AsRef<OsStr>) -> Result<Option<FileStat>, StoreError> {
-        let Some(file) = self.open_file(name.as_ref())? else {
-            return Ok(None);
-        };
-        self.metadata(&file, name.as_ref()).map(|metadata| Some(FileStat::of(&metadata)))
+        Ok(self.open_file(name.as_ref())?.map(|(_, metadata)| FileStat::of(&metadata)))
     }
 
     /// Reads a whole file of at most that many bytes; `None` when nothing has that name. Never blocks: what is no file is refused unopened.
@@ -157,18 +155,17 @@ impl Folder {
         let name = name.as_ref();
         let path = self.path.join(name);
         for _ in 0..READ_ATTEMPTS {
-            let Some(mut file) = self.open_file(name)? else {
+            let Some((file, metadata)) = self.open_file(name)? else {
                 return Ok(None);
             };
-            let before = FileStat::of(&self.metadata(&file, name)?);
+            let before = FileStat::of(&metadata);
             let too_large = |size| StoreError::TooLarge { path: path.clone(), size, limit };
             if before.size > limit {
                 return Err(too_large(before.size));
             }
-            let mut bytes = Vec::with_capacity(usize::try_from(before.size).unwrap_or(0) + 1);
             // What grows meanwhile, or tells no size, ends there too.
-            let read = Read::by_ref(&mut file).take(limit + 1).read_to_end(&mut bytes);
-            read.map_err(|cause| StoreError::io("read", &path, cause))?;
+            let bytes = read_at_most(&file, limit + 1, usize::try_from(before.size).unwrap_or(0))
+                .map_err(|cause| StoreError::io("read", &path, cause))?;
             let size = bytes.len() as u64;
             if size > limit {
                 return Err(too_large(size));
@@ -266,7 +263,7 @@ impl Folder {
     }
 
     /// Opens a file for reading; what is no ordinary file is refused without opening it, for an open can block or wake a program.
-    fn open_file(&self, name: &OsStr) -> Result<Option<File>, StoreError> {
+    fn open_file(&self, name: &OsStr) -> Result<Option<(File, Metadata)>, StoreError> {
         let path = self.path.join(name);
         match self.kind(name)? {
             None => return Ok(None),
@@ -283,8 +280,9 @@ impl Folder {
             Err(cause) => return Err(StoreError::io("open", &path, cause)),
         };
         // It may have been swapped since the look.
-        match Kind::from(self.metadata(&file, name)?.file_type()) {
-            Kind::File => Ok(Some(file)),
+        let metadata = self.metadata(&file, name)?;
+        match Kind::from(metadata.file_type()) {
+            Kind::File => Ok(Some((file, metadata))),
             found => Err(StoreError::WrongKind { path, found, wanted: Kind::File }),
         }
     }
@@ -346,6 +344,23 @@ impl Drop for Staged<'_> {
             let _ = self.folder.remove(&*self.temporary);
         }
     }
+}
+
+/// Reads a file to its end, or that many bytes of it. A read that brings less than it may is the last one: with a byte of room
+/// more than the file is said to have, one call does it.
+fn read_at_most(file: &File, limit: u64, expected: usize) -> rustix::io::Result<Vec<u8>> {
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    let mut bytes = Vec::with_capacity(expected + 1);
+    while bytes.len() < limit {
+        let room = bytes.capacity() - bytes.len();
+        match rustix::io::read(file, spare_capacity(&mut bytes)) {
+            Ok(read) if read < room => break,
+            Ok(_) => bytes.reserve(bytes.len()),
+            Err(Errno::INTR) => {}
+            Err(cause) => return Err(cause),
+        }
+    }
+    Ok(bytes)
 }
 
 fn parts(inside: &str) -> impl Iterator<Item = &str> {

@@ -1,7 +1,7 @@
 //! The record of a write under way, `.aof/intent`: what the next command needs to finish or undo what a kill interrupted.
 //!
-//! Written before the first task file changes, again when the commit is known and git's index is locked, removed when all
-//! is done. A kill leaves:
+//! Written when the commit is prepared, before git's locks are taken and the first task file changes; removed when all is done.
+//! A kill leaves:
 //! - before the record: nothing to heal, at most temporary files;
 //! - after it, before the files: files as they were; the record is dropped;
 //! - after the files, before the branch moved: files ahead of HEAD;
@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::folder::Durability;
 use super::layout::LOCAL;
-use super::{Folder, Paths, ProjectPath, StoreError, WriterLock};
+use super::{Folder, ProjectPath, StoreError, WriterLock};
 use crate::model::{Digest, TaskId};
 
 const NAME: &str = "intent";
@@ -89,16 +89,16 @@ struct WriteRecord {
 /// Writes the record, or replaces it by what is known now.
 pub fn write(lock: &WriterLock, intent: &Intent) -> Result<(), StoreError> {
     let bytes = serde_json::to_vec(&Record::of(intent)).expect("a record of plain fields is JSON");
-    Folder::create(lock.paths().root(), LOCAL)?.replace(NAME, &bytes, Durability::Volatile)
+    // Where somebody removed `.aof/` since the lock was taken, it is made again.
+    lock.local()
+        .replace(NAME, &bytes, Durability::Volatile)
+        .or_else(|_| Folder::create(lock.paths().root(), LOCAL)?.replace(NAME, &bytes, Durability::Volatile))
 }
 
 /// Reads the record.
-pub fn read(paths: &Paths) -> Result<Pending, StoreError> {
-    let Some(folder) = Folder::open_existing(paths.root(), LOCAL)? else {
-        return Ok(Pending::Nothing);
-    };
+pub fn read(lock: &WriterLock) -> Result<Pending, StoreError> {
     let unreadable = |reason: String| Ok(Pending::Unreadable { reason });
-    match folder.read(NAME, LIMIT) {
+    match lock.local().read(NAME, LIMIT) {
         Ok(None) => Ok(Pending::Nothing),
         Ok(Some((bytes, _))) => match serde_json::from_slice::<Record>(&bytes) {
             Ok(record) => record.intent().map_or_else(unreadable, |intent| Ok(Pending::Intent(intent))),
@@ -111,7 +111,7 @@ pub fn read(paths: &Paths) -> Result<Pending, StoreError> {
 
 /// Removes the record: all is done, or undone.
 pub fn clear(lock: &WriterLock) -> Result<(), StoreError> {
-    Folder::create(lock.paths().root(), LOCAL)?.remove(NAME)
+    lock.local().remove(NAME)
 }
 
 impl Record {
@@ -161,15 +161,15 @@ mod tests {
     use tempfile::TempDir;
 
     use super::*;
-    use crate::store::Holder;
+    use crate::store::{Holder, Paths};
 
     #[test]
     fn the_record_says_what_was_under_way_until_it_is_cleared() {
         let home = TempDir::new().unwrap();
         let paths = Paths::at(home.path());
-        assert_eq!(read(&paths).unwrap(), Pending::Nothing);
         let holder = Holder::this_process("test", jiff::Timestamp::UNIX_EPOCH);
         let lock = WriterLock::acquire(&paths, &holder, Duration::ZERO, &mut |_| {}).unwrap();
+        assert_eq!(read(&lock).unwrap(), Pending::Nothing);
         let mut intent = Intent {
             pid: 42,
             writes: vec![Write {
@@ -185,10 +185,10 @@ mod tests {
             locks: None,
         };
         write(&lock, &intent).unwrap();
-        assert_eq!(read(&paths).unwrap(), Pending::Intent(intent.clone()));
+        assert_eq!(read(&lock).unwrap(), Pending::Intent(intent.clone()));
         intent.locks = Some(serde_json::json!({"index": {"inode": u64::MAX}}));
         write(&lock, &intent).unwrap();
-        assert_eq!(read(&paths).unwrap(), Pending::Intent(intent));
+        assert_eq!(read(&lock).unwrap(), Pending::Intent(intent));
 
         let whole = fs::read_to_string(paths.intent()).unwrap();
         for damaged in [
@@ -199,10 +199,10 @@ mod tests {
             &whole.replace("tasks/AOF", "../tasks/AOF"),
         ] {
             fs::write(paths.intent(), damaged).unwrap();
-            assert!(matches!(read(&paths).unwrap(), Pending::Unreadable { .. }), "{damaged}");
+            assert!(matches!(read(&lock).unwrap(), Pending::Unreadable { .. }), "{damaged}");
         }
         clear(&lock).unwrap();
         clear(&lock).unwrap();
-        assert_eq!(read(&paths).unwrap(), Pending::Nothing);
+        assert_eq!(read(&lock).unwrap(), Pending::Nothing);
     }
 }

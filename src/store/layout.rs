@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use super::inbox::is_debris;
-use super::{Folder, ProjectPath, StoreError};
+use super::{Folder, Kind, ProjectPath, StoreError};
 use crate::model::{IdFault, Layout, TaskId};
 
 /// The folder of the task files.
@@ -119,17 +119,20 @@ impl Paths {
         std::str::from_utf8(rest).ok().map(|text| ProjectPath::trusted(text.to_owned()))
     }
 
-    /// Makes `.aof/` with its `.gitignore`, the inbox and the folder of refusals, as far as they are missing.
-    pub fn prepare_local(&self) -> Result<(), StoreError> {
+    /// Makes `.aof/` with its `.gitignore`, the inbox and the folder of refusals, as far as they are missing, and opens it.
+    pub fn prepare_local(&self) -> Result<Folder, StoreError> {
         let local = Folder::create(&self.root, LOCAL)?;
         match local.create_new(".gitignore", b"*\n") {
             Ok(()) | Err(StoreError::Exists { .. }) => {}
             Err(fault) => return Err(fault),
         }
-        for folder in [TAKEN, REFUSED] {
-            Folder::create(&self.root, folder)?;
+        let inside = |folder: &'static str| folder.trim_start_matches(LOCAL).trim_start_matches('/');
+        for folder in [INBOX, TAKEN, REFUSED] {
+            if local.kind(inside(folder))? != Some(Kind::Folder) {
+                Folder::create(&self.root, folder)?;
+            }
         }
-        Ok(())
+        Ok(local)
     }
 }
 

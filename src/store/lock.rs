@@ -41,6 +41,10 @@ pub struct Holder {
 pub struct WriterLock {
     file: File,
     paths: Paths,
+    /// `.aof/`, in which the lock stands.
+    local: Folder,
+    /// How many bytes the file has that somebody could read.
+    size: usize,
 }
 
 impl Holder {
@@ -84,7 +88,7 @@ impl WriterLock {
         let mut told = false;
         loop {
             let other = match attempt(open(paths)?, paths)? {
-                Attempt::Locked(file) => return Self::mark(file, paths, holder),
+                Attempt::Locked(lock) => return lock.marked(holder),
                 Attempt::Held(file) => Holder::read_from(&file),
                 Attempt::Replaced => None,
             };
@@ -106,44 +110,46 @@ impl WriterLock {
         &self.paths
     }
 
-    fn mark(file: File, paths: &Paths, holder: &Holder) -> Result<Self, StoreError> {
-        let record = serde_json::to_vec(holder).expect("a record of plain fields is JSON");
-        file.set_len(0)
-            .and_then(|()| file.write_all_at(&record, 0))
-            .map_err(|cause| StoreError::io("write", &paths.lock(), cause))?;
-        Ok(Self { file, paths: paths.clone() })
+    /// Returns the folder in which the lock stands, as it was when the lock was taken.
+    pub(super) fn local(&self) -> &Folder {
+        &self.local
+    }
+
+    /// Writes the record over whatever is there. The file keeps its size: to cut it off costs far more than to blank the rest,
+    /// because the system then waits until what was written before is on the disk.
+    fn marked(mut self, holder: &Holder) -> Result<Self, StoreError> {
+        let mut record = serde_json::to_vec(holder).expect("a record of plain fields is JSON");
+        record.resize(record.len().max(self.size), b' ');
+        self.file.write_all_at(&record, 0).map_err(|cause| StoreError::io("write", &self.paths.lock(), cause))?;
+        self.size = record.len();
+        Ok(self)
     }
 }
 
 impl Drop for WriterLock {
     fn drop(&mut self) {
         // The next holder's waiters shall not be shown this one.
-        let _ = self.file.set_len(0);
+        let _ = self.file.write_all_at(&vec![b' '; self.size], 0);
         // Closing the file would do, but for a process that is just being started and still has a copy of it.
         let _ = fs4::FileExt::unlock(&self.file);
     }
 }
 
 enum Attempt {
-    Locked(File),
+    Locked(WriterLock),
     Held(File),
     /// The lock file was removed or exchanged while it was being locked.
     Replaced,
 }
 
-fn open(paths: &Paths) -> Result<File, StoreError> {
-    let prepared = match Folder::open_existing(paths.root(), LOCAL)? {
-        Some(folder) if folder.kind(".gitignore")?.is_some() => folder,
-        // Git must not see the lock, nor anything else that is local.
-        _ => {
-            paths.prepare_local()?;
-            Folder::open(paths.root(), LOCAL)?
-        }
-    };
-    prepared.open_lock(NAME)
+/// Opens `.aof/`, where git sees nothing that is local, and the lock file in it.
+fn open(paths: &Paths) -> Result<(Folder, File), StoreError> {
+    let local = paths.prepare_local()?;
+    let file = local.open_lock(NAME)?;
+    Ok((local, file))
 }
 
-fn attempt(file: File, paths: &Paths) -> Result<Attempt, StoreError> {
+fn attempt((local, file): (Folder, File), paths: &Paths) -> Result<Attempt, StoreError> {
     let fault = |cause: std::io::Error| StoreError::io("lock", &paths.lock(), cause);
     if let Some(kind) = network_kind(&file).map_err(|cause| fault(cause.into()))? {
         return Err(StoreError::NetworkFileSystem { path: paths.root().to_owned(), kind });
@@ -156,10 +162,15 @@ fn attempt(file: File, paths: &Paths) -> Result<Attempt, StoreError> {
     let locked = file.metadata().map_err(fault)?;
     // Through the root again: `.aof/` itself may have been exchanged.
     let standing = std::fs::symlink_metadata(paths.lock());
-    match standing {
-        Ok(now) if (now.ino(), now.dev()) == (locked.ino(), locked.dev()) => Ok(Attempt::Locked(file)),
-        _ => Ok(Attempt::Replaced),
+    if !standing.is_ok_and(|now| (now.ino(), now.dev()) == (locked.ino(), locked.dev())) {
+        return Ok(Attempt::Replaced);
     }
+    let mut size = usize::try_from(locked.len()).unwrap_or(usize::MAX);
+    if locked.len() > RECORD_LIMIT {
+        file.set_len(0).map_err(fault)?;
+        size = 0;
+    }
+    Ok(Attempt::Locked(WriterLock { file, paths: paths.clone(), local, size }))
 }
 
 #[cfg(test)]

@@ -51,6 +51,11 @@ impl Snapshot {
             Err(fault) => Err(fault),
         }
     }
+
+    /// Returns whether the system sees no difference to what was read: enough to go on by, not to write by.
+    pub fn seems_current(&self, paths: &Paths) -> bool {
+        fs::symlink_metadata(self.path.below(paths.root())).is_ok_and(|now| FileStat::of(&now) == self.stat)
+    }
 }
 
 /// Finds the file of a task: at its usual places, else anywhere below `tasks/`, else in the archive, newest days first.

@@ -12,14 +12,14 @@ mod parse;
 mod patch;
 mod stat;
 
-use std::fs::{self, File};
-use std::io::Read;
+use std::fs::{self, File, Metadata};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::PathBuf;
 use std::time::SystemTime;
 
 use super::error::{At, AuditError};
 use super::id::ObjectId;
+use super::reading::read_to_end;
 use super::repository::Repository;
 use super::tree::Leaf;
 use parse::{Layout, Scan};
@@ -48,9 +48,15 @@ pub(super) struct FolderChange {
 pub(super) struct Index {
     path: PathBuf,
     bytes: Vec<u8>,
-    /// Kept open, so that no other file can have its inode number; `None` if there is no index yet.
-    file: Option<File>,
+    /// Its file and what that looked like; `None` if there is no index yet.
+    file: Option<Opened>,
     layout: Layout,
+}
+
+/// A file kept open, so that no other can have its inode number.
+struct Opened {
+    _file: File,
+    metadata: Metadata,
 }
 
 /// The bytes of a new index, and how its file must look.
@@ -71,22 +77,18 @@ impl Index {
     /// Reads the index and finds these paths in it.
     pub(super) fn read(repository: &Repository, paths: &[&str]) -> Result<Self, AuditError> {
         let path = repository.git_dir().join("index");
-        let mut bytes = Vec::new();
         let file = match File::open(&path) {
-            Ok(mut file) => {
-                file.read_to_end(&mut bytes).at("read", &path)?;
-                Some(file)
+            Ok(file) => file,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                let layout = Layout::Known(Scan::empty(paths.len()));
+                return Ok(Self { path, bytes: patch::EMPTY.to_vec(), file: None, layout });
             }
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
             Err(error) => return Err(error).at("read", &path),
         };
-        let layout = if file.is_some() {
-            parse::scan(&bytes, paths).map_err(|detail| AuditError::Index { path: path.clone(), detail })?
-        } else {
-            bytes = patch::EMPTY.to_vec();
-            Layout::Known(Scan::empty(paths.len()))
-        };
-        Ok(Self { path, bytes, file, layout })
+        let metadata = file.metadata().at("read", &path)?;
+        let bytes = read_to_end(&file, usize::try_from(metadata.len()).unwrap_or(0)).at("read", &path)?;
+        let layout = parse::scan(&bytes, paths).map_err(|detail| AuditError::Index { path: path.clone(), detail })?;
+        Ok(Self { path, bytes, file: Some(Opened { _file: file, metadata }), layout })
     }
 
     /// Says whether the file at the index's path still is the one that was read.
@@ -99,15 +101,14 @@ impl Index {
         let Some(file) = &self.file else {
             return Ok(now.is_none());
         };
-        let then = file.metadata().at("read", &self.path)?;
-        let identity = |data: &fs::Metadata| (data.dev(), data.ino());
+        let identity = |data: &Metadata| (data.dev(), data.ino());
         // Git replaces the index by a rename and never writes into it, but another tool might.
-        Ok(now.is_some_and(|now| identity(&now) == identity(&then) && now.len() == self.bytes.len() as u64))
+        Ok(now.is_some_and(|now| identity(&now) == identity(&file.metadata) && now.len() == self.bytes.len() as u64))
     }
 
     /// Mode bits for the file that replaces this one.
     pub(super) fn mode(&self) -> Option<u32> {
-        self.file.as_ref().and_then(|file| Some(file.metadata().ok()?.permissions().mode() & 0o7777))
+        self.file.as_ref().map(|file| file.metadata.permissions().mode() & 0o7777)
     }
 
     /// Refuses if one of these paths holds something that a person staged.
@@ -175,7 +176,7 @@ impl Index {
             Layout::Foreign => foreign::patch(repository, &self.bytes, changes)?,
         };
         let modified = match &self.file {
-            Some(file) => file.metadata().and_then(|data| data.modified()).ok(),
+            Some(file) => file.metadata.modified().ok(),
             None => stats.iter().flatten().map(stat::Stat::modified).min(),
         };
         Ok(Patched { bytes, modified })

@@ -1,13 +1,13 @@
 //! Stat data as git keeps it beside an entry, so that `git status` need not read the file again.
 
 use std::fs::{self, File};
-use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use super::super::id::ObjectId;
 use super::super::objects::{Kind, name};
+use super::super::reading::read_to_end;
 
 /// The ten words that start an entry, but for the mode: git cuts each to 32 bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,11 +36,10 @@ pub(super) fn of_clean_file(path: &Path, blob: ObjectId) -> Option<Stat> {
     if !fs::symlink_metadata(path).ok()?.is_file() {
         return None;
     }
-    let mut file = File::open(path).ok()?;
+    let file = File::open(path).ok()?;
     // Before the content: whoever writes in between changes the stat data too, and git looks again.
     let data = file.metadata().ok()?;
-    let mut bytes = Vec::with_capacity(usize::try_from(data.len()).ok()?);
-    file.read_to_end(&mut bytes).ok()?;
+    let bytes = read_to_end(&file, usize::try_from(data.len()).ok()?).ok()?;
     (name(Kind::Blob, &bytes) == blob).then(|| of_metadata(&data))
 }
 
