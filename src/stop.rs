@@ -5,12 +5,12 @@
 
 /// Every point there is, in the order in which one transition passes them.
 pub const POINTS: &[&str] = &[
-    "audit.objects-written",
-    "audit.objects-named",
     "ops.prepared",
     "audit.temps-made",
     "ops.intent-written",
     "audit.intent-told",
+    "audit.objects-written",
+    "audit.objects-named",
     "audit.index-locked",
     "ops.file-written",
     "audit.index-written",

@@ -1,11 +1,12 @@
 //! Step 4 of a transition: everything that can fail before anything moves. Blobs, trees spliced from the parent's,
-//! commits (signed if git's configuration says so), all durable on disk, but on no branch yet.
+//! commits (signed if git's configuration says so), all written, but neither named nor on a branch yet.
 //!
 //! Blobs are the bytes given: no filter and no line-ending conversion is applied. `core.autocrlf` and `text=auto` leave
 //! such files clean; an explicit `text`, `eol` or `filter` attribute on task files makes git show them as modified.
 //!
-//! Nothing here reads the worktree, runs a hook, or writes outside `objects/`. A crash leaves unreachable objects.
+//! Nothing here reads the worktree, runs a hook, or writes outside `objects/`. A crash leaves temp files, which `git gc` sweeps.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use jiff::Timestamp;
@@ -15,7 +16,7 @@ use super::head::Head;
 use super::id::{CommitId, ObjectId};
 use super::identity::Person;
 use super::index::{FolderChange, Index, PathChange};
-use super::objects::{Kind, Object};
+use super::objects::{Kind, Object, Staged};
 use super::repository::Repository;
 use super::sign::Signer;
 use super::tree::{Edit, Trees};
@@ -43,8 +44,9 @@ pub struct Draft {
     pub committed: Timestamp,
 }
 
-/// Commits that are durable but on no branch yet.
+/// Commits that are written but on no branch yet.
 pub struct Prepared {
+    pub(super) objects: RefCell<Staged>,
     pub(super) base: Head,
     pub(super) steps: Vec<Step>,
     pub(super) changes: Vec<PathChange>,
@@ -124,12 +126,13 @@ impl Repository {
 
         let mut seen = HashSet::new();
         objects.retain(|object: &Object| seen.insert(object.id));
-        if drafts.len() < PACK_FROM {
-            self.objects().write_loose(&objects)?;
+        let objects = if drafts.len() < PACK_FROM {
+            self.objects().stage_loose(&objects)?
         } else {
-            self.objects().write_pack(&objects)?;
-        }
-        Ok(Prepared { base: head.clone(), steps, changes, folders, index })
+            self.objects().stage_pack(&objects)?
+        };
+        let objects = RefCell::new(objects);
+        Ok(Prepared { objects, base: head.clone(), steps, changes, folders, index })
     }
 
     fn splice(

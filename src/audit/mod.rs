@@ -1,7 +1,7 @@
 //! The git repository: what is committed, and how a change is committed. May use `format` and `model`, never `engine` or `store`.
 //!
-//! A transition passes through here twice. `prepare` makes blobs, trees and the commit from bytes in memory, durable but
-//! on no branch; `publish` moves the branch by compare-and-swap, and the user's index with it, under git's own locks.
+//! A transition passes through here twice. `prepare` writes blobs, trees and the commit from bytes in memory, on no branch;
+//! `publish` makes them durable and moves the branch by compare-and-swap, and the user's index with it, under git's own locks.
 //! Trees are spliced from HEAD's and never built from the index; no hook is run; nothing that is staged, modified or
 //! untracked is touched. After a kill, `clear_stale` and `settle_index` put things right.
 //!

@@ -1,7 +1,8 @@
 //! Objects in memory, and their durable way into `objects/` as loose files. Never overwrites, never removes one.
 //!
 //! libgit2 syncs nothing unless a process-wide switch says so, hence this writer. Order, so that a power cut leaves
-//! either no name or a whole file behind it: write every temp file, sync every temp file, rename all. The folders are
+//! either no name or a whole file behind it: write every temp file (`stage_..`), sync every temp file, rename all
+//! (`name_staged`). Between the two, whoever has more to write for the same commit does so, and the disk takes all at once. The folders are
 //! not synced, which is what git does under `core.fsync=all`: a journal keeps the order, and the branch's folder, synced
 //! at the commit point, comes after these names. Temp files are called `tmp_obj_*`, which `git gc` sweeps.
 
@@ -92,31 +93,38 @@ impl ObjectFolder {
         self.mode & 0o444
     }
 
-    /// Writes these objects as loose files, durably.
-    pub(super) fn write_loose(&self, objects: &[Object]) -> Result<(), AuditError> {
-        let mut temps = Vec::with_capacity(objects.len());
+    /// Writes these objects as loose files that have no names yet.
+    pub(super) fn stage_loose(&self, objects: &[Object]) -> Result<Staged, AuditError> {
+        let mut files = Vec::with_capacity(objects.len());
         let mut deflater = Deflater::default();
         for object in objects {
             let place = self.place(object.id);
-            if freshen(&place) {
-                continue;
+            if !freshen(&place) {
+                files.push((self.write_temp(object, &mut deflater)?, place));
             }
-            temps.push((self.write_temp(object, &mut deflater)?, place));
         }
-        for (temp, _) in &temps {
+        Ok(Staged { files, shared: None })
+    }
+
+    /// Has these objects survive a power cut, then gives them their names. Done once, it does nothing more.
+    pub(super) fn name_staged(&self, staged: &mut Staged) -> Result<(), AuditError> {
+        for (temp, _) in staged.unnamed() {
             temp.sync()?;
         }
         stop::point("audit.objects-written");
-        for (temp, place) in &mut temps {
+        for (temp, place) in staged.unnamed() {
             match fs::rename(&temp.path, &*place) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                    self.create_folder(place.parent().expect("a loose object lies in a folder of its own"))?;
+                    self.create_folder(place.parent().expect("an object's file lies in a folder"))?;
                     fs::rename(&temp.path, &*place)
                 }
                 other => other,
             }
             .at("create", place)?;
             temp.named = true;
+        }
+        if let Some(folder) = staged.shared.take() {
+            sync_folder(&folder)?;
         }
         stop::point("audit.objects-named");
         Ok(())
@@ -139,8 +147,21 @@ impl ObjectFolder {
     fn write_temp(&self, object: &Object, deflater: &mut Deflater) -> Result<Temp, AuditError> {
         let mut temp = Temp::create(&self.path, "tmp_obj_aof", self.file_mode())?;
         let whole = [object.header().as_bytes(), &object.bytes].concat();
-        temp.file.write_all(&deflater.deflate(&whole)).at("write", &temp.path)?;
+        temp.write(&deflater.deflate(&whole))?;
         Ok(temp)
+    }
+}
+
+/// Objects that are written, with the places that they are to have.
+pub(super) struct Staged {
+    pub files: Vec<(Temp, PathBuf)>,
+    /// The folder of all of them, if its names have to be synced.
+    pub shared: Option<PathBuf>,
+}
+
+impl Staged {
+    fn unnamed(&mut self) -> impl Iterator<Item = &mut (Temp, PathBuf)> {
+        self.files.iter_mut().filter(|(temp, _)| !temp.named)
     }
 }
 
@@ -159,6 +180,16 @@ impl Temp {
         let temp = Self { path, file, named: false };
         temp.file.set_permissions(fs::Permissions::from_mode(mode)).at("open up", &temp.path)?;
         Ok(temp)
+    }
+
+    /// Writes what the file is to hold, and has it start on its way to the disk: by the time that the first of several files is
+    /// synced, the others are there as well.
+    pub(super) fn write(&mut self, bytes: &[u8]) -> Result<(), AuditError> {
+        self.file.write_all(bytes).at("write", &self.path)?;
+        // Advice: where it is not taken, the sync alone does it. An error of the disk is told to the sync.
+        #[cfg(target_os = "linux")]
+        let _ = rustix::fs::fadvise(&self.file, 0, None, rustix::fs::Advice::DontNeed);
+        Ok(())
     }
 
     pub(super) fn sync(&self) -> Result<(), AuditError> {

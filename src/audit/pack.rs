@@ -4,7 +4,7 @@
 //! or a lone `.pack`, which `git gc` sweeps.
 
 use std::fs;
-use std::io::{self, Write};
+use std::io;
 
 use flate2::Crc;
 use sha1::{Digest, Sha1};
@@ -12,8 +12,7 @@ use sha1::{Digest, Sha1};
 use super::deflate::Deflater;
 use super::error::{At, AuditError};
 use super::id::ObjectId;
-use super::objects::{Kind, Object, ObjectFolder, Temp, sync_folder};
-use crate::stop;
+use super::objects::{Kind, Object, ObjectFolder, Staged, Temp};
 
 const PACK_VERSION: u32 = 2;
 const INDEX_MAGIC: [u8; 8] = *b"\xfftOc\0\0\0\x02";
@@ -26,8 +25,8 @@ struct Entry {
 }
 
 impl ObjectFolder {
-    /// Writes these objects, all different, as one pack, durably.
-    pub(super) fn write_pack(&self, objects: &[Object]) -> Result<(), AuditError> {
+    /// Writes these objects, all different, as one pack that has no name yet.
+    pub(super) fn stage_pack(&self, objects: &[Object]) -> Result<Staged, AuditError> {
         let (pack, entries) = pack(objects).at("pack objects into", self.path())?;
         let checksum = &pack[pack.len() - 20..];
         let index = index(entries, checksum);
@@ -35,23 +34,13 @@ impl ObjectFolder {
         let folder = self.path().join("pack");
         fs::create_dir_all(&folder).at("create", &folder)?;
         let name = ObjectId::from_raw(checksum).expect("a pack ends in 20 bytes of SHA-1");
-        let mut temps = Vec::with_capacity(2);
+        let mut files = Vec::with_capacity(2);
         for (bytes, extension) in [(&pack, "pack"), (&index, "idx")] {
             let mut temp = Temp::create(&folder, "tmp_pack_aof", self.file_mode())?;
-            temp.file.write_all(bytes).at("write", &temp.path)?;
-            temps.push((temp, folder.join(format!("pack-{name}.{extension}"))));
+            temp.write(bytes)?;
+            files.push((temp, folder.join(format!("pack-{name}.{extension}"))));
         }
-        for (temp, _) in &temps {
-            temp.sync()?;
-        }
-        stop::point("audit.objects-written");
-        for (temp, place) in &mut temps {
-            fs::rename(&temp.path, &*place).at("create", place)?;
-            temp.named = true;
-        }
-        sync_folder(&folder)?;
-        stop::point("audit.objects-named");
-        Ok(())
+        Ok(Staged { files, shared: Some(folder) })
     }
 }
 

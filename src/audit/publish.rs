@@ -1,8 +1,9 @@
 //! Step 6 of a transition: the branch moves, and the index with it. The commit point is the rename of the branch.
 //!
 //! ```text
-//!   objects          durable since `prepare`
+//!   objects          written since `prepare`, without names           kill: leftover `tmp_obj_*` or `tmp_pack_*` files
 //!   temp files       made, their inodes told to the caller            kill: a leftover `aof-*` file
+//!   objects, branch  synced, as is what the caller wrote meanwhile; the objects named    kill: unreachable objects
 //!   index.lock       given its name; waited for, never broken         kill: our `index.lock`
 //!   check            HEAD, the branch and the staged entries are still what was prepared for
 //!   files            written by the caller                            kill: files ahead of HEAD, our `index.lock`
@@ -33,7 +34,8 @@ use super::objects::sync_folder;
 use super::repository::Repository;
 use crate::stop;
 
-/// Called with the lock files that are about to appear; returns once they are written down durably.
+/// Called with the lock files that are about to appear; returns once they are written down. Files that the caller writes under
+/// temporary names now reach the disk together with the objects.
 pub type Intent<'a> = &'a mut dyn FnMut(&Locks) -> io::Result<()>;
 
 /// Called to write the files that are committed, while git's index is locked so that no other commit can pick them up half-way.
@@ -68,6 +70,9 @@ impl Repository {
             file: branch_temp.file.clone(),
         };
         tell(intent, &Locks { index: index_temp.file.clone(), branch: Some(branch) }, &place)?;
+
+        self.objects().name_staged(&mut prepared.objects.borrow_mut())?;
+        branch_temp.temp.sync()?;
 
         let index_lock = index_temp.lock(self.git_dir().join("index.lock"), deadline)?;
         stop::point("audit.index-locked");
@@ -147,10 +152,7 @@ impl Repository {
 
     fn branch_temp(&self, commit: CommitId) -> Result<Unlocked, AuditError> {
         let mut unlocked = Unlocked::create(self.common_dir(), "aof-branch", self.shared_file_mode())?;
-        let temp = &mut unlocked.temp;
-        // In one call: `writeln!` would make one of every two digits.
-        let line = format!("{commit}\n");
-        temp.file.write_all(line.as_bytes()).and_then(|()| temp.file.sync_data()).at("write", &temp.path)?;
+        unlocked.temp.write(format!("{commit}\n").as_bytes())?;
         Ok(unlocked)
     }
 

@@ -78,7 +78,10 @@ fn unless_general(result: Result<(), OpsError>) -> Result<(), OpsError> {
 }
 
 fn sweep_folders(lock: &WriterLock, record: &Intent) -> Result<(), OpsError> {
-    let paths = record.writes.iter().flat_map(|write| write.old.iter().chain([&write.new]));
+    let paths = record.writes.iter().flat_map(|write| {
+        let made = write.made.iter().map(|made| &made.path);
+        write.old.iter().chain([&write.new]).chain(made)
+    });
     let folders: BTreeSet<&str> = paths.map(ProjectPath::folder).collect();
     for folder in folders {
         atomic::sweep(lock, folder)?;

@@ -12,6 +12,7 @@ mod create;
 mod deliver;
 mod edit;
 mod error;
+mod files;
 mod gates;
 mod headers;
 mod heal;

@@ -3,17 +3,21 @@
 //! ```text
 //!   read and decide     no lock held; a refusal ends here
 //!   lock                the writer lock; what a crash left is healed; unchanged since it was read? else from the start
-//!   prepare             objects of the commits                           kill: unreachable objects
+//!   prepare             objects of the commits, under temporary names    kill: temporary files, which git sweeps
 //!   intent              `.aof/intent` names the files and git's locks    kill: the record, nothing else
+//!   stage               the files under temporary names; all synced with the objects    kill: temporary files, swept by `heal`
 //!   write               the files, each replaced whole                   kill: files ahead of HEAD -> committed by `heal`
 //!   commit              the branch and the index move                    <- the commit point
 //!   settle              the old file of a moved task goes, the intent too   kill: both are cleared by `heal`
 //! ```
 //! If the commit fails, the files are put back as they were; nothing is left half-done.
 
+use std::cell::RefCell;
+
 use super::adopt;
 use super::automatic::pass_on;
 use super::error::OpsError;
+use super::files;
 use super::heal;
 use super::standing::{Pending, Standing, Version};
 use super::workspace::Workspace;
@@ -25,7 +29,7 @@ use crate::stop;
 use crate::store::intent::{self, Intent, Made, Write as Intended};
 use crate::store::layout::{archive_path, companions, task_path};
 use crate::store::tasks::{self, Place, Snapshot};
-use crate::store::{ProjectPath, StoreError, WriterLock, atomic};
+use crate::store::{ProjectPath, StoreError, WriterLock};
 
 /// How often an operation starts again because somebody else was faster.
 const ATTEMPTS: usize = 100;
@@ -86,9 +90,9 @@ pub(super) struct Write {
 
 /// A file beside a task file, which moves with it.
 pub(super) struct Companion {
-    from: ProjectPath,
-    to: ProjectPath,
-    bytes: Vec<u8>,
+    pub from: ProjectPath,
+    pub to: ProjectPath,
+    pub bytes: Vec<u8>,
 }
 
 /// Reads the task, lets `decide` choose, and carries it out. A hand-made task is adopted first.
@@ -242,34 +246,37 @@ pub(super) fn commit(
     let prepared = workspace.repository.prepare_batch(head, &drafts)?;
     stop::point("ops.prepared");
 
-    let mut failure = None;
+    let staged = RefCell::new(Vec::new());
+    let failure = RefCell::new(None);
     let published = workspace.repository.publish(
         &prepared,
         workspace.deadline(),
         &mut |locks| {
-            let writes = writes.iter().map(Write::intended).collect();
-            let record = Intent { pid: std::process::id(), writes, locks: serde_json::to_value(locks).ok() };
+            let intended = writes.iter().map(Write::intended).collect();
+            let record = Intent { pid: std::process::id(), writes: intended, locks: serde_json::to_value(locks).ok() };
             intent::write(lock, &record).map_err(std::io::Error::other)?;
             stop::point("ops.intent-written");
+            match files::stage(lock, writes) {
+                Ok(files) => drop(staged.replace(files)),
+                Err(error) => {
+                    let told = std::io::Error::other(error.to_string());
+                    failure.replace(Some(error));
+                    return Err(told);
+                }
+            }
             Ok(())
         },
-        &mut || match write_files(lock, writes) {
-            Ok(()) => true,
-            Err(error) => {
-                failure = Some(error);
-                false
-            }
-        },
+        &mut || files::put(&mut staged.borrow_mut()).map_err(|error| failure.replace(Some(error))).is_ok(),
     );
     if let Err(error) = published {
-        put_back(lock, writes)?;
+        files::put_back(lock, writes)?;
         // The index may have moved before the branch could not. If that cannot be healed now the record stays, and the next
         // command heals it; what is told is why the commit failed.
         let _ = heal::heal(workspace, lock);
-        return Err(failure.map_or_else(|| error.into(), OpsError::from));
+        return Err(failure.into_inner().map_or_else(|| error.into(), OpsError::from));
     }
     stop::point("ops.committed");
-    settle(lock, writes)?;
+    files::settle(lock, writes)?;
     stop::point("ops.settled");
     intent::clear(lock)?;
     let commits: Vec<CommitId> = prepared.commits().collect();
@@ -314,74 +321,6 @@ fn drafts(write: &Write, user: &Person, committer: &Person, now: Timestamp) -> V
         });
     }
     drafts
-}
-
-fn write_files(lock: &WriterLock, writes: &[Write]) -> Result<(), StoreError> {
-    for write in writes {
-        for (path, bytes) in &write.beside {
-            atomic::create_new(lock, path, bytes)?;
-        }
-        let bytes = write.bytes();
-        match &write.from {
-            Some((path, before)) if *path == write.to && before == bytes => {}
-            Some((path, before)) if *path == write.to => atomic::replace_if(lock, path, before, bytes)?,
-            Some(_) => atomic::replace(lock, &write.to, bytes)?,
-            None => atomic::create_new(lock, &write.to, bytes)?,
-        }
-        for companion in &write.companions {
-            atomic::replace(lock, &companion.to, &companion.bytes)?;
-        }
-        stop::point("ops.file-written");
-    }
-    Ok(())
-}
-
-/// Undoes `write_files`. A file that somebody changed in the meantime stays as they left it.
-fn put_back(lock: &WriterLock, writes: &[Write]) -> Result<(), StoreError> {
-    for write in writes {
-        let bytes = write.bytes();
-        match &write.from {
-            Some((path, before)) if *path == write.to => {
-                accept_changed(atomic::replace_if(lock, path, bytes, before))?;
-            }
-            _ => take_back(lock, &write.to, bytes)?,
-        }
-        for companion in &write.companions {
-            take_back(lock, &companion.to, &companion.bytes)?;
-        }
-        for (path, bytes) in &write.beside {
-            take_back(lock, path, bytes)?;
-        }
-    }
-    Ok(())
-}
-
-/// Removes the old files of tasks that moved, if they still are what was read.
-fn settle(lock: &WriterLock, writes: &[Write]) -> Result<(), StoreError> {
-    for write in writes {
-        if let Some((path, before)) = write.from.as_ref().filter(|(path, _)| *path != write.to) {
-            accept_changed(atomic::remove_if(lock, path, before))?;
-        }
-        for companion in &write.companions {
-            accept_changed(atomic::remove_if(lock, &companion.from, &companion.bytes))?;
-        }
-    }
-    Ok(())
-}
-
-/// Takes back what stands there still; what others put there, of whatever kind, is theirs.
-fn take_back(lock: &WriterLock, path: &ProjectPath, bytes: &[u8]) -> Result<(), StoreError> {
-    match atomic::remove_if(lock, path, bytes) {
-        Err(StoreError::WrongKind { .. }) => Ok(()),
-        other => accept_changed(other),
-    }
-}
-
-fn accept_changed(result: Result<(), StoreError>) -> Result<(), StoreError> {
-    match result {
-        Err(StoreError::Changed { .. } | StoreError::Gone { .. }) => Ok(()),
-        other => other,
-    }
 }
 
 fn reread(workspace: &Workspace, standing: &Standing, bytes: &[u8]) -> Result<TaskFile, OpsError> {

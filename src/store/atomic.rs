@@ -6,8 +6,9 @@
 use std::fs::{self, DirEntry};
 use std::time::{Duration, SystemTime};
 
-use super::folder::{Durability, Folder, TEMPORARY};
+use super::folder::{Durability, Folder};
 use super::layout::{INBOX, LOCAL, REFUSED};
+use super::staged::{self, TEMPORARY};
 use super::tasks::FILE_LIMIT;
 use super::walk::folders;
 use super::{ProjectPath, StoreError, WriterLock};
@@ -15,21 +16,65 @@ use super::{ProjectPath, StoreError, WriterLock};
 /// No write of one file takes that long.
 const ABANDONED: Duration = Duration::from_mins(1);
 
-/// Replaces a file whatever it says, or makes it.
-pub fn replace(lock: &WriterLock, path: &ProjectPath, bytes: &[u8]) -> Result<(), StoreError> {
-    folder_of(lock, path)?.replace(path.name(), bytes, Durability::Durable)
+/// What a file may be put over.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Over {
+    /// Whatever is there, or nothing.
+    Anything,
+    /// A file that still says this; else the fault is [`StoreError::Changed`] or [`StoreError::Gone`].
+    Only(Vec<u8>),
+    /// Nothing; else the fault is [`StoreError::Exists`].
+    Nothing,
+}
+
+/// A file that is written, and has no name yet. Dropped, it is gone.
+#[derive(Debug)]
+pub struct Staged {
+    file: staged::Staged<Folder>,
+    name: String,
+    over: Over,
+}
+
+impl Staged {
+    /// Writes a file that is to have this path.
+    pub fn new(lock: &WriterLock, path: &ProjectPath, over: Over, bytes: &[u8]) -> Result<Self, StoreError> {
+        let root = lock.paths().root();
+        let folder = match &over {
+            Over::Only(_) => Folder::open(root, path.folder())?,
+            Over::Anything | Over::Nothing => Folder::create(root, path.folder())?,
+        };
+        if over == Over::Nothing && folder.kind(path.name())?.is_some() {
+            return Err(StoreError::Exists { path: folder.path().join(path.name()) });
+        }
+        let file = staged::Staged::new(folder, path.name(), bytes, Durability::Durable)?;
+        Ok(Self { file, name: path.name().to_owned(), over })
+    }
+
+    /// Gives the file its name. A power cut may still take that back.
+    pub fn put(&mut self) -> Result<(), StoreError> {
+        self.file.flush()?;
+        match &self.over {
+            Over::Anything => self.file.replace(&self.name),
+            Over::Only(expected) => {
+                // As late as can be: people's editors know nothing of the lock.
+                check(self.file.folder(), &self.name, expected)?;
+                self.file.replace(&self.name)
+            }
+            Over::Nothing => self.file.create(&self.name),
+        }
+    }
+
+    /// Returns the folder, whose names are still to be synced.
+    pub fn folder(&self) -> &Folder {
+        self.file.folder()
+    }
 }
 
 /// Replaces a file if it still says what was expected; else nothing changes, and the fault is [`StoreError::Changed`] or [`StoreError::Gone`].
 pub fn replace_if(lock: &WriterLock, path: &ProjectPath, expected: &[u8], bytes: &[u8]) -> Result<(), StoreError> {
-    let folder = Folder::open(lock.paths().root(), path.folder())?;
-    exchange(&folder, path.name(), expected, bytes)?;
-    folder.sync()
-}
-
-/// Makes a file that must not exist yet.
-pub fn create_new(lock: &WriterLock, path: &ProjectPath, bytes: &[u8]) -> Result<(), StoreError> {
-    folder_of(lock, path)?.create_new(path.name(), bytes)
+    let mut staged = Staged::new(lock, path, Over::Only(expected.to_vec()), bytes)?;
+    staged.put()?;
+    staged.folder().sync()
 }
 
 /// Removes a file if it still says what was expected; one that is gone already is as good.
@@ -82,17 +127,6 @@ fn sweep_where(lock: &WriterLock, folder: &str, which: &dyn Fn(&DirEntry) -> boo
         }
     }
     Ok(swept)
-}
-
-fn folder_of(lock: &WriterLock, path: &ProjectPath) -> Result<Folder, StoreError> {
-    Folder::create(lock.paths().root(), path.folder())
-}
-
-fn exchange(folder: &Folder, name: &str, expected: &[u8], bytes: &[u8]) -> Result<(), StoreError> {
-    let staged = folder.stage(name, bytes, Durability::Durable)?;
-    // As late as can be: people's editors know nothing of the lock.
-    check(folder, name, expected)?;
-    staged.replace(name)
 }
 
 fn check(folder: &Folder, name: &str, expected: &[u8]) -> Result<(), StoreError> {

@@ -6,7 +6,6 @@
 
 use std::ffi::OsStr;
 use std::fs::{File, Metadata};
-use std::io::Write;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -14,11 +13,8 @@ use rustix::buffer::spare_capacity;
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
-use super::random::random_local;
+use super::staged::Staged;
 use super::{Kind, StoreError};
-
-/// What the names of all temporary files begin with.
-pub(super) const TEMPORARY: &str = ".aof-tmp-";
 
 /// How often a file is read again that changes while it is read.
 const READ_ATTEMPTS: usize = 3;
@@ -39,7 +35,7 @@ pub struct FileStat {
 /// A folder of the project, held open.
 #[derive(Debug)]
 pub struct Folder {
-    handle: File,
+    pub(super) handle: File,
     path: PathBuf,
 }
 
@@ -50,14 +46,6 @@ pub enum Durability {
     Durable,
     /// Whole after a kill; after a power cut it may be old or damaged. For what can be made again.
     Volatile,
-}
-
-/// A file that is written but has no name of its own yet. Dropped, it is gone.
-#[derive(Debug)]
-pub(super) struct Staged<'f> {
-    folder: &'f Folder,
-    temporary: String,
-    pending: bool,
 }
 
 impl FileStat {
@@ -182,7 +170,7 @@ impl Folder {
 
     /// Replaces a file, or makes it, keeping its mode bits.
     pub fn replace(&self, name: &str, bytes: &[u8], durability: Durability) -> Result<(), StoreError> {
-        self.stage(name, bytes, durability)?.replace(name)?;
+        Staged::new(self, name, bytes, durability)?.replace(name)?;
         match durability {
             Durability::Durable => self.sync(),
             Durability::Volatile => Ok(()),
@@ -195,33 +183,8 @@ impl Folder {
         if self.kind(name)?.is_some() {
             return Err(StoreError::Exists { path: self.path.join(name) });
         }
-        self.stage(name, bytes, Durability::Durable)?.create(name)?;
+        Staged::new(self, name, bytes, Durability::Durable)?.create(name)?;
         self.sync()
-    }
-
-    /// Writes the bytes of a file under a temporary name, with the mode bits of the one that it is to replace.
-    pub(super) fn stage(
-        &self,
-        name: impl AsRef<OsStr>,
-        bytes: &[u8],
-        durability: Durability,
-    ) -> Result<Staged<'_>, StoreError> {
-        let mode = self.mode(name.as_ref())?;
-        let temporary = format!("{TEMPORARY}{}", random_local(16)?);
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let mut file: File = rustix::fs::openat(&self.handle, &*temporary, flags, Mode::from_raw_mode(0o666))
-            .map_err(|cause| StoreError::io("write in", &self.path, cause))?
-            .into();
-        let staged = Staged { folder: self, temporary, pending: true };
-        let target = self.path.join(name.as_ref());
-        if let Some(mode) = mode {
-            rustix::fs::fchmod(&file, mode).map_err(|cause| StoreError::io("set the mode of", &target, cause))?;
-        }
-        file.write_all(bytes).map_err(|cause| StoreError::io("write", &target, cause))?;
-        if durability == Durability::Durable {
-            file.sync_all().map_err(|cause| StoreError::io("flush to disk", &target, cause))?;
-        }
-        Ok(staged)
     }
 
     /// Renames a file, here or into another folder. A name that is taken there stays as it is.
@@ -304,7 +267,7 @@ impl Folder {
         file.metadata().map_err(|cause| StoreError::io("look at", &self.path.join(name), cause))
     }
 
-    fn mode(&self, name: &OsStr) -> Result<Option<Mode>, StoreError> {
+    pub(super) fn mode(&self, name: &OsStr) -> Result<Option<Mode>, StoreError> {
         match rustix::fs::statat(&self.handle, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => match FileType::from_raw_mode(stat.st_mode).into() {
                 Kind::File => Ok(Some(Mode::from_raw_mode(stat.st_mode) & Mode::from_raw_mode(0o7777))),
@@ -312,36 +275,6 @@ impl Folder {
             },
             Err(Errno::NOENT) => Ok(None),
             Err(cause) => Err(StoreError::io("look at", &self.path.join(name), cause)),
-        }
-    }
-}
-
-impl Staged<'_> {
-    /// Gives the file its name, in place of whatever file has it.
-    pub(super) fn replace(mut self, name: &str) -> Result<(), StoreError> {
-        let folder = self.folder;
-        rustix::fs::renameat(&folder.handle, &*self.temporary, &folder.handle, name)
-            .map_err(|cause| StoreError::io("replace", &folder.path.join(name), cause))?;
-        self.pending = false;
-        Ok(())
-    }
-
-    /// Gives the file its name if nothing has that name.
-    pub(super) fn create(mut self, name: &OsStr) -> Result<(), StoreError> {
-        self.folder.move_new(OsStr::new(&self.temporary), self.folder, name).map_err(|fault| match fault {
-            StoreError::Io { cause, .. } => StoreError::io("make", &self.folder.path.join(name), cause),
-            other => other,
-        })?;
-        self.pending = false;
-        Ok(())
-    }
-}
-
-impl Drop for Staged<'_> {
-    fn drop(&mut self) {
-        if self.pending {
-            // What cannot be removed now is swept up later.
-            let _ = self.folder.remove(&*self.temporary);
         }
     }
 }
@@ -387,9 +320,10 @@ mod tests {
         assert_eq!(fs::read(home.path().join("a/b/x")).unwrap(), b"mine");
         assert_eq!(fs::read(home.path().join("c/y")).unwrap(), b"theirs");
         // The name was free when the file was staged.
-        let staged = folder.stage("new", b"late", Durability::Durable).unwrap();
+        let mut staged = Staged::new(&folder, "new", b"late", Durability::Durable).unwrap();
         fs::write(home.path().join("a/b/new"), "early").unwrap();
-        assert!(matches!(staged.create("new".as_ref()), Err(StoreError::Exists { .. })));
+        assert!(matches!(staged.create("new"), Err(StoreError::Exists { .. })));
+        drop(staged);
         assert_eq!(fs::read(home.path().join("a/b/new")).unwrap(), b"early");
         folder.move_new("x".as_ref(), &other, "x".as_ref()).unwrap();
         assert!(matches!(folder.move_new("x".as_ref(), &other, "z".as_ref()), Err(StoreError::Gone { .. })));

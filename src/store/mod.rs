@@ -17,6 +17,7 @@ mod filesystem;
 mod folder;
 mod lock;
 mod path;
+mod staged;
 mod walk;
 
 pub use cache::HeaderCache;

@@ -26,6 +26,20 @@ fn names(home: &TempDir, folder: &str) -> Vec<String> {
     names
 }
 
+fn put(lock: &WriterLock, path: &ProjectPath, over: Over, bytes: &[u8]) -> Result<(), StoreError> {
+    let mut staged = Staged::new(lock, path, over, bytes)?;
+    staged.put()?;
+    staged.folder().sync()
+}
+
+fn replace(lock: &WriterLock, path: &ProjectPath, bytes: &[u8]) -> Result<(), StoreError> {
+    put(lock, path, Over::Anything, bytes)
+}
+
+fn create_new(lock: &WriterLock, path: &ProjectPath, bytes: &[u8]) -> Result<(), StoreError> {
+    put(lock, path, Over::Nothing, bytes)
+}
+
 #[test]
 fn a_replaced_file_keeps_its_mode_and_gets_a_new_inode() {
     let (home, lock) = project();
@@ -110,7 +124,7 @@ fn a_crash_leaves_temporary_files_and_the_sweep_takes_only_those() {
     create_new(&lock, &task, b"old").unwrap();
     let folder = Folder::open(home.path(), "tasks/ab").unwrap();
     // A kill between the write and the rename.
-    std::mem::forget(folder.stage("AOF-abcde.md", b"half", Durability::Durable).unwrap());
+    std::mem::forget(staged::Staged::new(&folder, "AOF-abcde.md", b"half", Durability::Durable).unwrap());
     for name in [".hidden", ".aof-temporary", "x.aof-tmp-1"] {
         fs::write(home.path().join("tasks/ab").join(name), b"").unwrap();
     }

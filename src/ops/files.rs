@@ -1,0 +1,103 @@
+//! The task files of a change on their way: written under temporary names, put in their places, taken back if the commit fails,
+//! cleared of what moved once it is made.
+//!
+//! Every file is whole under its name at any moment. The folders are synced when all files have their names, each once.
+
+use std::collections::BTreeSet;
+
+use super::transaction::Write;
+use crate::stop;
+use crate::store::atomic::{self, Over, Staged};
+use crate::store::{ProjectPath, StoreError, WriterLock};
+
+/// The files of one write, in the order in which they get their names.
+pub(super) type Files = Vec<Staged>;
+
+/// Writes the files of these changes under temporary names.
+pub(super) fn stage(lock: &WriterLock, writes: &[Write]) -> Result<Vec<Files>, StoreError> {
+    writes.iter().map(|write| stage_one(lock, write)).collect()
+}
+
+fn stage_one(lock: &WriterLock, write: &Write) -> Result<Files, StoreError> {
+    let mut files = Vec::new();
+    for (path, bytes) in &write.beside {
+        files.push(Staged::new(lock, path, Over::Nothing, bytes)?);
+    }
+    let bytes = write.bytes();
+    let over = match &write.from {
+        Some((path, before)) if *path == write.to && before == bytes => None,
+        Some((path, before)) if *path == write.to => Some(Over::Only(before.clone())),
+        Some(_) => Some(Over::Anything),
+        None => Some(Over::Nothing),
+    };
+    if let Some(over) = over {
+        files.push(Staged::new(lock, &write.to, over, bytes)?);
+    }
+    for companion in &write.companions {
+        files.push(Staged::new(lock, &companion.to, Over::Anything, &companion.bytes)?);
+    }
+    Ok(files)
+}
+
+/// Gives the files their names, durably.
+pub(super) fn put(writes: &mut [Files]) -> Result<(), StoreError> {
+    for files in &mut *writes {
+        files.iter_mut().try_for_each(Staged::put)?;
+        stop::point("ops.file-written");
+    }
+    let mut synced = BTreeSet::new();
+    for folder in writes.iter().flatten().map(Staged::folder) {
+        if synced.insert(folder.path()) {
+            folder.sync()?;
+        }
+    }
+    Ok(())
+}
+
+/// Undoes [`put`]. A file that somebody changed in the meantime stays as they left it.
+pub(super) fn put_back(lock: &WriterLock, writes: &[Write]) -> Result<(), StoreError> {
+    for write in writes {
+        let bytes = write.bytes();
+        match &write.from {
+            Some((path, before)) if *path == write.to => {
+                accept_changed(atomic::replace_if(lock, path, bytes, before))?;
+            }
+            _ => take_back(lock, &write.to, bytes)?,
+        }
+        for companion in &write.companions {
+            take_back(lock, &companion.to, &companion.bytes)?;
+        }
+        for (path, bytes) in &write.beside {
+            take_back(lock, path, bytes)?;
+        }
+    }
+    Ok(())
+}
+
+/// Removes the old files of tasks that moved, if they still are what was read.
+pub(super) fn settle(lock: &WriterLock, writes: &[Write]) -> Result<(), StoreError> {
+    for write in writes {
+        if let Some((path, before)) = write.from.as_ref().filter(|(path, _)| *path != write.to) {
+            accept_changed(atomic::remove_if(lock, path, before))?;
+        }
+        for companion in &write.companions {
+            accept_changed(atomic::remove_if(lock, &companion.from, &companion.bytes))?;
+        }
+    }
+    Ok(())
+}
+
+/// Takes back what stands there still; what others put there, of whatever kind, is theirs.
+fn take_back(lock: &WriterLock, path: &ProjectPath, bytes: &[u8]) -> Result<(), StoreError> {
+    match atomic::remove_if(lock, path, bytes) {
+        Err(StoreError::WrongKind { .. }) => Ok(()),
+        other => accept_changed(other),
+    }
+}
+
+fn accept_changed(result: Result<(), StoreError>) -> Result<(), StoreError> {
+    match result {
+        Err(StoreError::Changed { .. } | StoreError::Gone { .. }) => Ok(()),
+        other => other,
+    }
+}

@@ -1,0 +1,102 @@
+//! A file between being written and having its name. A kill in between leaves it under a name that begins with `.aof-tmp-`.
+
+use std::borrow::Borrow;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::Write;
+
+use rustix::fs::{Mode, OFlags};
+
+use super::random::random_local;
+use super::{Durability, Folder, StoreError};
+
+/// What the names of all temporary files begin with.
+pub(super) const TEMPORARY: &str = ".aof-tmp-";
+
+/// A file that is written but has no name of its own yet. Dropped, it is gone.
+#[derive(Debug)]
+pub(super) struct Staged<F: Borrow<Folder>> {
+    folder: F,
+    temporary: String,
+    file: File,
+    durability: Durability,
+    pending: bool,
+}
+
+impl<F: Borrow<Folder>> Staged<F> {
+    /// Writes the bytes of a file under a temporary name, with the mode bits of the one that it is to replace. They start on
+    /// their way to the disk, so that several staged files take hardly longer to get there than one.
+    pub(super) fn new(
+        folder: F,
+        name: impl AsRef<OsStr>,
+        bytes: &[u8],
+        durability: Durability,
+    ) -> Result<Self, StoreError> {
+        let inside = folder.borrow();
+        let mode = inside.mode(name.as_ref())?;
+        let temporary = format!("{TEMPORARY}{}", random_local(16)?);
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let file: File = rustix::fs::openat(&inside.handle, &*temporary, flags, Mode::from_raw_mode(0o666))
+            .map_err(|cause| StoreError::io("write in", inside.path(), cause))?
+            .into();
+        let target = inside.path().join(name.as_ref());
+        let mut staged = Self { folder, temporary, file, durability, pending: true };
+        if let Some(mode) = mode {
+            rustix::fs::fchmod(&staged.file, mode)
+                .map_err(|cause| StoreError::io("set the mode of", &target, cause))?;
+        }
+        staged.file.write_all(bytes).map_err(|cause| StoreError::io("write", &target, cause))?;
+        // Advice: where it is not taken, the sync alone does it. An error of the disk is told to the sync.
+        #[cfg(target_os = "linux")]
+        if durability == Durability::Durable {
+            let _ = rustix::fs::fadvise(&staged.file, 0, None, rustix::fs::Advice::DontNeed);
+        }
+        Ok(staged)
+    }
+
+    /// Returns the folder that the file is in.
+    pub(super) fn folder(&self) -> &Folder {
+        self.folder.borrow()
+    }
+
+    /// Has the bytes of a durable file survive a power cut.
+    pub(super) fn flush(&mut self) -> Result<(), StoreError> {
+        if self.durability == Durability::Durable {
+            let path = || self.folder().path().join(&self.temporary);
+            self.file.sync_all().map_err(|cause| StoreError::io("flush to disk", &path(), cause))?;
+            self.durability = Durability::Volatile;
+        }
+        Ok(())
+    }
+
+    /// Gives the file its name, in place of whatever file has it.
+    pub(super) fn replace(&mut self, name: &str) -> Result<(), StoreError> {
+        self.flush()?;
+        let folder = self.folder();
+        rustix::fs::renameat(&folder.handle, &*self.temporary, &folder.handle, name)
+            .map_err(|cause| StoreError::io("replace", &folder.path().join(name), cause))?;
+        self.pending = false;
+        Ok(())
+    }
+
+    /// Gives the file its name if nothing has that name.
+    pub(super) fn create(&mut self, name: impl AsRef<OsStr>) -> Result<(), StoreError> {
+        self.flush()?;
+        let (folder, name) = (self.folder(), name.as_ref());
+        folder.move_new(OsStr::new(&self.temporary), folder, name).map_err(|fault| match fault {
+            StoreError::Io { cause, .. } => StoreError::io("make", &folder.path().join(name), cause),
+            other => other,
+        })?;
+        self.pending = false;
+        Ok(())
+    }
+}
+
+impl<F: Borrow<Folder>> Drop for Staged<F> {
+    fn drop(&mut self) {
+        if self.pending {
+            // What cannot be removed now is swept up later.
+            let _ = self.folder().remove(&*self.temporary);
+        }
+    }
+}
