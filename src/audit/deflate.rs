@@ -1,12 +1,12 @@
 //! The bytes of an object as zlib streams. Pure.
 //!
-//! What fits into one block of a disk takes one up however well it is compressed, and setting a compressor up costs more than
-//! such an object: it is stored as it is. `git gc` compresses it when it packs it.
+//! A disk gives files whole blocks, so a short object hardly gets smaller by being compressed, and setting a compressor up costs
+//! more than writing it: it is stored as it is. `git gc` compresses it when it packs it.
 
 use flate2::{Compress, Compression, FlushCompress, Status};
 
-/// A block of a file system.
-const BLOCK: usize = 4096;
+/// Two blocks of a file system.
+const SHORT: usize = 8192;
 /// What zlib puts around bytes that it stores: two bytes of header, five for the block, four of checksum.
 const AROUND: usize = 11;
 
@@ -19,7 +19,7 @@ pub(super) struct Deflater {
 impl Deflater {
     /// Returns the zlib stream of these bytes.
     pub(super) fn deflate(&mut self, bytes: &[u8]) -> Vec<u8> {
-        if bytes.len() + AROUND <= BLOCK {
+        if bytes.len() + AROUND <= SHORT {
             return stored(bytes);
         }
         let compressor = self.compressor.get_or_insert_with(|| Compress::new(Compression::new(1), true));
@@ -38,7 +38,7 @@ impl Deflater {
 
 /// One final block, stored.
 fn stored(bytes: &[u8]) -> Vec<u8> {
-    let length = u16::try_from(bytes.len()).expect("shorter than a block of a disk");
+    let length = u16::try_from(bytes.len()).expect("shorter than 64 KiB");
     let mut stream = Vec::with_capacity(bytes.len() + AROUND);
     stream.extend([0x78, 0x01, 0x01]);
     stream.extend(length.to_le_bytes());
@@ -75,7 +75,7 @@ mod tests {
     fn streams_of_every_length_read_back() {
         let bytes: Vec<u8> = (0..40_000_u32).map(|number| (number.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
         let mut deflater = Deflater::default();
-        for length in [0, 1, 100, 4085, 4086, 5551, 40_000, 7, 20_000] {
+        for length in [0, 1, 100, 5551, 5553, 8181, 8182, 40_000, 7, 20_000] {
             let deflated = deflater.deflate(&bytes[..length]);
             let mut inflated = Vec::new();
             ZlibDecoder::new(deflated.as_slice()).read_to_end(&mut inflated).unwrap();

@@ -6,6 +6,7 @@ mod gate;
 mod help;
 mod init;
 mod input;
+mod lean;
 mod length;
 mod org;
 mod output;
@@ -89,7 +90,10 @@ enum Command {
 
 /// Runs the command that the process was started with.
 pub fn main() -> ExitCode {
-    let Some(cli) = parsed() else { return misread() };
+    let cli = match parsed() {
+        Ok(cli) => cli,
+        Err(error) => return misread(&error.format(&mut command())),
+    };
     let session = Session::new(cli.global);
     let outcome = match cli.command {
         None => Ok(show_help(&session)),
@@ -113,19 +117,17 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Returns the command that the words name, if they do.
-fn parsed() -> Option<Cli> {
-    let mut command = plain();
-    let matches = command.try_get_matches_from_mut(std::env::args_os());
-    // The process ends soon, and the system takes memory back faster than it can be given back in small pieces.
-    std::mem::forget(command);
-    Cli::from_arg_matches(&matches.ok()?).ok()
+/// Returns the command that the words name.
+fn parsed() -> Result<Cli, clap::Error> {
+    let words: Vec<_> = std::env::args_os().collect();
+    if let Some(matches) = lean::matches(&words) {
+        return Cli::from_arg_matches(&matches);
+    }
+    command().try_get_matches_from(words).and_then(|matches| Cli::from_arg_matches(&matches))
 }
 
 /// Shows what the parser says instead of a command: help, or what is wrong with the command line.
-fn misread() -> ExitCode {
-    let read = command().try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches));
-    let Err(error) = read.map_err(|error| error.format(&mut command())) else { return ExitCode::FAILURE };
+fn misread(error: &clap::Error) -> ExitCode {
     let _ = error.print();
     // The arguments could not be read, so whether JSON is wanted is seen from the word alone.
     if error.use_stderr() && std::env::args_os().any(|word| word == "--json") {
@@ -138,12 +140,11 @@ fn misread() -> ExitCode {
 
 /// Returns the description of the whole command line.
 fn command() -> clap::Command {
-    help::grouped(plain())
+    heard(help::grouped(Cli::command()))
 }
 
-/// Returns the same without what only help shows.
-fn plain() -> clap::Command {
-    let command = Cli::command();
+/// Returns the description as it is with the variables of this process.
+fn heard(command: clap::Command) -> clap::Command {
     if std::env::vars_os().any(|(_, value)| value.is_empty()) { deaf_to_nothing(command) } else { command }
 }
 

@@ -18,8 +18,9 @@ mod unblock;
 
 use std::process::ExitCode;
 
-use clap::Subcommand;
+use clap::{Args, Subcommand};
 
+use super::lean::Describe;
 use super::session::Session;
 use super::trouble::Trouble;
 
@@ -55,6 +56,24 @@ pub(super) enum Command {
     /// Show a task's way through its gates
     History(history::Args),
 }
+
+/// Every command, with what describes it.
+pub(super) const ALONE: &[(&str, Describe)] = &[
+    ("new", new::Args::augment_args),
+    ("edit", edit::Args::augment_args),
+    ("comment", comment::Args::augment_args),
+    ("complete", complete::Args::augment_args),
+    ("release", release::Args::augment_args),
+    ("unblock", unblock::Args::augment_args),
+    ("cancel", cancel::Args::augment_args),
+    ("reopen", reopen::Args::augment_args),
+    ("override", override_::Args::augment_args),
+    ("list", list::Args::augment_args),
+    ("show", show::Args::augment_args),
+    ("next", next::Args::augment_args),
+    ("brief", brief::Args::augment_args),
+    ("history", history::Args::augment_args),
+];
 
 pub(super) fn run(session: &Session, command: Command) -> Result<ExitCode, Trouble> {
     match command {
