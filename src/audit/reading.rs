@@ -24,10 +24,12 @@ const KEPT_BYTES: usize = 16 << 20;
 /// More than a small file has, so that one read tells that it has ended.
 const SMALL: usize = 8 << 10;
 
+type Known = HashMap<ObjectId, (Kind, Arc<[u8]>)>;
+
 /// Objects that were read lately.
 #[derive(Default)]
 pub(super) struct Kept {
-    objects: RefCell<HashMap<ObjectId, (Kind, Arc<[u8]>)>>,
+    objects: RefCell<Known>,
 }
 
 /// Reads the objects of a repository.

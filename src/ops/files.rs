@@ -13,9 +13,12 @@ use crate::store::{ProjectPath, StoreError, WriterLock};
 /// The files of one write, in the order in which they get their names.
 pub(super) type Files = Vec<Staged>;
 
-/// Writes the files of these changes under temporary names.
+/// How many writes are staged ahead at most: each keeps its files and their folders open.
+const AHEAD: usize = 32;
+
+/// Writes the files of these changes, of the first ones if there are many, under temporary names.
 pub(super) fn stage(lock: &WriterLock, writes: &[Write]) -> Result<Vec<Files>, StoreError> {
-    writes.iter().map(|write| stage_one(lock, write)).collect()
+    writes.iter().take(AHEAD).map(|write| stage_one(lock, write)).collect()
 }
 
 fn stage_one(lock: &WriterLock, write: &Write) -> Result<Files, StoreError> {
@@ -39,14 +42,26 @@ fn stage_one(lock: &WriterLock, write: &Write) -> Result<Files, StoreError> {
     Ok(files)
 }
 
-/// Gives the files their names, durably.
-pub(super) fn put(writes: &mut [Files]) -> Result<(), StoreError> {
-    for files in &mut *writes {
+/// Gives the files their names, durably; what was not staged yet is.
+pub(super) fn put(lock: &WriterLock, writes: &[Write], staged: &mut [Files]) -> Result<(), StoreError> {
+    let mut rest = writes.iter().skip(staged.len());
+    for files in &mut *staged {
         files.iter_mut().try_for_each(Staged::put)?;
         stop::point("ops.file-written");
     }
+    sync(staged.iter().flatten())?;
+    rest.try_for_each(|write| {
+        let mut files = stage_one(lock, write)?;
+        files.iter_mut().try_for_each(Staged::put)?;
+        stop::point("ops.file-written");
+        sync(&files)
+    })
+}
+
+/// Syncs the folders of these files, each once.
+fn sync<'f>(files: impl IntoIterator<Item = &'f Staged>) -> Result<(), StoreError> {
     let mut synced = BTreeSet::new();
-    for folder in writes.iter().flatten().map(Staged::folder) {
+    for folder in files.into_iter().map(Staged::folder) {
         if synced.insert(folder.path()) {
             folder.sync()?;
         }

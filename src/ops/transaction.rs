@@ -217,8 +217,10 @@ fn commit_if_current(workspace: &Workspace, standing: &Standing, write: Write) -
         Ok(commits) => Ok(commits.last().copied()),
         // What was read is looked at once more under git's own lock. Whatever git is in the middle of by now is waited for when
         // the branch is read again.
-        Err(OpsError::Audit(AuditError::Moved { .. } | AuditError::Waiting { .. }))
-        | Err(OpsError::Store(StoreError::Changed { .. })) => Ok(None),
+        Err(
+            OpsError::Audit(AuditError::Moved { .. } | AuditError::Waiting { .. })
+            | OpsError::Store(StoreError::Changed { .. }),
+        ) => Ok(None),
         Err(error) => Err(error),
     }
 }
@@ -266,7 +268,9 @@ pub(super) fn commit(
             }
             Ok(())
         },
-        &mut || files::put(&mut staged.borrow_mut()).map_err(|error| failure.replace(Some(error))).is_ok(),
+        &mut || {
+            files::put(lock, writes, &mut staged.borrow_mut()).map_err(|error| failure.replace(Some(error))).is_ok()
+        },
     );
     if let Err(error) = published {
         files::put_back(lock, writes)?;
