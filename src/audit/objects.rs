@@ -106,12 +106,8 @@ impl ObjectFolder {
         Ok(Staged { files, shared: None })
     }
 
-    /// Has these objects survive a power cut, then gives them their names. Done once, it does nothing more.
+    /// Gives synced objects their names. Done once, it does nothing more.
     pub(super) fn name_staged(&self, staged: &mut Staged) -> Result<(), AuditError> {
-        for (temp, _) in staged.unnamed() {
-            temp.sync()?;
-        }
-        stop::point("audit.objects-written");
         for (temp, place) in staged.unnamed() {
             match fs::rename(&temp.path, &*place) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -160,6 +156,11 @@ pub(super) struct Staged {
 }
 
 impl Staged {
+    /// Has these objects survive a power cut, if they have no names yet.
+    pub(super) fn sync(&mut self) -> Result<(), AuditError> {
+        self.unnamed().try_for_each(|(temp, _)| temp.sync())
+    }
+
     fn unnamed(&mut self) -> impl Iterator<Item = &mut (Temp, PathBuf)> {
         self.files.iter_mut().filter(|(temp, _)| !temp.named)
     }

@@ -71,8 +71,12 @@ impl Repository {
         };
         tell(intent, &Locks { index: index_temp.file.clone(), branch: Some(branch) }, &place)?;
 
-        self.objects().name_staged(&mut prepared.objects.borrow_mut())?;
+        // One after the other, with nothing in between that the disk would have to write down first: the first sync pays for all.
+        let mut objects = prepared.objects.borrow_mut();
+        objects.sync()?;
         branch_temp.temp.sync()?;
+        stop::point("audit.objects-written");
+        self.objects().name_staged(&mut objects)?;
 
         let index_lock = index_temp.lock(self.git_dir().join("index.lock"), deadline)?;
         stop::point("audit.index-locked");

@@ -16,9 +16,12 @@ pub(super) type Files = Vec<Staged>;
 /// How many writes are staged ahead at most: each keeps its files and their folders open.
 const AHEAD: usize = 32;
 
-/// Writes the files of these changes, of the first ones if there are many, under temporary names.
+/// Writes the files of these changes, of the first ones if there are many, durably under temporary names.
 pub(super) fn stage(lock: &WriterLock, writes: &[Write]) -> Result<Vec<Files>, StoreError> {
-    writes.iter().take(AHEAD).map(|write| stage_one(lock, write)).collect()
+    let mut staged: Vec<Files> =
+        writes.iter().take(AHEAD).map(|write| stage_one(lock, write)).collect::<Result<_, _>>()?;
+    staged.iter_mut().flatten().try_for_each(Staged::flush)?;
+    Ok(staged)
 }
 
 fn stage_one(lock: &WriterLock, write: &Write) -> Result<Files, StoreError> {

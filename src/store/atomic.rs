@@ -50,6 +50,11 @@ impl Staged {
         Ok(Self { file, name: path.name().to_owned(), over })
     }
 
+    /// Has the bytes of the file survive a power cut.
+    pub fn flush(&mut self) -> Result<(), StoreError> {
+        self.file.flush()
+    }
+
     /// Gives the file its name. A power cut may still take that back.
     pub fn put(&mut self) -> Result<(), StoreError> {
         self.file.flush()?;
