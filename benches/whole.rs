@@ -137,7 +137,7 @@ impl Project {
 
     fn inside(&self, id: &TaskId) -> Duration {
         let completion = Completion {
-            ticket: Ticket { task: id.clone(), visit: None },
+            ticket: Ticket { task: id.clone(), visit: None, branch: None },
             agent: "agent-7".parse().expect("it is an id"),
             outcome: Some("complete".to_owned()),
             summary: Some("done".to_owned()),
@@ -196,7 +196,7 @@ fn task(id: &TaskId) -> Task {
         created: at,
         updated: at,
         routing: Routing { workflow, role: Some(role), agent: None },
-        gate: Some(OpenVisit { current: gate, entered: at, visit: 0, escalated: None }),
+        gate: Some(OpenVisit { current: gate, entered: at, visit: 0, escalated: None, branches: Vec::new() }),
         history: Vec::new(),
         review: None,
         blockers: Vec::new(),

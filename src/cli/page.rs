@@ -8,8 +8,8 @@ use super::session::Session;
 use super::table::one_line;
 use crate::engine::{Post, Rules};
 use crate::format::task_file::TaskFile;
-use crate::model::{AgentId, GateId, ReviewContext, Status, Task, Ticket, Timestamp};
-use crate::ops::who;
+use crate::model::{AgentId, BranchStatus, OpenBranch, ReviewContext, Station, Status, Task, Ticket, Timestamp};
+use crate::ops::{who, who_at};
 
 /// A page, written from top to bottom.
 #[derive(Debug, Default)]
@@ -99,7 +99,12 @@ pub(super) fn warn_of_visit(session: &Session, asked: &Ticket, task: &Task) {
 pub(super) fn turn(rules: &Rules, file: &TaskFile) -> String {
     let task = &file.task;
     let role = Post::of(rules, task).map(|post| post.role.clone()).or_else(|| task.routing.role.clone());
-    let Some(role) = role else { return "nobody".to_owned() };
+    let Some(role) = role else {
+        return match &who(rules, file)[..] {
+            [] => "nobody".to_owned(),
+            agents => one_of(agents),
+        };
+    };
     if let Some(holder) = &task.routing.agent {
         return format!("{holder}, who has claimed it (role {role})");
     }
@@ -109,6 +114,28 @@ pub(super) fn turn(rules: &Rules, file: &TaskFile) -> String {
     match &who(rules, file)[..] {
         [] => format!("nobody: no agent that may is in role {role}"),
         agents => format!("{} (role {role})", one_of(agents)),
+    }
+}
+
+/// Returns the branches of an open fork, each with how far it is and whose turn it is.
+pub(super) fn branches(rules: &Rules, task: &Task) -> Vec<(String, String)> {
+    let open = task.gate.iter().flat_map(|open| &open.branches);
+    open.map(|branch| (branch.id.to_string(), turn_at(rules, task, branch))).collect()
+}
+
+fn turn_at(rules: &Rules, task: &Task, branch: &OpenBranch) -> String {
+    let post = Post::of_branch(rules, task, &branch.id);
+    let role = post.as_ref().map_or(&branch.role, |post| post.role);
+    match (branch.status, &branch.agent) {
+        (BranchStatus::Complete | BranchStatus::Rejected | BranchStatus::Skipped, _) => branch.status.to_string(),
+        (BranchStatus::Blocked, _) => {
+            format!("{}: {} (role {role})", styled(YELLOW, "blocked"), inert(&branch.blockers.join("; ")))
+        }
+        (_, Some(holder)) => format!("{holder}, who has claimed it (role {role})"),
+        (_, None) => match post.map(|post| who_at(rules, task, &post)).unwrap_or_default().as_slice() {
+            [] => format!("nobody: no agent that may is in role {role}"),
+            agents => format!("{} (role {role})", one_of(agents)),
+        },
     }
 }
 
@@ -141,7 +168,7 @@ pub(super) fn status(task: &Task) -> String {
 }
 
 /// What to say of a hand-made file: it stands nowhere yet.
-pub(super) fn not_taken_up(gate: Option<&GateId>) -> String {
+pub(super) fn not_taken_up(gate: Option<&Station>) -> String {
     let begins = gate.map(|gate| format!("; it begins at gate {gate}")).unwrap_or_default();
     format!("made by hand, and not taken up yet{begins} once `aof watch` runs")
 }

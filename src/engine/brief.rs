@@ -3,7 +3,7 @@
 
 use super::post::Post;
 use super::rules::Rules;
-use crate::model::{Brief, BriefText, Gate, GateId, Outcome, ReviewContext, Task, Ticket};
+use crate::model::{Brief, BriefText, Gate, Outcome, ReviewContext, Station, Task, Ticket};
 
 /// The brief of a task's open visit.
 #[derive(Debug, Clone, PartialEq)]
@@ -12,8 +12,8 @@ pub struct GateContext {
     pub ticket: Ticket,
     /// Who the agent is here, in plain words.
     pub role: String,
-    /// The gate.
-    pub gate: GateId,
+    /// The gate, or the branch of it.
+    pub gate: Station,
     /// A checklist.
     pub expectations: Vec<String>,
     /// What each outcome means here.
@@ -26,23 +26,31 @@ pub struct GateContext {
     pub review: Option<ReviewContext>,
 }
 
-/// Returns the brief of the open visit; nothing when the task stands at no gate of its workflow.
+/// Returns the brief of the open visit; nothing when the task stands at no gate of its workflow, or at a fork.
 pub fn brief(rules: &Rules, task: &Task) -> Option<GateContext> {
-    let post = Post::of(rules, task)?;
+    Some(brief_at(rules, task, &Post::of(rules, task)?))
+}
+
+/// Returns the brief at a post of the open visit: the gate's, or a branch's.
+pub fn brief_at(rules: &Rules, task: &Task, post: &Post<'_>) -> GateContext {
     let gate = post.gate;
+    let own = task.review.as_ref().and_then(|review| own_wishes(post, review));
     // Wishes are for whoever mends; the gate that has them is told what it asked for, as a checklist.
     let occasion = match &task.review {
-        Some(review) if review.from_gate == gate.id => Occasion::Again(review),
+        Some(review) if review.from_gate == post.station().gate => match &own {
+            Some(own) => Occasion::Again(own),
+            None => Occasion::Review,
+        },
         Some(review) if !gate.can_reject() => Occasion::Mending(review),
         _ if gate.can_reject() => Occasion::Review,
         _ if post.requires_human(rules) => Occasion::Approval,
         _ => Occasion::Work,
     };
     let written = written(&post.duty.brief, &occasion);
-    Some(GateContext {
-        ticket: task.ticket(),
+    GateContext {
+        ticket: task.ticket_of(post.branch()),
         role: written.role.clone().unwrap_or_else(|| role(gate, &occasion)),
-        gate: gate.id.clone(),
+        gate: post.station(),
         expectations: written.expectations.clone().unwrap_or_else(|| expectations(gate, &occasion)),
         outcomes: post
             .outcomes(rules)
@@ -55,7 +63,16 @@ pub fn brief(rules: &Rules, task: &Task) -> Option<GateContext> {
         tips: written.tips.clone().unwrap_or_else(|| tips(gate)),
         instructions: written.instructions.clone(),
         review: task.review.clone(),
-    })
+    }
+}
+
+/// Returns what of a review the post itself asked for: of a fork's, a branch has only its own part.
+fn own_wishes(post: &Post<'_>, review: &ReviewContext) -> Option<ReviewContext> {
+    let Some(branch) = post.branch() else { return Some(review.clone()) };
+    let mark = format!("{branch}: ");
+    let own: Vec<String> =
+        review.blockers.iter().filter_map(|text| text.strip_prefix(&mark)).map(str::to_owned).collect();
+    (!own.is_empty()).then(|| ReviewContext { blockers: own, ..review.clone() })
 }
 
 /// Why the task is at the gate.

@@ -2,6 +2,7 @@
 
 use super::decide::{Decision, Step};
 use super::fold;
+use super::fork;
 use super::guard;
 use super::post::Post;
 use super::refusal::Refusal;
@@ -10,8 +11,8 @@ use super::rules::Rules;
 use super::vague::is_vague;
 use super::warning::Warning;
 use crate::model::{
-    AgentId, Completion, Ending, Event, GateId, GateKind, Map, OpenVisit, Outcome, Stamp, Status, Task, Timestamp,
-    Visit, Work, Workflow,
+    AgentId, Completion, Ending, Event, Fork, GateId, GateKind, Map, OpenVisit, Outcome, Stamp, Status, Task, Ticket,
+    Timestamp, Visit, Work, Workflow,
 };
 
 /// Decides a completion. `stamp` is its mark in the history; `now` is never taken to be earlier than the visit's beginning.
@@ -27,7 +28,8 @@ pub(super) fn complete(
     }
     let open = open_visit(task, completion)?;
     let (workflow, index) = standing(rules, task, open)?;
-    let post = post(rules, task, open)?;
+    let branch = fork::meant(rules, task, &completion.ticket, &completion.agent)?;
+    let post = post(rules, task, open, branch.as_ref())?;
     if let Some(refusal) = looping(rules, task) {
         return Err(refusal);
     }
@@ -35,8 +37,13 @@ pub(super) fn complete(
     guard::separate_session(task, &post, completion)?;
     let outcome = guard::outcome(rules, &post, &workflow.default_outcome, completion)?;
     guard::content(&outcome, completion)?;
-    let visit = entry(&post, open, completion, stamp, outcome.clone());
-    let step = end(rules, task, &Ended { open, workflow, index, outcome, text: completion.body.as_ref() }, visit, now);
+    let mut visit = entry(&post, open, completion, stamp, outcome.clone());
+    let gate = &workflow.gates[index];
+    let said = match gate.fork().zip(branch) {
+        Some((fork, id)) => speak(rules, task, fork, &id, &outcome, &mut visit),
+        None => Some(outcome),
+    };
+    let step = end(rules, task, &Ended { workflow, index, said, text: completion.body.as_ref() }, visit, now);
     Ok(Decision::Step(Box::new(step)))
 }
 
@@ -45,19 +52,23 @@ pub(super) fn pass(rules: &Rules, task: &Task, now: Timestamp) -> Result<Step, R
     let open = open_now(task)?;
     let (workflow, index) = standing(rules, task, open)?;
     let gate = &workflow.gates[index];
-    if gate.kind != GateKind::Condition {
+    let void = fork::is_void(gate, open);
+    if gate.kind != GateKind::Condition && !void {
         return Err(Refusal::NotAutomatic { task: task.id.clone(), gate: gate.id.clone() });
     }
     if let Some(refusal) = looping(rules, task) {
         return Err(refusal);
     }
-    let (holds, trouble) = route::judgement(rules, workflow, gate, task);
-    let outcome = route::decision(holds);
-    let visit = Visit {
-        summary: format!("The condition is {outcome}: {}", gate.when.as_deref().unwrap_or_default()),
-        ..blank(&gate.id, open, Ending::Said(outcome.clone()))
+    let (outcome, summary, trouble) = if void {
+        (Outcome::Complete, "No branch applies".to_owned(), Vec::new())
+    } else {
+        let (holds, trouble) = route::judgement(rules, workflow, gate, task);
+        let outcome = route::decision(holds);
+        let summary = format!("The condition is {outcome}: {}", gate.when.as_deref().unwrap_or_default());
+        (outcome, summary, trouble)
     };
-    let mut step = end(rules, task, &Ended { open, workflow, index, outcome, text: None }, visit, now);
+    let visit = Visit { summary, ..blank(&gate.id, open, Ending::Said(outcome.clone())) };
+    let mut step = end(rules, task, &Ended { workflow, index, said: Some(outcome), text: None }, visit, now);
     step.events.extend(trouble.iter().cloned().map(Event::ConditionError));
     step.warnings.extend(trouble.into_iter().map(Warning::ConditionError));
     Ok(step)
@@ -65,8 +76,29 @@ pub(super) fn pass(rules: &Rules, task: &Task, now: Timestamp) -> Result<Step, R
 
 /// Returns whether the task stands at a gate that decides by itself, and can go on: then [`pass`] is the next thing to do.
 pub fn passes_by_itself(rules: &Rules, task: &Task) -> bool {
-    let gate = task.gate.as_ref().and_then(|open| rules.workflow_of(task)?.gate(&open.current));
-    task.status == Status::Ready && gate.is_some_and(|(_, gate)| gate.kind == GateKind::Condition)
+    let Some(open) = task.gate.as_ref().filter(|_| task.status == Status::Ready) else { return false };
+    let gate = rules.workflow_of(task).and_then(|workflow| workflow.gate(&open.current));
+    gate.is_some_and(|(_, gate)| gate.kind == GateKind::Condition || fork::is_void(gate, open))
+}
+
+/// Notes on the entry what was said at the branch, and what the branches have come to by it. Returns what the fork says then;
+/// nothing while other branches are open.
+fn speak(
+    rules: &Rules,
+    task: &Task,
+    fork: &Fork,
+    id: &GateId,
+    outcome: &Outcome,
+    visit: &mut Visit,
+) -> Option<Outcome> {
+    let verdict = fork.branch(id).map(|(_, branch)| branch.verdict(outcome))?;
+    visit.entered = task.gate.as_ref().map_or(visit.entered, |open| fork::entered(task, open, id));
+    visit.branch = Some(id.clone());
+    visit.verdict = Some(verdict);
+    let (join, unfinished) = fork::after(rules, task, fork, id, verdict)?;
+    visit.join = Some(join);
+    visit.unfinished = unfinished;
+    visit.said().cloned()
 }
 
 /// Returns why a task that was sent back too often does not go on.
@@ -90,14 +122,12 @@ fn redelivered(task: &Task, stamp: &Stamp) -> Result<Option<usize>, Refusal> {
 
 /// Returns the open visit, if it is the one that the completion means.
 fn open_visit<'a>(task: &'a Task, completion: &Completion) -> Result<&'a OpenVisit, Refusal> {
-    if let Some(visit) = completion.ticket.visit.filter(|visit| *visit < task.history.len()) {
-        may_mean(task, visit, Some(&completion.agent))?;
+    let meant = may_mean(task, &completion.ticket, Some(&completion.agent));
+    if let Err(ended @ Refusal::VisitEnded { .. }) = meant {
+        return Err(ended);
     }
     let open = open_now(task)?;
-    if let Some(visit) = completion.ticket.visit {
-        may_mean(task, visit, Some(&completion.agent))?;
-    }
-    Ok(open)
+    meant.map(|()| open)
 }
 
 /// Returns the open visit.
@@ -108,32 +138,36 @@ pub(super) fn open_now(task: &Task) -> Result<&OpenVisit, Refusal> {
     task.gate.as_ref().ok_or_else(|| Refusal::NotAdopted { task: task.id.clone() })
 }
 
-/// Returns the post of the open visit.
-pub(super) fn post<'a>(rules: &'a Rules, task: &'a Task, open: &OpenVisit) -> Result<Post<'a>, Refusal> {
-    standing(rules, task, open)?;
-    Post::of(rules, task).ok_or_else(|| Refusal::NobodyWorksHere { task: task.id.clone(), gate: open.current.clone() })
-}
-
-/// Returns whether a ticket's visit is the one to come or the open one: what is meant for a visit that has ended is a conflict.
-pub fn may_mean(task: &Task, visit: usize, agent: Option<&AgentId>) -> Result<(), Refusal> {
-    match task.history.get(visit) {
-        Some(entry) => Err(visit_ended(task, (visit, entry), agent)),
-        None if visit > task.history.len() => {
-            Err(Refusal::VisitAhead { task: task.id.clone(), visit, current: task.history.len() })
-        }
-        None => Ok(()),
+/// Returns the post of the open visit, or of a branch of it.
+pub(super) fn post<'a>(
+    rules: &'a Rules,
+    task: &'a Task,
+    open: &OpenVisit,
+    branch: Option<&GateId>,
+) -> Result<Post<'a>, Refusal> {
+    let (_, index) = standing(rules, task, open)?;
+    match (Post::meant(rules, task, branch), branch) {
+        (Some(post), _) => Ok(post),
+        (None, None) => Err(Refusal::NobodyWorksHere { task: task.id.clone(), gate: open.current.clone() }),
+        // The branch is open, and the rules do not have it any more.
+        (None, Some(_)) => Err(Refusal::NoSuchBranch {
+            ticket: task.ticket_of(branch),
+            gate: rules.workflow_of(task).map_or_else(|| open.current.clone(), |own| own.gates[index].id.clone()),
+            open: fork::open_tickets(rules, task),
+        }),
     }
 }
 
-fn visit_ended(task: &Task, (visit, entry): (usize, &Visit), agent: Option<&AgentId>) -> Refusal {
-    Refusal::VisitEnded {
-        task: task.id.clone(),
-        visit,
-        gate: entry.gate.clone(),
-        agent: agent.cloned(),
-        winner: entry.agent.clone(),
-        outcome: entry.outcome.to_string(),
-        at: entry.exited,
+/// Returns whether a ticket's visit is the one to come or the open one: what is meant for a visit that has ended is a conflict.
+pub fn may_mean(task: &Task, ticket: &Ticket, agent: Option<&AgentId>) -> Result<(), Refusal> {
+    let Some(visit) = ticket.visit else { return Ok(()) };
+    let current = task.gate.as_ref().map_or(task.history.len(), |open| open.visit);
+    if visit > current {
+        return Err(Refusal::VisitAhead { task: task.id.clone(), visit, current });
+    }
+    match fork::ending(&task.history, ticket).filter(|_| visit < current) {
+        Some(entry) => Err(Refusal::visit_ended(ticket, entry, agent)),
+        None => Ok(()),
     }
 }
 
@@ -159,10 +193,10 @@ pub(super) fn unknown_workflow(rules: &Rules, task: &Task) -> Refusal {
 
 /// A visit that ends, and how.
 struct Ended<'a> {
-    open: &'a OpenVisit,
     workflow: &'a Workflow,
     index: usize,
-    outcome: Outcome,
+    /// What the gate says; nothing while other branches of it are open.
+    said: Option<Outcome>,
     text: Option<&'a String>,
 }
 
@@ -171,31 +205,43 @@ fn end(rules: &Rules, task: &Task, ended: &Ended<'_>, mut visit: Visit, now: Tim
     let workflow = ended.workflow;
     visit.exited = now.max(task.latest());
     visit.workflow = rules.hash(&workflow.name).map(str::to_owned);
-    let mut history = task.history.clone();
-    history.push(visit.clone());
-    let passage = route::route(rules, workflow, task, &history, ended.index, &ended.outcome);
-    visit.to = Some(passage.to);
-    visit.skipped = passage.skipped;
-    visit.cleared = passage.cleared;
-    visit.retry = passage.retry;
-    visit.escalated_to = passage.escalated_to;
-
+    let mut trouble = Vec::new();
+    if let Some(outcome) = &ended.said {
+        let mut history = task.history.clone();
+        history.push(visit.clone());
+        let passage = route::route(rules, workflow, task, &history, ended.index, outcome);
+        visit.to = Some(passage.to);
+        visit.skipped = passage.skipped;
+        visit.cleared = passage.cleared;
+        visit.retry = passage.retry;
+        visit.escalated_to = passage.escalated_to;
+        trouble = passage.trouble;
+    }
     let mut events: Vec<Event> = visit.skipped.iter().map(|gate| Event::Skipped { gate: gate.clone() }).collect();
-    events.extend(passage.trouble.iter().cloned().map(Event::ConditionError));
+    events.extend(trouble.iter().cloned().map(Event::ConditionError));
     let mut warnings = vague_blockers(&visit);
-    warnings.extend(passage.trouble.into_iter().map(Warning::ConditionError));
+    warnings.extend(trouble.into_iter().map(Warning::ConditionError));
 
     let work = ended.text.filter(|text| !text.trim().is_empty()).map(|text| Work {
-        ticket: task.ticket(),
-        gate: ended.open.current.clone(),
+        ticket: task.ticket_of(visit.branch.as_ref()),
+        gate: visit.station(),
         agent: visit.agent.clone(),
         at: visit.exited,
         text: text.clone(),
     });
     let mut after = task.clone();
     fold::apply(rules, &mut after, visit);
-    events.extend(fold::hold_if_stuck(rules, &mut after));
-    Step { task: after, work, events, warnings }
+    arrive(rules, Step { task: after, work, events, warnings })
+}
+
+/// Adds what is to be told of where the task has come to, and blocks it if it cannot go on there.
+pub(super) fn arrive(rules: &Rules, mut step: Step) -> Step {
+    let (events, trouble) = fork::opening(rules, &step.task);
+    step.events.extend(events);
+    step.events.extend(trouble.iter().cloned().map(Event::ConditionError));
+    step.warnings.extend(trouble.into_iter().map(Warning::ConditionError));
+    step.events.extend(fold::hold_if_stuck(rules, &mut step.task));
+    step
 }
 
 fn entry(post: &Post<'_>, open: &OpenVisit, completion: &Completion, stamp: Stamp, outcome: Outcome) -> Visit {
@@ -209,7 +255,7 @@ fn entry(post: &Post<'_>, open: &OpenVisit, completion: &Completion, stamp: Stam
         outputs: completion.outputs.clone(),
         metadata: completion.metadata.clone(),
         completion: Some(stamp),
-        ..blank(&post.gate.id, open, Ending::Said(outcome))
+        ..blank(&open.current, open, Ending::Said(outcome))
     }
 }
 
@@ -217,6 +263,10 @@ fn entry(post: &Post<'_>, open: &OpenVisit, completion: &Completion, stamp: Stam
 pub(super) fn blank(gate: &GateId, open: &OpenVisit, outcome: Ending) -> Visit {
     Visit {
         gate: gate.clone(),
+        branch: None,
+        verdict: None,
+        join: None,
+        unfinished: Vec::new(),
         role: None,
         agent: None,
         entered: open.entered,

@@ -20,16 +20,22 @@ pub enum Act {
     Claim {
         /// Who takes it.
         agent: AgentId,
+        /// The branch that is meant, where the task stands at a fork.
+        branch: Option<GateId>,
     },
     /// Give the task back.
     Release {
         /// Who gives it back.
         by: Actor,
+        /// The branch that is meant, where the task stands at a fork.
+        branch: Option<GateId>,
     },
     /// Set a blocked task going again.
     Unblock {
         /// Who does.
         by: Actor,
+        /// The branch that is meant, where the task stands at a fork; without it, all that are blocked.
+        branch: Option<GateId>,
         /// Why it can go on; needed where the history must say so.
         reason: Option<String>,
     },
@@ -110,9 +116,11 @@ pub fn decide(rules: &Rules, task: &Task, act: &Act, now: Timestamp) -> Result<D
         Act::Complete(completion) => return complete(rules, task, completion, completion.stamp(), now),
         Act::Pass => pass(rules, task, now),
         Act::Open => people::open(rules, task, now),
-        Act::Claim { agent } => return people::claim(rules, task, agent, now),
-        Act::Release { by } => people::release(task, by, now),
-        Act::Unblock { by, reason } => people::unblock(rules, task, by, reason.as_deref(), now),
+        Act::Claim { agent, branch } => return people::claim(rules, task, agent, branch.as_ref(), now),
+        Act::Release { by, branch } => people::release(rules, task, by, branch.as_ref(), now),
+        Act::Unblock { by, branch, reason } => {
+            people::unblock(rules, task, by, branch.as_ref(), reason.as_deref(), now)
+        }
         Act::Cancel { by, reason } => people::cancel(rules, task, by, reason, now),
         Act::Reopen { by, to, reason } => people::reopen(rules, task, by, to, reason, now),
         Act::Override { by, to, reason } => people::override_to(rules, task, by, to, reason, now),

@@ -3,37 +3,42 @@
 //! This is the only place that moves a task. What an entry alone cannot say (nobody is in the next gate's role) is added by
 //! `hold_if_stuck`, from the rules.
 
+use super::fork;
 use super::guard::LOOP_LIMIT;
 use super::post::Post;
 use super::rules::Rules;
+use super::wish::{wants, wish};
 use crate::model::{
-    Destination, Ending, Event, Gate, GateId, Map, OpenVisit, Outcome, ReviewContext, RoleId, Status, Task, Timestamp,
-    Visit,
+    Destination, Ending, Event, GateId, Map, OpenVisit, Outcome, ReviewContext, RoleId, Status, Task, Timestamp, Visit,
 };
 
 /// Moves the task by one entry. The entry's fields decide; the rules only say whose the next gate is.
 pub(super) fn apply(rules: &Rules, task: &mut Task, visit: Visit) {
-    task.routing.agent = None;
-    task.blockers = Vec::new();
     task.updated = visit.exited;
     hand_on(&mut task.context, &visit);
     if let Some(hash) = &visit.workflow {
         task.workflow_hash = Some(hash.clone());
     }
-    task.status = status(&visit);
-    if task.status == Status::Blocked {
-        task.blockers = match &visit.blockers[..] {
-            // A decision may hold a task without a list: then what it was about says why.
-            [] => vec![visit.summary.clone()],
-            blockers => blockers.to_vec(),
-        };
+    if visit.leaves_open() {
+        if let (Some(open), Some(branch), Some(verdict)) = (&mut task.gate, &visit.branch, visit.verdict) {
+            fork::note(&mut open.branches, branch, verdict, &wants(&visit));
+        }
+        task.history.push(visit);
+        fork::follow(task);
+        return;
     }
+    task.routing.agent = None;
+    task.blockers = Vec::new();
+    task.status = status(&visit);
     let at = visit.exited;
     let next = match &visit.to {
         Some(Destination::Gate(gate)) => Some((gate.clone(), visit.escalated_to.clone())),
         _ => None,
     };
     task.history.push(visit);
+    if task.status == Status::Blocked {
+        task.blockers = wish(&task.history, task.history.len() - 1).map(|wish| wish.blockers).unwrap_or_default();
+    }
     task.review = review(&task.history);
     match next {
         Some((gate, escalated)) => open(rules, task, gate, escalated, at),
@@ -54,7 +59,7 @@ fn status(visit: &Visit) -> Status {
     }
 }
 
-/// A gate's latest outputs stand in the context under its name; a route may drop those of other gates. `$status` is the
+/// A gate's latest outputs stand in the context under its name, a branch's under its fork's and its own; a route may drop those of other gates. `$status` is the
 /// outcome, not data.
 fn hand_on(context: &mut Map, visit: &Visit) {
     for gate in &visit.cleared {
@@ -62,16 +67,31 @@ fn hand_on(context: &mut Map, visit: &Visit) {
     }
     let mut outputs = visit.outputs.clone();
     outputs.remove("$status");
-    if !outputs.is_empty() {
+    if outputs.is_empty() {
+        return;
+    }
+    let Some(branch) = &visit.branch else {
         context.insert(visit.gate.to_string(), outputs.into());
+        return;
+    };
+    // Branches hand on side by side, each under its own name within the fork's.
+    let fork = context.entry(visit.gate.to_string()).or_insert_with(|| Map::new().into());
+    match fork.as_object_mut() {
+        Some(fork) => drop(fork.insert(branch.to_string(), outputs.into())),
+        None => *fork = Map::from_iter([(branch.to_string(), outputs.into())]).into(),
     }
 }
 
 /// Opens a visit at the gate.
 pub(super) fn open(rules: &Rules, task: &mut Task, gate: GateId, escalated: Option<RoleId>, at: Timestamp) {
-    let found = rules.workflow_of(task).and_then(|workflow| workflow.gate(&gate)).map(|(_, gate)| gate);
-    task.routing.role = escalated.clone().or_else(|| found.and_then(Gate::role).cloned());
-    task.gate = Some(OpenVisit { current: gate, entered: at, visit: task.history.len(), escalated });
+    let found = rules.workflow_of(task).and_then(|workflow| Some((workflow, workflow.gate(&gate)?.1)));
+    let branches = match found {
+        Some((workflow, gate)) => fork::open(rules, workflow, gate, task, escalated.as_ref()).0,
+        None => Vec::new(),
+    };
+    let role = escalated.clone().or_else(|| found.and_then(|(_, gate)| gate.role()).cloned());
+    task.routing.role = role.filter(|_| branches.is_empty());
+    task.gate = Some(OpenVisit { current: gate, entered: at, visit: task.history.len(), escalated, branches });
 }
 
 fn close(task: &mut Task) {
@@ -83,22 +103,31 @@ fn close(task: &mut Task) {
 /// Returns the entries whose wishes nobody has answered yet, oldest first. They are answered when the gate that has them passes
 /// the task or does not apply any more, or a person decides; a gate that rejects again says anew what it wants.
 pub fn unanswered(history: &[Visit]) -> Vec<&Visit> {
-    let mut open: Vec<&Visit> = Vec::new();
-    for visit in history {
-        match &visit.outcome {
-            Ending::Override | Ending::Reopened | Ending::Cancelled => open.clear(),
-            Ending::Said(outcome) if sends_back(visit, outcome) => {
-                open.retain(|other| other.gate != visit.gate);
-                open.push(visit);
+    unanswered_at(history).into_iter().map(|index| &history[index]).collect()
+}
+
+/// Returns the places of these entries.
+fn unanswered_at(history: &[Visit]) -> Vec<usize> {
+    let mut open: Vec<usize> = Vec::new();
+    for (index, visit) in history.iter().enumerate() {
+        match (&visit.outcome, visit.said()) {
+            (Ending::Override | Ending::Reopened | Ending::Cancelled, _) => open.clear(),
+            (_, Some(outcome)) if sends_back(visit, outcome) => {
+                open.retain(|other| history[*other].gate != visit.gate);
+                open.push(index);
             }
-            Ending::Said(Outcome::Blocked | Outcome::Failed) | Ending::Moved => {}
-            Ending::Said(_) => {
-                open.retain(|other| other.gate != visit.gate && !visit.skipped.contains(&other.gate));
+            // A branch that has spoken while others are open is not its fork.
+            (_, Some(Outcome::Blocked | Outcome::Failed) | None) => {}
+            (_, Some(_)) => {
+                open.retain(|other| {
+                    let gate = &history[*other].gate;
+                    *gate != visit.gate && !visit.skipped.contains(gate)
+                });
             }
         }
     }
     // A decision may lead back as a matter of course; only who says that something needs mending must be answered.
-    open.retain(|visit| visit.outcome == Ending::Said(Outcome::NeedsReview));
+    open.retain(|index| history[*index].said() == Some(&Outcome::NeedsReview));
     open
 }
 
@@ -109,16 +138,11 @@ fn sends_back(visit: &Visit, outcome: &Outcome) -> bool {
 /// Returns what the latest wish is that nobody has answered.
 fn review(history: &[Visit]) -> Option<ReviewContext> {
     let told = |visit: &Visit| !visit.blockers.is_empty() || visit.rejection_notes.is_some();
-    let last = history.last().filter(|visit| visit.retry.is_some() && told(visit));
-    let visit = last.or_else(|| unanswered(history).pop())?;
-    Some(ReviewContext {
-        from_gate: visit.gate.clone(),
-        from_agent: visit.agent.clone(),
-        from_role: visit.role.clone(),
-        timestamp: visit.exited,
-        blockers: visit.blockers.clone(),
-        notes: visit.rejection_notes.clone(),
-    })
+    let last = history.last().filter(|visit| visit.retry.is_some() && visit.join.is_none() && told(visit));
+    let index = if last.is_some() { history.len() - 1 } else { unanswered_at(history).pop()? };
+    let wish = wish(history, index)?;
+    // Who leads back as a matter of course and lists nothing wants nothing.
+    Some(if last.is_some() { ReviewContext { blockers: history[index].blockers.clone(), ..wish } } else { wish })
 }
 
 /// Blocks a task that cannot go on by itself: it was sent back too often, or nobody is in the role. Returns what to tell.
@@ -137,6 +161,14 @@ pub(super) fn hold_if_stuck(rules: &Rules, task: &mut Task) -> Vec<Event> {
         // The text is spec 1, 9.7's own.
         blockers.push(format!("No agents available for role: {}", post.role));
         events.push(Event::BlockedNoAgents { gate: open.current.clone(), role: post.role.clone() });
+    }
+    let held = fork::hold_unstaffed(rules, task);
+    if !held.is_empty() {
+        if task.status != Status::Blocked {
+            fork::follow(task);
+        }
+        let event = |(_, role)| Event::BlockedNoAgents { gate: open.current.clone(), role };
+        events.extend(held.into_iter().map(event));
     }
     if !blockers.is_empty() {
         task.status = Status::Blocked;

@@ -18,8 +18,9 @@ pub(super) const OBJECT_LIMIT: usize = 32 * 1024;
 pub fn may_complete(rules: &Rules, task: &Task, post: &Post<'_>, agent: &AgentId) -> Result<(), Refusal> {
     let members = || rules.org.role(post.role).map(|role| role.agents.clone()).unwrap_or_default();
     let gate = &post.gate.id;
-    if let Some(holder) = task.routing.agent.as_ref().filter(|holder| *holder != agent) {
-        return Err(Refusal::AssignedToAnother { task: task.id.clone(), holder: holder.clone(), agent: agent.clone() });
+    if let Some(holder) = post.holder.filter(|holder| *holder != agent) {
+        let ticket = task.ticket_of(post.branch()).without_visit();
+        return Err(Refusal::AssignedToAnother { ticket, holder: holder.clone(), agent: agent.clone() });
     }
     if post.requires_human(rules) && !agent.is_human() {
         return Err(Refusal::HumanRequired {
@@ -29,7 +30,7 @@ pub fn may_complete(rules: &Rules, task: &Task, post: &Post<'_>, agent: &AgentId
             people: members().into_iter().filter(AgentId::is_human).collect(),
         });
     }
-    let holds_it = task.routing.agent.as_ref() == Some(agent);
+    let holds_it = post.holder == Some(agent);
     if !holds_it && !rules.is_open(post.role) && !members().contains(agent) {
         return Err(Refusal::WrongRole {
             task: task.id.clone(),

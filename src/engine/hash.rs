@@ -31,6 +31,10 @@ fn of_gate(gate: &Gate) -> Map {
         match &gate.kind {
             GateKind::Work(duty) => of_duty(duty),
             GateKind::Condition => Value::Null,
+            GateKind::Fork(fork) => json!({
+                "join": fork.join.as_str(),
+                "branches": fork.branches.iter().map(|branch| Value::Object(of_gate(branch.gate()))).collect::<Vec<_>>(),
+            }),
         },
     );
     fields

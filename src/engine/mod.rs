@@ -9,6 +9,7 @@ mod complete;
 pub mod condition;
 mod decide;
 mod fold;
+mod fork;
 mod guard;
 mod hash;
 mod people;
@@ -19,6 +20,7 @@ mod route;
 mod rules;
 mod vague;
 mod warning;
+mod wish;
 
 #[cfg(test)]
 mod tests;
@@ -27,6 +29,7 @@ pub use check::Finding;
 pub use complete::{may_mean, passes_by_itself};
 pub use decide::{Act, Actor, Decision, Step, decide};
 pub use fold::unanswered;
+pub use fork::{branch_of, would_say};
 pub use guard::{LOOP_LIMIT, may_complete};
 pub use post::Post;
 pub use refusal::{Refusal, RefusalKind};

@@ -1,15 +1,17 @@
 //! What is done with a task besides completing it: opened, claimed, given back, set going, called off, taken up again, moved.
 
-use super::complete::{blank, looping, open_now, post, unknown_workflow};
+use super::complete::{arrive, blank, looping, open_now, post, unknown_workflow};
 use super::decide::{Actor, Decision, Step};
 use super::fold;
+use super::fork;
 use super::guard;
 use super::refusal::Refusal;
 use super::route;
 use super::rules::Rules;
 use super::warning::Warning;
 use crate::model::{
-    AgentId, Destination, Ending, Event, Gate, GateId, OpenVisit, Permission, Status, Task, Timestamp, Visit, Workflow,
+    AgentId, BranchStatus, Destination, Ending, Event, Gate, GateId, OpenBranch, OpenVisit, Permission, Status, Task,
+    Ticket, Timestamp, Visit, Workflow,
 };
 
 pub(super) fn open(rules: &Rules, task: &Task, now: Timestamp) -> Result<Step, Refusal> {
@@ -34,43 +36,107 @@ pub(super) fn open(rules: &Rules, task: &Task, now: Timestamp) -> Result<Step, R
     fold::open(rules, &mut after, gate, None, at);
     let mut events: Vec<Event> = passage.skipped.into_iter().map(|gate| Event::Skipped { gate }).collect();
     events.extend(passage.trouble.iter().cloned().map(Event::ConditionError));
-    events.extend(fold::hold_if_stuck(rules, &mut after));
     let warnings = passage.trouble.into_iter().map(Warning::ConditionError).collect();
-    Ok(Step { task: after, work: None, events, warnings })
+    Ok(arrive(rules, Step { task: after, work: None, events, warnings }))
 }
 
-pub(super) fn claim(rules: &Rules, task: &Task, agent: &AgentId, now: Timestamp) -> Result<Decision, Refusal> {
+pub(super) fn claim(
+    rules: &Rules,
+    task: &Task,
+    agent: &AgentId,
+    branch: Option<&GateId>,
+    now: Timestamp,
+) -> Result<Decision, Refusal> {
     let open = open_now(task)?;
-    guard::may_complete(rules, task, &post(rules, task, open)?, agent)?;
-    if task.routing.agent.is_some() {
+    let ticket = Ticket { task: task.id.clone(), visit: None, branch: branch.cloned() };
+    let branch = fork::meant(rules, task, &ticket, agent)?;
+    let post = post(rules, task, open, branch.as_ref())?;
+    guard::may_complete(rules, task, &post, agent)?;
+    if post.holder.is_some() {
         return Ok(Decision::Settled { visit: open.visit });
     }
-    if task.status == Status::Blocked {
-        return Err(Refusal::Blocked { task: task.id.clone(), blockers: task.blockers.clone() });
+    let own = branch.as_ref().and_then(|id| open.branch(id)).filter(|own| own.status == BranchStatus::Blocked);
+    if task.status == Status::Blocked || own.is_some() {
+        let blockers = own.map_or_else(|| task.blockers.clone(), |own| own.blockers.clone());
+        return Err(Refusal::Blocked { ticket: task.ticket_of(branch.as_ref()).without_visit(), blockers });
     }
     let mut after = task.clone();
-    after.routing.agent = Some(agent.clone());
-    after.status = Status::InProgress;
+    hand_out(&mut after, branch.as_ref(), agent);
     after.updated = now.max(task.updated);
     Ok(Decision::Step(Box::new(Step::silent(after))))
 }
 
-pub(super) fn release(task: &Task, by: &Actor, now: Timestamp) -> Result<Step, Refusal> {
-    open_now(task)?;
-    let Some(holder) = &task.routing.agent else {
-        return Err(Refusal::NotClaimed { task: task.id.clone() });
-    };
-    if let Actor::Agent(agent) = by
-        && agent != holder
-    {
-        return Err(Refusal::AssignedToAnother { task: task.id.clone(), holder: holder.clone(), agent: agent.clone() });
+fn hand_out(task: &mut Task, branch: Option<&GateId>, agent: &AgentId) {
+    match (branch, &mut task.gate) {
+        (Some(id), Some(open)) => {
+            for own in open.branches.iter_mut().filter(|own| own.id == *id) {
+                own.agent = Some(agent.clone());
+                own.status = BranchStatus::InProgress;
+            }
+            fork::follow(task);
+        }
+        _ => {
+            task.routing.agent = Some(agent.clone());
+            task.status = Status::InProgress;
+        }
     }
+}
+
+pub(super) fn release(
+    rules: &Rules,
+    task: &Task,
+    by: &Actor,
+    branch: Option<&GateId>,
+    now: Timestamp,
+) -> Result<Step, Refusal> {
+    let open = open_now(task)?;
     let mut after = task.clone();
-    after.routing.agent = None;
-    if after.status == Status::InProgress {
-        after.status = Status::Ready;
-    }
     after.updated = now.max(task.updated);
+    let theirs = |holder: &AgentId| !matches!(by, Actor::Agent(agent) if agent != holder);
+    let not_theirs = |holder: &AgentId, branch: Option<&GateId>| match by.agent() {
+        Some(agent) => Refusal::AssignedToAnother {
+            ticket: task.ticket_of(branch).without_visit(),
+            holder: holder.clone(),
+            agent: agent.clone(),
+        },
+        None => Refusal::NotClaimed { task: task.id.clone() },
+    };
+    if open.branches.is_empty() {
+        let Some(holder) = &task.routing.agent else {
+            return Err(Refusal::NotClaimed { task: task.id.clone() });
+        };
+        if !theirs(holder) {
+            return Err(not_theirs(holder, None));
+        }
+        after.routing.agent = None;
+        if after.status == Status::InProgress {
+            after.status = Status::Ready;
+        }
+        return Ok(Step::silent(after));
+    }
+    let claimed = |own: &&OpenBranch| own.agent.is_some() && branch.is_none_or(|id| own.id == *id);
+    let claimed: Vec<&OpenBranch> = open.branches.iter().filter(claimed).collect();
+    let own: Vec<&OpenBranch> = claimed.iter().copied().filter(|own| own.agent.as_ref().is_some_and(theirs)).collect();
+    let id = match (&own[..], &claimed[..]) {
+        ([own], _) => own.id.clone(),
+        ([], []) => return Err(Refusal::NotClaimed { task: task.id.clone() }),
+        ([], [other, ..]) => {
+            let holder = other.agent.as_ref().ok_or_else(|| Refusal::NotClaimed { task: task.id.clone() })?;
+            return Err(not_theirs(holder, Some(&other.id)));
+        }
+        _ => {
+            return Err(Refusal::BranchNeeded {
+                task: task.id.clone(),
+                gate: open.current.clone(),
+                open: fork::open_tickets(rules, task),
+            });
+        }
+    };
+    for own in after.gate.iter_mut().flat_map(|open| &mut open.branches).filter(|own| own.id == id) {
+        own.agent = None;
+        own.status = BranchStatus::Ready;
+    }
+    fork::follow(&mut after);
     Ok(Step::silent(after))
 }
 
@@ -78,12 +144,22 @@ pub(super) fn unblock(
     rules: &Rules,
     task: &Task,
     by: &Actor,
+    branch: Option<&GateId>,
     reason: Option<&str>,
     now: Timestamp,
 ) -> Result<Step, Refusal> {
     let open = open_now(task)?;
     permit(rules, task, by, Permission::Unblock)?;
-    if task.status != Status::Blocked {
+    let held = |own: &OpenBranch| own.status == BranchStatus::Blocked && branch.is_none_or(|id| own.id == *id);
+    let waits = open.branches.iter().any(held);
+    if let Some(id) = branch.filter(|id| open.branch(id).is_none()) {
+        return Err(Refusal::NoSuchBranch {
+            ticket: task.ticket_of(Some(id)),
+            gate: open.current.clone(),
+            open: fork::open_tickets(rules, task),
+        });
+    }
+    if !waits && (task.status != Status::Blocked || branch.is_some()) {
         return Err(Refusal::NotBlocked { task: task.id.clone(), status: task.status });
     }
     if looping(rules, task).is_some() {
@@ -95,9 +171,17 @@ pub(super) fn unblock(
     after.status = Status::Ready;
     after.blockers = Vec::new();
     after.updated = now.max(task.updated);
+    for own in after.gate.iter_mut().flat_map(|open| &mut open.branches).filter(|own| held(own)) {
+        own.status = BranchStatus::Ready;
+        own.blockers = Vec::new();
+    }
+    fork::follow(&mut after);
     let events = fold::hold_if_stuck(rules, &mut after);
-    if after.status == Status::Blocked && after.blockers == task.blockers {
-        return Err(Refusal::Blocked { task: task.id.clone(), blockers: task.blockers.clone() });
+    if after.status == task.status && after.blockers == task.blockers && after.gate == task.gate {
+        let blockers = after.gate.iter().flat_map(|open| &open.branches).filter(|own| held(own));
+        let blockers = blockers.flat_map(|own| own.blockers.clone()).collect();
+        let blockers = if waits { blockers } else { task.blockers.clone() };
+        return Err(Refusal::Blocked { ticket: task.ticket_of(branch).without_visit(), blockers });
     }
     Ok(Step { task: after, work: None, events, warnings: Vec::new() })
 }
@@ -156,13 +240,13 @@ fn moved(
         entered: now.max(task.latest()),
         visit: task.history.len(),
         escalated: None,
+        branches: Vec::new(),
     });
     let mut visit = entry(rules, task, &from, ending, by, reason, now)?;
     visit.to = Some(Destination::Gate(to.clone()));
     let mut after = task.clone();
     fold::apply(rules, &mut after, visit);
-    let events = fold::hold_if_stuck(rules, &mut after);
-    Ok(Step { task: after, work: None, events, warnings: Vec::new() })
+    Ok(arrive(rules, Step::silent(after)))
 }
 
 fn entry(
@@ -185,12 +269,13 @@ fn entry(
     let workflow = rules.workflow_of(task);
     let gate = workflow.and_then(|workflow| workflow.gate(&open.current)).map(|(_, gate)| gate);
     let role = open.escalated.as_ref().or_else(|| gate.and_then(Gate::role)).or(task.routing.role.as_ref());
-    let last = task.history.last().and_then(|visit| visit.role.as_ref());
+    let last = task.history.last().and_then(|visit| visit.role.as_ref()).filter(|_| open.branches.is_empty());
     Ok(Visit {
         role: role.or(last).cloned(),
         agent: by.agent().cloned(),
         exited: now.max(task.latest()),
         summary: reason.trim().to_owned(),
+        unfinished: fork::unfinished(open),
         workflow: workflow.and_then(|workflow| rules.hash(&workflow.name)).map(str::to_owned),
         ..blank(&open.current, open, ending)
     })
@@ -206,7 +291,7 @@ fn known_gate(workflow: &Workflow, to: &GateId) -> Result<(), Refusal> {
 /// People may; an agent may what org.yaml lets it, and call off or set going the task it holds.
 fn permit(rules: &Rules, task: &Task, by: &Actor, act: Permission) -> Result<(), Refusal> {
     let Actor::Agent(agent) = by else { return Ok(()) };
-    let holds = task.routing.agent.as_ref() == Some(agent);
+    let holds = task.is_held_by(agent);
     let allowed = rules.org.agent(agent).is_some_and(|known| known.may.contains(&act));
     if allowed || holds {
         return Ok(());

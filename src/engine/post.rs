@@ -1,17 +1,21 @@
-//! Where somebody works: a gate, what is asked there, and whose it is.
+//! Where somebody works: a gate or a branch of one, what is asked there, and whose it is.
 
 use super::rules::Rules;
-use crate::model::{AgentId, Duty, Gate, Outcome, RoleId, Task};
+use crate::model::{AgentId, Branch, Duty, Gate, GateId, Outcome, RoleId, Station, Task};
 
 /// The place of somebody's work in the rules.
 #[derive(Debug, Clone, Copy)]
 pub struct Post<'a> {
-    /// The gate.
+    /// The gate; of a branch, what it would be as a gate.
     pub gate: &'a Gate,
     /// What is asked there.
     pub duty: &'a Duty,
     /// Whose work it is: the duty's role, or the one that the visit was escalated to.
     pub role: &'a RoleId,
+    /// The fork of which the gate is a branch.
+    pub fork: Option<&'a Gate>,
+    /// Who has claimed it.
+    pub holder: Option<&'a AgentId>,
 }
 
 impl<'a> Post<'a> {
@@ -20,13 +24,54 @@ impl<'a> Post<'a> {
         let open = task.gate.as_ref()?;
         let (_, gate) = rules.workflow_of(task)?.gate(&open.current)?;
         let post = Self::at(gate)?;
-        Some(Self { role: open.escalated.as_ref().unwrap_or(post.role), ..post })
+        Some(Self { role: open.escalated.as_ref().unwrap_or(post.role), holder: task.routing.agent.as_ref(), ..post })
+    }
+
+    /// Returns the post of a branch of the task's open visit; nothing where it has no such branch, or the branch is gone.
+    pub fn of_branch(rules: &'a Rules, task: &'a Task, branch: &GateId) -> Option<Self> {
+        let open = task.gate.as_ref()?;
+        let (_, fork) = rules.workflow_of(task)?.gate(&open.current)?;
+        let own = open.branch(branch)?;
+        let (_, branch) = fork.fork()?.branch(branch)?;
+        let post = Self::at_branch(fork, branch);
+        Some(Self { role: open.escalated.as_ref().unwrap_or(post.role), holder: own.agent.as_ref(), ..post })
+    }
+
+    /// Returns the posts at which somebody may speak now: the gate's, or those of the branches that are still open.
+    pub fn open(rules: &'a Rules, task: &'a Task) -> Vec<Self> {
+        let branches = task.gate.iter().flat_map(|open| &open.branches).filter(|branch| branch.status.is_open());
+        let branches = branches.filter_map(|branch| Self::of_branch(rules, task, &branch.id));
+        Self::of(rules, task).into_iter().chain(branches).collect()
+    }
+
+    /// Returns the post that the ticket names: the gate's, or a branch's.
+    pub fn meant(rules: &'a Rules, task: &'a Task, branch: Option<&GateId>) -> Option<Self> {
+        match branch {
+            Some(branch) => Self::of_branch(rules, task, branch),
+            None => Self::of(rules, task),
+        }
     }
 
     /// Returns the post at the gate, as it is for a task that was not escalated.
     pub fn at(gate: &'a Gate) -> Option<Self> {
         let duty = gate.duty()?;
-        Some(Self { gate, duty, role: &duty.role })
+        Some(Self { gate, duty, role: &duty.role, fork: None, holder: None })
+    }
+
+    /// Returns the post at a branch, likewise.
+    pub fn at_branch(fork: &'a Gate, branch: &'a Branch) -> Self {
+        let duty = branch.duty();
+        Self { gate: branch.gate(), duty, role: &duty.role, fork: Some(fork), holder: None }
+    }
+
+    /// Returns the name of the branch.
+    pub fn branch(&self) -> Option<&'a GateId> {
+        self.fork.map(|_| &self.gate.id)
+    }
+
+    /// Returns where it is: the gate, or the branch of it.
+    pub fn station(&self) -> Station {
+        Station { gate: self.fork.unwrap_or(self.gate).id.clone(), branch: self.branch().cloned() }
     }
 
     /// Returns whether it is for people only: the duty says so, or its role does.

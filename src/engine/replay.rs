@@ -110,11 +110,20 @@ fn candidates(before: &Task, after: &Task) -> Vec<(Act, Timestamp)> {
         return first.and_then(|entry| from_entry(before, entry)).into_iter().collect();
     }
     let person = Actor::Person(None);
-    let mut acts = vec![Act::Release { by: person.clone() }, Act::Unblock { by: person, reason: None }];
+    let mut acts = vec![
+        Act::Release { by: person.clone(), branch: None },
+        Act::Unblock { by: person.clone(), branch: None, reason: None },
+    ];
+    for own in after.gate.iter().flat_map(|open| &open.branches) {
+        let branch = Some(own.id.clone());
+        acts.extend(own.agent.clone().map(|agent| Act::Claim { agent, branch: branch.clone() }));
+        acts.push(Act::Release { by: person.clone(), branch: branch.clone() });
+        acts.push(Act::Unblock { by: person.clone(), branch, reason: None });
+    }
     if before.gate.is_none() && before.history.is_empty() {
         acts.push(Act::Open);
     }
-    acts.extend(after.routing.agent.clone().map(|agent| Act::Claim { agent }));
+    acts.extend(after.routing.agent.clone().map(|agent| Act::Claim { agent, branch: None }));
     acts.into_iter().map(|act| (act, after.updated)).collect()
 }
 
@@ -128,7 +137,7 @@ fn from_entry(before: &Task, entry: &Visit) -> Option<(Act, Timestamp)> {
     let act = match &entry.outcome {
         Ending::Said(_) if entry.agent.is_none() => Act::Pass,
         Ending::Said(outcome) => Act::Complete(Completion {
-            ticket: Ticket { task: before.id.clone(), visit: Some(before.history.len()) },
+            ticket: Ticket { branch: entry.branch.clone(), ..before.ticket() },
             agent: entry.agent.clone()?,
             outcome: Some(outcome.to_string()),
             summary: Some(reason),

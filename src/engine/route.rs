@@ -1,11 +1,12 @@
 //! Where an outcome leads (spec 1, 3.1 to 3.3; DESIGN section 5): the one routing function.
 
+use super::condition::Condition;
 use super::fold;
 use super::guard::LOOP_LIMIT;
 use super::rules::{Rules, Scope};
 use crate::model::{
-    ConditionTrouble, Decision, Destination, Exhausted, Gate, GateId, OnConditionError, Outcome, RejectionStrategy,
-    RoleId, Target, Task, Visit, Workflow,
+    Branch, ConditionTrouble, Decision, Destination, Exhausted, Gate, GateId, GateKind, OnConditionError, Outcome,
+    RejectionStrategy, RoleId, Target, Task, Visit, Workflow,
 };
 
 /// A way through the workflow: where it ends, and what was met on it.
@@ -174,7 +175,7 @@ impl Way<'_> {
     fn previous(&self, history: &[Visit]) -> Passage {
         let earlier = |visit: &Visit| {
             let (place, gate) = self.workflow.gate(&visit.gate)?;
-            (place < self.index && !gate.detour && gate.duty().is_some()).then(|| gate.id.clone())
+            (place < self.index && !gate.detour && gate.kind != GateKind::Condition).then(|| gate.id.clone())
         };
         match history.iter().rev().find_map(earlier) {
             Some(gate) => Passage::straight(Destination::Gate(gate)),
@@ -250,7 +251,7 @@ impl Way<'_> {
     }
 
     fn enters(&self, gate: &Gate, trouble: &mut Vec<ConditionTrouble>) -> bool {
-        gate.duty().is_none() || applies(self.rules, self.workflow, gate, self.scope, trouble)
+        gate.kind == GateKind::Condition || applies(self.rules, self.workflow, gate, self.scope, trouble)
     }
 }
 
@@ -263,6 +264,23 @@ fn applies(
     trouble: &mut Vec<ConditionTrouble>,
 ) -> bool {
     let Some(condition) = rules.condition(workflow, gate) else { return true };
+    holds(condition, gate, scope, trouble)
+}
+
+/// Evaluates the condition of a branch, likewise.
+pub(super) fn applies_to_branch(
+    rules: &Rules,
+    workflow: &Workflow,
+    fork: &Gate,
+    branch: &Branch,
+    scope: &Scope,
+    trouble: &mut Vec<ConditionTrouble>,
+) -> bool {
+    let Some(condition) = rules.condition_of_branch(workflow, fork, branch) else { return true };
+    holds(condition, branch.gate(), scope, trouble)
+}
+
+fn holds(condition: &Condition, gate: &Gate, scope: &Scope, trouble: &mut Vec<ConditionTrouble>) -> bool {
     condition.evaluate(&scope.names()).unwrap_or_else(|error| {
         let entered = gate.on_condition_error == OnConditionError::Enter;
         trouble.push(ConditionTrouble {

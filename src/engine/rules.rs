@@ -7,7 +7,9 @@ use serde_json::{Value, json};
 use super::check::{Finding, check};
 use super::condition::Condition;
 use super::hash::hash;
-use crate::model::{AgentId, Gate, GateId, Org, Project, RoleId, Severity, Task, Visit, Workflow, WorkflowName};
+use crate::model::{
+    AgentId, Branch, Gate, Org, Project, RoleId, Severity, Station, Task, Visit, Workflow, WorkflowName,
+};
 
 /// What a condition may speak of (spec 1, 3.2).
 pub(super) const CONDITION_NAMES: &[&str] = &["tags", "metadata", "gateHistory"];
@@ -22,7 +24,7 @@ pub struct Rules {
     pub project: Project,
     /// Who there is.
     pub org: Org,
-    conditions: BTreeMap<(WorkflowName, GateId), Condition>,
+    conditions: BTreeMap<(WorkflowName, Station), Condition>,
     hashes: BTreeMap<WorkflowName, String>,
 }
 
@@ -64,7 +66,12 @@ impl Rules {
     }
 
     pub(super) fn condition(&self, workflow: &Workflow, gate: &Gate) -> Option<&Condition> {
-        self.conditions.get(&(workflow.name.clone(), gate.id.clone()))
+        self.conditions.get(&(workflow.name.clone(), Station::from(&gate.id)))
+    }
+
+    pub(super) fn condition_of_branch(&self, workflow: &Workflow, fork: &Gate, branch: &Branch) -> Option<&Condition> {
+        let station = Station { gate: fork.id.clone(), branch: Some(branch.id().clone()) };
+        self.conditions.get(&(workflow.name.clone(), station))
     }
 }
 
@@ -94,7 +101,7 @@ impl Scope {
 /// Returns an entry as conditions see it: the fields of spec 1, appendix B.
 fn visible(visit: &Visit) -> Value {
     json!({
-        "gate": visit.gate.as_str(),
+        "gate": visit.station().to_string(),
         "role": visit.role.as_ref().map(RoleId::as_str),
         "agent": visit.agent.as_ref().map(crate::model::AgentId::as_str),
         "entered": visit.entered.to_string(),

@@ -113,7 +113,10 @@ pub fn read(sources: &[Source]) -> Reading {
 impl Configuration {
     /// Returns whether what is said of a place holds although other things could not be read: all gates before it could.
     pub fn is_whole_at(&self, at: &Place) -> bool {
-        let (Place::Gate { workflow, .. } | Place::Route { workflow, .. } | Place::Workflow { workflow, .. }) = at
+        let (Place::Gate { workflow, .. }
+        | Place::Route { workflow, .. }
+        | Place::Branch { workflow, .. }
+        | Place::Workflow { workflow, .. }) = at
         else {
             return true;
         };
@@ -179,6 +182,15 @@ impl Configuration {
                 }
                 (file, steps, *field)
             }
+            Place::Branch { workflow: name, gate, branch, outcome, field } => {
+                let (file, mut steps) = workflow(name)?;
+                steps.extend([Step::Key("gates".to_owned()), Step::Index(*gate)]);
+                steps.extend([Step::Key("branches".to_owned()), Step::Index(*branch)]);
+                if let Some(outcome) = outcome {
+                    steps.extend(["routes", outcome.as_str()].map(|key| Step::Key(key.to_owned())));
+                }
+                (file, steps, *field)
+            }
             Place::Role { role, field } => {
                 (named(ORG_FILE)?, vec![Step::Key("roles".to_owned()), Step::Id(role.to_string())], *field)
             }
@@ -198,7 +210,11 @@ impl Configuration {
 /// Returns the file in which a place would be.
 fn home(at: &Place) -> &'static str {
     match at {
-        Place::Project { .. } | Place::Workflow { .. } | Place::Gate { .. } | Place::Route { .. } => PROJECT_FILE,
+        Place::Project { .. }
+        | Place::Workflow { .. }
+        | Place::Gate { .. }
+        | Place::Route { .. }
+        | Place::Branch { .. } => PROJECT_FILE,
         Place::Role { .. } | Place::Member { .. } | Place::Agent { .. } => ORG_FILE,
     }
 }

@@ -8,6 +8,7 @@ mod excerpt;
 pub mod frontmatter;
 mod json;
 mod locate;
+pub mod open_visit;
 mod org_file;
 mod project_file;
 pub mod schema;

@@ -9,9 +9,10 @@ use serde_json::{Value, json};
 
 use super::decode::Fields;
 use super::frontmatter::{self, Edit, Path, SpliceRefusal};
+use super::open_visit;
 use super::visit_entry;
 use super::yaml::{Fault, Node};
-use crate::model::{Map, OpenVisit, ReviewContext, Routing, Status, Task, TaskId, Timestamp, Work, WorkflowName};
+use crate::model::{Map, ReviewContext, Routing, Status, Task, TaskId, Timestamp, Work, WorkflowName};
 
 /// A task file that was read.
 #[derive(Debug, Clone, PartialEq)]
@@ -101,7 +102,7 @@ fn read(node: &Node<'_>, id: &TaskId, defaults: &Defaults, faults: &mut Vec<Faul
     let history = visit_entry::read_all(fields.take("gateHistory"), faults);
     let gate_node = fields.take("gate");
     let origin = if gate_node.is_none() && history.is_empty() { Origin::HandMade } else { Origin::Adopted };
-    let gate = gate_node.and_then(|node| open_visit(node, history.len(), faults));
+    let gate = gate_node.and_then(|node| open_visit::read(node, &history, faults));
     let routing = routing(fields.take("routing"), defaults, faults)?;
     let created = time(&mut fields, "created", faults);
     let title = fields.text("title", faults);
@@ -153,29 +154,6 @@ fn consistent(task: &Task, origin: Origin, fields: &Fields<'_, '_>, faults: &mut
             )),
         );
     }
-}
-
-fn open_visit(node: &Node<'_>, ended: usize, faults: &mut Vec<Fault>) -> Option<OpenVisit> {
-    let mut fields = Fields::of(node, "`gate`", faults)?;
-    let current = fields.parsed("current", faults);
-    let entered = time(&mut fields, "entered", faults);
-    let visit: Option<usize> = fields.parsed("visit", faults);
-    if let Some(visit) = visit.filter(|visit| *visit != ended) {
-        faults.push(
-            Fault::new(
-                "inconsistent_visit",
-                fields.key_span("visit"),
-                format!("`visit: {visit}`, and the history has {ended}"),
-            )
-            .help("the history or the visit was changed by hand; bring back what the engine wrote with `git restore`"),
-        );
-    }
-    Some(OpenVisit {
-        current: fields.require("current", current, faults)?,
-        entered: fields.require("entered", entered, faults)?,
-        visit: ended,
-        escalated: fields.parsed("escalated", faults),
-    })
 }
 
 fn routing(node: Option<&Node<'_>>, defaults: &Defaults, faults: &mut Vec<Fault>) -> Option<Routing> {
@@ -250,12 +228,19 @@ fn edits(file: &TaskFile, after: &Task) -> Vec<Edit> {
     edits
 }
 
-/// Says how a value becomes another: mappings key by key, everything else as a whole.
+/// Says how a value becomes another: mappings key by key, lists of mappings item by item, everything else as a whole.
 fn change(path: &Path, old: &Value, new: Value, written: Option<&Value>, edits: &mut Vec<Edit>) {
     if *old == new {
         return;
     }
     match (old, new, written) {
+        (Value::Array(old), Value::Array(new), Some(Value::Array(written)))
+            if old.len() == new.len() && written.len() == new.len() && old.iter().all(Value::is_object) =>
+        {
+            for (index, (old, new)) in old.iter().zip(new).enumerate() {
+                change(&path.clone().then(index), old, new, written.get(index), edits);
+            }
+        }
         (Value::Object(old), Value::Object(mut new), Some(Value::Object(written))) if !new.is_empty() => {
             for (key, old) in old {
                 let path = path.clone().then(key.as_str());
@@ -292,7 +277,7 @@ fn own_fields(task: &Task) -> Vec<(&'static str, Value)> {
         ("updated", json!(task.updated.to_string())),
         ("routing", routing_value(&task.routing)),
     ];
-    fields.extend(task.gate.as_ref().map(|gate| ("gate", gate_value(gate))));
+    fields.extend(task.gate.as_ref().map(|gate| ("gate", open_visit::write(gate))));
     fields.extend(task.review.as_ref().map(|review| ("reviewContext", review_value(review))));
     fields.extend(some(!task.blockers.is_empty(), "blockers", || json!(task.blockers)));
     fields.extend(some(!task.context.is_empty(), "context", || json!(task.context)));
@@ -312,17 +297,6 @@ fn routing_value(routing: &Routing) -> Value {
     }
     if let Some(agent) = &routing.agent {
         map.insert("agent".to_owned(), json!(agent.as_str()));
-    }
-    Value::Object(map)
-}
-
-fn gate_value(gate: &OpenVisit) -> Value {
-    let mut map = Map::new();
-    map.insert("current".to_owned(), json!(gate.current.as_str()));
-    map.insert("entered".to_owned(), json!(gate.entered.to_string()));
-    map.insert("visit".to_owned(), json!(gate.visit));
-    if let Some(role) = &gate.escalated {
-        map.insert("escalated".to_owned(), json!(role.as_str()));
     }
     Value::Object(map)
 }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::decode::Fields;
 use super::task_file::time;
 use super::yaml::{Fault, Node};
-use crate::model::{GateId, Map, Stamp, Visit};
+use crate::model::{GateId, Map, Stamp, Station, Visit};
 
 /// Returns the visits that the node lists; none where there is no node.
 pub(super) fn read_all(node: Option<&Node<'_>>, faults: &mut Vec<Fault>) -> Vec<Visit> {
@@ -14,13 +14,20 @@ pub(super) fn read_all(node: Option<&Node<'_>>, faults: &mut Vec<Fault>) -> Vec<
 
 fn read(node: &Node<'_>, faults: &mut Vec<Fault>) -> Option<Visit> {
     let mut fields = Fields::of(node, "an entry of `gateHistory`", faults)?;
-    let gate = fields.parsed("gate", faults);
+    let station: Option<Station> = fields.parsed("gate", faults);
+    let (gate, branch) = station.map_or((None, None), |station| (Some(station.gate), station.branch));
     let entered = time(&mut fields, "entered", faults);
     let exited = time(&mut fields, "exited", faults);
     let outcome = fields.parsed("outcome", faults);
     // The seconds are derived; they stand in the file for people and for other programs.
     let _: Option<u64> = fields.parsed("duration", faults);
+    let verdict = fields.parsed("verdict", faults);
+    let verdict = if branch.is_some() { Some(fields.require("verdict", verdict, faults)?) } else { None };
     let visit = Visit {
+        branch,
+        verdict,
+        join: fields.parsed("join", faults),
+        unfinished: fields.list("unfinished", faults).unwrap_or_default(),
         role: fields.parsed("role", faults),
         agent: fields.parsed("agent", faults),
         summary: fields.text("summary", faults).unwrap_or_default(),
@@ -57,7 +64,7 @@ pub fn write(visit: &Visit) -> Value {
     let mut put = |key: &str, value: Value| {
         map.insert(key.to_owned(), value);
     };
-    put("gate", json!(visit.gate.as_str()));
+    put("gate", json!(visit.station().to_string()));
     if let Some(role) = &visit.role {
         put("role", json!(role.as_str()));
     }
@@ -68,12 +75,21 @@ pub fn write(visit: &Visit) -> Value {
     put("exited", json!(visit.exited.to_string()));
     put("duration", json!(visit.duration()));
     put("outcome", json!(visit.outcome.as_str()));
+    if let Some(verdict) = visit.verdict {
+        put("verdict", json!(verdict.as_str()));
+    }
     put("summary", json!(visit.summary));
     if !visit.blockers.is_empty() {
         put("blockers", json!(visit.blockers));
     }
     if let Some(notes) = &visit.rejection_notes {
         put("rejectionNotes", json!(notes));
+    }
+    if let Some(join) = visit.join {
+        put("join", json!(join.as_str()));
+    }
+    if !visit.unfinished.is_empty() {
+        put("unfinished", visit.unfinished.iter().map(GateId::as_str).collect());
     }
     if let Some(to) = &visit.to {
         put("to", json!(to.to_string()));

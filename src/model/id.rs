@@ -29,7 +29,7 @@ const DECISION_RULE: &str = "use a letter or digit, then letters, digits, `-`, `
 const COMPLETION_RULE: &str = "use letters, digits, `-`, `_`, `.` or `:`, at most 128 in all";
 const PREFIX_RULE: &str = "use a capital letter, then capitals or digits, at most 16 in all (as in `AOF`)";
 const TASK_RULE: &str = "it is a prefix, `-`, and 3 to 32 of `a-z0-9`, as in `AOF-7qk`";
-const TICKET_RULE: &str = "it is a prefix, `-`, and 3 to 32 of `a-z0-9`, as in `AOF-7qk`; or such an id and the number of a visit, as in `AOF-7qk@3`";
+const TICKET_RULE: &str = "it is a prefix, `-`, and 3 to 32 of `a-z0-9`, as in `AOF-7qk`; or such an id and the number of a visit, as in `AOF-7qk@3`, and of a branch, as in `AOF-7qk@3/security`";
 
 macro_rules! identifier {
     ($(#[$doc:meta])* $name:ident, $kind:literal, $rule:expr, $valid:expr) => {
@@ -175,13 +175,24 @@ impl Default for IdPrefix {
     }
 }
 
-/// A task, or one visit of it: `AOF-7qk` or `AOF-7qk@3`.
+/// A task, one visit of it, or one branch of a visit: `AOF-7qk`, `AOF-7qk@3`, `AOF-7qk@3/security`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Ticket {
     /// The task.
     pub task: TaskId,
     /// The visit that is meant; absent means the one that is open.
     pub visit: Option<usize>,
+    /// The branch that is meant; absent outside of forks, and where it is left open.
+    pub branch: Option<GateId>,
+}
+
+impl Ticket {
+    /// Returns the ticket that counts for whatever visit is open; one that names a branch stays as it is.
+    #[must_use]
+    pub fn without_visit(self) -> Self {
+        let visit = self.visit.filter(|_| self.branch.is_some());
+        Self { visit, ..self }
+    }
 }
 
 impl FromStr for Ticket {
@@ -189,22 +200,30 @@ impl FromStr for Ticket {
 
     fn from_str(text: &str) -> Result<Self, IdFault> {
         let fault = || IdFault { kind: "a task or a ticket", text: text.to_owned(), rule: TICKET_RULE };
-        let (task, visit) = match text.split_once('@') {
-            None => (text, None),
-            Some((task, visit)) if visit.bytes().all(|b| b.is_ascii_digit()) => {
-                (task, Some(visit.parse().map_err(|_| fault())?))
-            }
-            Some(_) => return Err(fault()),
+        let (task, visit, branch) = match text.split_once('@') {
+            None => (text, None, None),
+            Some((task, visit)) => match visit.split_once('/') {
+                Some((visit, branch)) => (task, Some(visit), Some(branch)),
+                None => (task, Some(visit), None),
+            },
         };
-        Ok(Self { task: task.parse().map_err(|_| fault())?, visit })
+        if visit.is_some_and(|visit| !visit.bytes().all(|b| b.is_ascii_digit())) {
+            return Err(fault());
+        }
+        Ok(Self {
+            task: task.parse().map_err(|_| fault())?,
+            visit: visit.map(str::parse).transpose().map_err(|_| fault())?,
+            branch: branch.map(str::parse).transpose().map_err(|_| fault())?,
+        })
     }
 }
 
 impl fmt::Display for Ticket {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.visit {
-            Some(visit) => write!(f, "{}@{visit}", self.task),
-            None => write!(f, "{}", self.task),
+        match (self.visit, &self.branch) {
+            (Some(visit), Some(branch)) => write!(f, "{}@{visit}/{branch}", self.task),
+            (Some(visit), None) => write!(f, "{}@{visit}", self.task),
+            (None, _) => write!(f, "{}", self.task),
         }
     }
 }
@@ -244,6 +263,12 @@ mod tests {
         let ticket: Ticket = "AOF-abc@3".parse().unwrap();
         assert_eq!(ticket.visit, Some(3));
         assert_eq!(ticket.to_string(), "AOF-abc@3");
+        let branch: Ticket = "AOF-abc@3/security".parse().unwrap();
+        assert_eq!((branch.visit, branch.branch.as_ref().map(GateId::as_str)), (Some(3), Some("security")));
+        assert_eq!(branch.to_string(), "AOF-abc@3/security");
+        for text in ["AOF-abc@3/", "AOF-abc@/security", "AOF-abc/security", "AOF-abc@3/a/b", "AOF-abc@3/../x"] {
+            assert!(text.parse::<Ticket>().is_err(), "{text}");
+        }
         for text in ["AOF-abc@", "AOF-abc@x", "AOF-abc@-1", "AOF-abc@99999999999999999999999"] {
             let parsed = text.parse::<Ticket>();
             assert!(parsed.is_err() || text == "AOF-abc@", "{text}: {parsed:?}");

@@ -28,12 +28,12 @@ pub use outcome::{Ending, Outcome, Status};
 pub use place::Place;
 pub use project::{Layout, Project};
 pub use severity::Severity;
-pub use task::{OpenVisit, Priority, ReviewContext, Routing, Task, Work};
-pub use visit::{Destination, Visit};
+pub use task::{BranchStatus, OpenBranch, OpenVisit, Priority, ReviewContext, Routing, Task, Work};
+pub use visit::{Destination, Join, Visit};
 pub use words::Unknown;
 pub use workflow::{
-    Brief, BriefText, Duty, EndsAs, Exhausted, Exits, Gate, GateKind, GateType, Identity, OnConditionError,
-    RejectionStrategy, Route, Target, Workflow,
+    Branch, Brief, BriefText, Duty, EndsAs, Exhausted, Exits, Fork, Gate, GateKind, GateType, Identity, JoinStrategy,
+    OnConditionError, RejectionStrategy, Route, Station, Target, Verdict, Workflow,
 };
 
 /// A JSON object: metadata, outputs, context.

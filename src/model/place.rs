@@ -38,6 +38,19 @@ pub enum Place {
         /// The key.
         field: &'static str,
     },
+    /// A field of a branch of a fork.
+    Branch {
+        /// The workflow.
+        workflow: WorkflowName,
+        /// The fork's place in the list, from 0.
+        gate: usize,
+        /// The branch's place in the fork, from 0.
+        branch: usize,
+        /// The outcome, as it is written, where it is about a route.
+        outcome: Option<Outcome>,
+        /// The key.
+        field: &'static str,
+    },
     /// A field of a role.
     Role {
         /// The role.

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use super::words::words;
-use super::{AgentId, GateId, Map, RoleId, Status, TaskId, Ticket, Visit, WorkflowName};
+use super::{AgentId, GateId, Map, RoleId, Station, Status, TaskId, Ticket, Visit, WorkflowName};
 
 /// A task as its file says it.
 #[derive(Debug, Clone, PartialEq)]
@@ -45,7 +45,19 @@ pub struct Task {
 impl Task {
     /// Returns the number of the open visit as a ticket, or the bare id when none is open.
     pub fn ticket(&self) -> Ticket {
-        Ticket { task: self.id.clone(), visit: self.gate.as_ref().map(|gate| gate.visit) }
+        Ticket { task: self.id.clone(), visit: self.gate.as_ref().map(|gate| gate.visit), branch: None }
+    }
+
+    /// Returns the ticket of a branch of the open visit.
+    pub fn ticket_of(&self, branch: Option<&GateId>) -> Ticket {
+        Ticket { branch: branch.cloned(), ..self.ticket() }
+    }
+
+    /// Returns whether the agent has claimed the task, or a branch of it.
+    pub fn is_held_by(&self, agent: &AgentId) -> bool {
+        let branches = self.gate.iter().flat_map(|open| &open.branches);
+        let mut holders = branches.map(|branch| &branch.agent).chain([&self.routing.agent]);
+        holders.any(|holder| holder.as_ref() == Some(agent))
     }
 
     /// Returns `metadata.priority`; absent or foreign words count as medium.
@@ -84,7 +96,7 @@ words!(
 pub struct Routing {
     /// The workflow.
     pub workflow: WorkflowName,
-    /// The role of the open visit's gate; absent when no visit is open.
+    /// The role of the open visit's gate; absent when no visit is open, and at a fork, where it is the branches'.
     pub role: Option<RoleId>,
     /// Who has claimed the task.
     pub agent: Option<AgentId>,
@@ -97,10 +109,59 @@ pub struct OpenVisit {
     pub current: GateId,
     /// When the task came to it.
     pub entered: Timestamp,
-    /// The length of the history when the visit opened: a visit's number.
+    /// The length of the history when the visit opened: a visit's number. It stays while branches of a fork are open.
     pub visit: usize,
     /// The role that this visit belongs to in place of the gate's.
     pub escalated: Option<RoleId>,
+    /// The branches, where the gate is a fork; in the order of the workflow when it opened.
+    pub branches: Vec<OpenBranch>,
+}
+
+impl OpenVisit {
+    /// Returns the branch of that name.
+    pub fn branch(&self, id: &GateId) -> Option<&OpenBranch> {
+        self.branches.iter().find(|branch| branch.id == *id)
+    }
+}
+
+/// One branch of an open fork.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OpenBranch {
+    /// Its name.
+    pub id: GateId,
+    /// Whose it is.
+    pub role: RoleId,
+    /// Who has claimed it.
+    pub agent: Option<AgentId>,
+    /// How far it is.
+    pub status: BranchStatus,
+    /// Why it is blocked.
+    pub blockers: Vec<String>,
+}
+
+words!(
+    /// How far a branch of an open fork is.
+    BranchStatus, "a branch's status", {
+        /// It waits for an agent.
+        Ready = "ready",
+        /// An agent has it.
+        InProgress = "in_progress",
+        /// It waits for something outside.
+        Blocked = "blocked",
+        /// It has passed the task.
+        Complete = "complete",
+        /// It wants something mended.
+        Rejected = "rejected",
+        /// It does not apply.
+        Skipped = "skipped",
+    }
+);
+
+impl BranchStatus {
+    /// Returns whether somebody may still say something there.
+    pub fn is_open(self) -> bool {
+        matches!(self, Self::Ready | Self::InProgress | Self::Blocked)
+    }
 }
 
 /// What the last rejection wants (spec 1, appendix B).
@@ -125,8 +186,8 @@ pub struct ReviewContext {
 pub struct Work {
     /// The visit it belongs to.
     pub ticket: Ticket,
-    /// The gate of that visit.
-    pub gate: GateId,
+    /// The gate of that visit, or the branch.
+    pub gate: Station,
     /// Who wrote it.
     pub agent: Option<AgentId>,
     /// When it was handed in.

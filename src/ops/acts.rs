@@ -7,28 +7,32 @@ use super::standing::Standing;
 use super::transaction::{Changed, Choice, DryRun, change};
 use super::workspace::Workspace;
 use crate::audit::Person;
-use crate::engine::{Act, Actor, Decision, decide, may_mean};
-use crate::model::{AgentId, GateId, TaskId, Ticket};
+use crate::engine::{Act, Actor, Decision, branch_of, decide, may_mean};
+use crate::model::{AgentId, GateId, Ticket};
 
-/// Takes the task for the agent.
-pub fn claim(workspace: &Workspace, id: &TaskId, agent: &AgentId, dry_run: DryRun) -> Result<Changed, OpsError> {
-    change(workspace, id, dry_run, &mut |standing| {
-        let author = agent_author(&standing.in_force.rules.org, agent)?;
-        choose(workspace, standing, &Act::Claim { agent: agent.clone() }, author)
+/// Takes the task for the agent, or the branch that the ticket names.
+pub fn claim(workspace: &Workspace, ticket: &Ticket, agent: &AgentId, dry_run: DryRun) -> Result<Changed, OpsError> {
+    change(workspace, &ticket.task, dry_run, &mut |standing| {
+        let rules = &standing.in_force.rules;
+        let task = &standing.file.task;
+        may_mean(task, ticket, Some(agent))?;
+        let branch = ticket.branch.clone().or_else(|| branch_of(rules, task, agent));
+        let author = agent_author(&rules.org, agent)?;
+        choose(workspace, standing, &Act::Claim { agent: agent.clone(), branch }, author)
     })
 }
 
-/// Gives the task back. Without an agent it is a person who does.
+/// Gives the task back, or the branch of it that the ticket names. Without an agent it is a person who does.
 pub fn release(
     workspace: &Workspace,
     ticket: &Ticket,
     agent: Option<&AgentId>,
     dry_run: DryRun,
 ) -> Result<Changed, OpsError> {
-    by_actor(workspace, ticket, agent, dry_run, &|by| Act::Release { by })
+    by_actor(workspace, ticket, agent, dry_run, &|by| Act::Release { by, branch: ticket.branch.clone() })
 }
 
-/// Sets a blocked task going again.
+/// Sets a blocked task going again, or the branch of it that the ticket names.
 pub fn unblock(
     workspace: &Workspace,
     ticket: &Ticket,
@@ -36,7 +40,11 @@ pub fn unblock(
     reason: Option<&str>,
     dry_run: DryRun,
 ) -> Result<Changed, OpsError> {
-    by_actor(workspace, ticket, agent, dry_run, &|by| Act::Unblock { by, reason: reason.map(str::to_owned) })
+    by_actor(workspace, ticket, agent, dry_run, &|by| Act::Unblock {
+        by,
+        branch: ticket.branch.clone(),
+        reason: reason.map(str::to_owned),
+    })
 }
 
 /// Calls the task off.
@@ -84,9 +92,7 @@ fn by_actor(
     change(workspace, &ticket.task, dry_run, &mut |standing| {
         let org = &standing.in_force.rules.org;
         let by = actor(workspace, org, agent);
-        if let Some(visit) = ticket.visit {
-            may_mean(&standing.file.task, visit, by.agent())?;
-        }
+        may_mean(&standing.file.task, ticket, by.agent())?;
         let author = actor_author(workspace, org, &by)?;
         choose(workspace, standing, &act(by), author)
     })

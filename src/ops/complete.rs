@@ -13,7 +13,7 @@ use super::standing::Standing;
 use super::together::carry_out_together;
 use super::transaction::{Changed, Choice, DryRun, change};
 use super::workspace::Workspace;
-use crate::engine::{Act, Refusal};
+use crate::engine::{Act, Refusal, branch_of};
 use crate::format::task_file::Origin;
 use crate::model::{AgentId, Completion, TaskId};
 
@@ -24,7 +24,8 @@ pub struct Completed {
 }
 
 /// Ends the visit that the completion means. Without a ticket that is the one open when the task is first read: of two
-/// completions of one visit the second is a conflict, not a completion of the next.
+/// completions of one visit the second is a conflict, not a completion of the next. At a fork the same is true of a branch; two
+/// completions of two branches both count, whichever is first.
 pub fn complete(workspace: &Workspace, completion: &Completion, dry_run: DryRun) -> Result<Completed, OpsError> {
     complete_bound(workspace, &mut completion.clone(), dry_run)
 }
@@ -89,8 +90,14 @@ fn complete_bound(workspace: &Workspace, completion: &mut Completion, dry_run: D
 }
 
 fn choice(workspace: &Workspace, standing: &Standing, completion: &mut Completion) -> Result<Choice, OpsError> {
-    if completion.ticket.visit.is_none() && !is_settled(completion, standing) {
-        completion.ticket.visit = standing.file.task.gate.as_ref().map(|open| open.visit);
+    let task = &standing.file.task;
+    let open = task.gate.as_ref().map(|open| open.visit);
+    if !is_settled(completion, standing) {
+        completion.ticket.visit = completion.ticket.visit.or(open);
+        // Whatever else is said at a fork meanwhile, this stays the same branch.
+        if completion.ticket.branch.is_none() && completion.ticket.visit == open {
+            completion.ticket.branch = branch_of(&standing.in_force.rules, task, &completion.agent);
+        }
     }
     let author = agent_author(&standing.in_force.rules.org, &completion.agent)?;
     choose(workspace, standing, &Act::Complete(completion.clone()), author)
@@ -112,7 +119,8 @@ fn is_settled(completion: &Completion, standing: &Standing) -> bool {
 
 /// Whoever completes somebody else's task while holding one of its own has mixed them up (spec 1, 9.6).
 fn point_to_own_task(workspace: &Workspace, attempted: &TaskId, agent: &AgentId, refusal: Refusal) -> Refusal {
-    if !matches!(refusal, Refusal::WrongRole { .. } | Refusal::AssignedToAnother { .. }) {
+    if !matches!(refusal, Refusal::WrongRole { .. } | Refusal::NotYourBranch { .. } | Refusal::AssignedToAnother { .. })
+    {
         return refusal;
     }
     match held_by(workspace, agent) {

@@ -164,7 +164,9 @@ fn work_off(
             let ticket = &mut work.completion.ticket;
             let agent = &work.completion.agent;
             let first = said.iter().find(|first| first.ticket.task == ticket.task && first.agent == *agent);
-            ticket.visit = ticket.visit.or(first.and_then(|first| first.ticket.visit));
+            if let Some(first) = first.filter(|_| ticket.visit.is_none()) {
+                *ticket = first.ticket.clone();
+            }
         }
         if more_to_come && recipient.rest(start.elapsed()).is_break() {
             return Ok(());

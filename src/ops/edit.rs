@@ -183,7 +183,7 @@ fn rewrite(
 /// People may edit; an agent may edit the task it holds, and others if org.yaml lets it.
 fn permit(standing: &Standing, by: &Actor) -> Result<(), OpsError> {
     let Actor::Agent(agent) = by else { return Ok(()) };
-    let holds = standing.file.task.routing.agent.as_ref() == Some(agent);
+    let holds = standing.file.task.is_held_by(agent);
     let org = &standing.in_force.rules.org;
     if holds || org.agent(agent).is_some_and(|known| known.may.contains(&Permission::Edit)) {
         return Ok(());

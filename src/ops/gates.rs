@@ -7,14 +7,14 @@ use serde_json::{Value, json};
 use super::headers::{Header, Scope, Unreadable, read_all, unreadable_value};
 use super::in_force::InForce;
 use super::workspace::Workspace;
-use crate::model::{Gate, Status, Workflow};
+use crate::model::{Branch, Gate, Status, Workflow};
 
 /// One gate's numbers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GateRow {
     /// Its workflow.
     pub workflow: String,
-    /// The gate.
+    /// The gate, or a branch of it.
     pub gate: String,
     /// Its role.
     pub role: String,
@@ -48,36 +48,61 @@ pub fn gate_status(workspace: &Workspace, in_force: &InForce) -> GateReport {
     let listing = read_all(workspace, in_force, Scope::All);
     let now = workspace.now().as_second();
     let workflows = &in_force.rules.project.workflows;
-    let mut counts: HashMap<(&str, &str), Count> = HashMap::new();
+    let mut counts: HashMap<(&str, String), Count> = HashMap::new();
     for workflow in workflows {
-        for gate in &workflow.gates {
-            counts.insert((workflow.name.as_str(), gate.id.as_str()), Count::default());
+        for (station, _) in stations(workflow) {
+            counts.insert((workflow.name.as_str(), station), Count::default());
         }
     }
     let mut elsewhere = Vec::new();
     for (header, _) in &listing.tasks {
         for stay in header.stays.iter().filter(|stay| stay.completed) {
-            if let Some(count) = counts.get_mut(&(header.workflow.as_str(), stay.gate.as_str())) {
+            if let Some(count) = counts.get_mut(&(header.workflow.as_str(), stay.gate.clone())) {
                 count.lengths.push(stay.seconds);
                 count.rejections += usize::from(stay.rejected);
             }
+            let joined = stay
+                .join
+                .as_ref()
+                .and_then(|join| Some((join, counts.get_mut(&(header.workflow.as_str(), join.fork.clone()))?)));
+            if let Some((join, count)) = joined {
+                count.lengths.push(stay.seconds);
+                count.rejections += usize::from(join.failed);
+            }
         }
         let at = header.gate.as_deref().unwrap_or_default();
-        match counts.get_mut(&(header.workflow.as_str(), at)) {
-            Some(count) => count.stand(header, now),
+        for part in &header.branches {
+            if let Some(count) = counts.get_mut(&(header.workflow.as_str(), format!("{at}/{}", part.branch))) {
+                count.stand(&part.status, header, now);
+            }
+        }
+        match counts.get_mut(&(header.workflow.as_str(), at.to_owned())) {
+            Some(count) => count.stand(&header.status, header, now),
             None if header.status.parse::<Status>().is_ok_and(Status::is_finished) => {}
             None => elsewhere.push(header.id.clone()),
         }
     }
     let mut rows = Vec::new();
     for workflow in workflows {
-        for gate in &workflow.gates {
-            let count = counts.remove(&(workflow.name.as_str(), gate.id.as_str())).unwrap_or_default();
-            rows.push(count.row(workflow, gate));
+        for (station, gate) in stations(workflow) {
+            let count = counts.remove(&(workflow.name.as_str(), station.clone())).unwrap_or_default();
+            rows.push(count.row(workflow, station, gate));
         }
     }
     elsewhere.sort();
     GateReport { rows, elsewhere, unreadable: listing.unreadable }
+}
+
+/// Returns the gates of a workflow in their order, each fork with its branches behind it.
+fn stations(workflow: &Workflow) -> Vec<(String, &Gate)> {
+    let mut all = Vec::new();
+    for gate in &workflow.gates {
+        all.push((gate.id.to_string(), gate));
+        let branches = gate.fork().map(|fork| fork.branches.as_slice()).unwrap_or_default();
+        let branches = branches.iter().map(Branch::gate);
+        all.extend(branches.map(|branch| (format!("{}/{}", gate.id, branch.id), branch)));
+    }
+    all
 }
 
 /// Returns the numbers as `--json` shows them; times are in seconds.
@@ -115,8 +140,8 @@ struct Count {
 }
 
 impl Count {
-    fn stand(&mut self, header: &Header, now: i64) {
-        match header.status.parse() {
+    fn stand(&mut self, status: &str, header: &Header, now: i64) {
+        match status.parse() {
             Ok(Status::InProgress) => self.in_progress += 1,
             Ok(Status::Blocked) => self.blocked += 1,
             _ => self.waiting += 1,
@@ -125,12 +150,12 @@ impl Count {
         self.oldest = self.oldest.max(age);
     }
 
-    fn row(mut self, workflow: &Workflow, gate: &Gate) -> GateRow {
+    fn row(mut self, workflow: &Workflow, station: String, gate: &Gate) -> GateRow {
         let visits = self.lengths.len();
         let rejects = visits > 0 && (gate.can_reject() || self.rejections > 0);
         GateRow {
             workflow: workflow.name.to_string(),
-            gate: gate.id.to_string(),
+            gate: station,
             role: gate.role().map(ToString::to_string).unwrap_or_default(),
             waiting: self.waiting,
             in_progress: self.in_progress,

@@ -13,13 +13,15 @@ use super::workspace::Workspace;
 use crate::engine::Rules;
 use crate::format::diagnostic::Diagnostic;
 use crate::format::task_file::{Defaults, Origin, TaskFile};
-use crate::model::{Ending, Gate, Outcome, TaskId, Timestamp, WorkflowName, listed};
+use crate::model::{
+    BranchStatus, Ending, Gate, Join, OpenBranch, Outcome, TaskId, Timestamp, Verdict, WorkflowName, listed,
+};
 use crate::store::layout::ARCHIVE;
 use crate::store::tasks::{self, Entry, TaskEntry};
 use crate::store::{FileStat, HeaderCache, Paths, ProjectPath, StoreError};
 
 /// Changes when a header's shape or meaning does: older caches are made anew.
-const SCHEMA: &str = "2";
+const SCHEMA: &str = "3";
 
 /// The status of a hand-made file that nobody has taken up.
 pub const NEW: &str = "new";
@@ -46,6 +48,9 @@ pub struct Header {
     pub role: Option<String>,
     /// Who has claimed it.
     pub agent: Option<String>,
+    /// The branches that are open, where it stands at a fork.
+    #[serde(default)]
+    pub branches: Vec<Part>,
     /// Whether the visit belongs to another role than its gate's.
     #[serde(default)]
     pub escalated: bool,
@@ -67,6 +72,50 @@ pub struct Header {
     pub stays: Vec<Past>,
 }
 
+/// A branch of an open fork, as lists show it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Part {
+    /// Its name.
+    pub branch: String,
+    /// Whose it is.
+    pub role: String,
+    /// Who has claimed it.
+    pub agent: Option<String>,
+    /// A word of `BranchStatus`.
+    pub status: String,
+}
+
+impl Header {
+    /// Returns the roles that it waits for: the gate's, or those of branches that are open.
+    pub fn roles(&self) -> Vec<&str> {
+        let own = self.role.as_deref().into_iter();
+        unique(own.chain(self.branches.iter().map(|part| part.role.as_str())))
+    }
+
+    /// Returns who has claimed it, or a branch of it.
+    pub fn agents(&self) -> Vec<&str> {
+        let own = self.agent.as_deref().into_iter();
+        unique(own.chain(self.branches.iter().filter_map(|part| part.agent.as_deref())))
+    }
+
+    /// Returns the roles of what can be claimed: the whole, or branches.
+    pub fn free_roles(&self) -> Vec<&str> {
+        let own = self.role.as_deref().into_iter().filter(|_| self.agent.is_none());
+        let ready = self.branches.iter().filter(|part| part.status == BranchStatus::Ready.as_str());
+        unique(own.chain(ready.map(|part| part.role.as_str())))
+    }
+}
+
+fn unique<'t>(words: impl Iterator<Item = &'t str>) -> Vec<&'t str> {
+    let mut all = Vec::new();
+    for word in words {
+        if !all.contains(&word) {
+            all.push(word);
+        }
+    }
+    all
+}
+
 /// An ended visit, as far as counting goes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Past {
@@ -78,6 +127,18 @@ pub struct Past {
     pub completed: bool,
     /// Whether it ended in a rejection.
     pub rejected: bool,
+    /// What the fork came to by it.
+    #[serde(default)]
+    pub join: Option<Joined>,
+}
+
+/// A fork that was closed, as far as counting goes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Joined {
+    /// The fork.
+    pub fork: String,
+    /// Whether it rejected.
+    pub failed: bool,
 }
 
 /// A list of tasks, and what could not be read.
@@ -221,8 +282,14 @@ fn forget_missing(cache: &mut HeaderCache<Header>, listing: &Listing, scope: Sco
 
 /// A task follows the rules in force: whose its gate is now counts, not whose it was when the task came to it.
 fn follow(rules: &Rules, header: &mut Header) {
-    if let Some(gate) = gate_of(rules, header).filter(|_| !header.escalated) {
-        header.role = gate.role().map(ToString::to_string);
+    let Some(gate) = gate_of(rules, header).filter(|_| !header.escalated) else { return };
+    header.role = gate.role().map(ToString::to_string);
+    for part in &mut header.branches {
+        let found =
+            gate.fork().and_then(|fork| fork.branches.iter().find(|branch| branch.id().as_str() == part.branch));
+        if let Some(branch) = found {
+            part.role = branch.duty().role.to_string();
+        }
     }
 }
 
@@ -249,15 +316,24 @@ pub(super) fn header(file: &TaskFile) -> Header {
         Origin::HandMade => NEW,
         Origin::Adopted => task.status.as_str(),
     };
+    let open_branches: Vec<&OpenBranch> =
+        task.gate.iter().flat_map(|open| &open.branches).filter(|branch| branch.status.is_open()).collect();
+    let part = |branch: &&OpenBranch| Part {
+        branch: branch.id.to_string(),
+        role: branch.role.to_string(),
+        agent: branch.agent.as_ref().map(ToString::to_string),
+        status: branch.status.to_string(),
+    };
     Header {
         id: task.id.to_string(),
         title: task.title.clone(),
         status: status.to_owned(),
         workflow: task.routing.workflow.to_string(),
         gate: task.gate.as_ref().map(|gate| gate.current.to_string()),
-        visit: task.history.len(),
+        visit: task.gate.as_ref().map_or(task.history.len(), |open| open.visit),
         role: task.routing.role.as_ref().map(ToString::to_string),
         agent: task.routing.agent.as_ref().map(ToString::to_string),
+        branches: open_branches.iter().map(part).collect(),
         escalated: task.gate.as_ref().is_some_and(|gate| gate.escalated.is_some()),
         priority: task.priority().to_string(),
         entered: task.gate.as_ref().map(|gate| gate.entered.as_second()),
@@ -270,10 +346,14 @@ pub(super) fn header(file: &TaskFile) -> Header {
             .history
             .iter()
             .map(|visit| Past {
-                gate: visit.gate.to_string(),
+                gate: visit.station().to_string(),
                 seconds: visit.duration(),
                 completed: matches!(visit.outcome, Ending::Said(_)),
-                rejected: visit.outcome == Ending::Said(Outcome::NeedsReview),
+                rejected: match visit.verdict {
+                    Some(verdict) => verdict == Verdict::Reject,
+                    None => visit.outcome == Ending::Said(Outcome::NeedsReview),
+                },
+                join: visit.join.map(|join| Joined { fork: visit.gate.to_string(), failed: join == Join::Failed }),
             })
             .collect(),
     }
@@ -287,6 +367,11 @@ pub fn time(seconds: i64) -> Timestamp {
 /// Returns a header as `--json` shows it.
 pub fn header_value(header: &Header, path: &ProjectPath) -> Value {
     let at = |seconds: i64| time(seconds).to_string();
+    let branches: Vec<Value> = header
+        .branches
+        .iter()
+        .map(|part| json!({"id": part.branch, "role": part.role, "agent": part.agent, "status": part.status}))
+        .collect();
     json!({
         "id": header.id,
         "title": header.title,
@@ -296,6 +381,7 @@ pub fn header_value(header: &Header, path: &ProjectPath) -> Value {
         "visit": header.visit,
         "role": header.role,
         "agent": header.agent,
+        "branches": branches,
         "priority": header.priority,
         "entered": header.entered.map(at),
         "created": at(header.created),

@@ -6,6 +6,7 @@ use super::error::OpsError;
 use super::in_force::InForce;
 use super::view::show;
 use super::workspace::Workspace;
+use crate::format::open_visit::branch_value;
 use crate::format::task_file::review_value;
 use crate::format::visit_entry;
 use crate::model::{Task, TaskId};
@@ -41,6 +42,9 @@ fn open(view: &HistoryView) -> Value {
         map.insert(key.to_owned(), value);
     };
     put("gate", json!(open.current.as_str()));
+    if !open.branches.is_empty() {
+        put("branches", open.branches.iter().map(branch_value).collect());
+    }
     if let Some(role) = &task.routing.role {
         put("role", json!(role.as_str()));
     }

@@ -101,14 +101,15 @@ impl<'f> Wanted<'f> {
         let one_of = |wanted: &[&str], value: Option<&str>| {
             wanted.is_empty() || value.is_some_and(|value| wanted.contains(&value))
         };
-        let (role, agent) = (header.role.as_deref(), header.agent.as_deref());
-        let may_take = || agent.is_none() && role.is_some_and(|role| self.own_roles.contains(&role));
+        let (roles, agents) = (header.roles(), header.agents());
+        let has = |agent: Option<&str>| agent.is_some_and(|agent| agents.contains(&agent));
+        let may_take = || header.free_roles().iter().any(|role| self.own_roles.contains(role));
         one_of(&self.workflows, Some(&header.workflow))
             && one_of(&self.gates, header.gate.as_deref())
-            && one_of(&self.roles, role)
+            && (self.roles.is_empty() || roles.iter().any(|role| self.roles.contains(role)))
             && one_of(&self.statuses, Some(&header.status))
-            && (self.agent.is_none() || agent == self.agent)
-            && (self.mine.is_none() || agent == self.mine || may_take())
+            && (self.agent.is_none() || has(self.agent))
+            && (self.mine.is_none() || has(self.mine) || may_take())
             && self.tags.iter().all(|tag| header.tags.contains(tag))
             && self.says(header)
     }
@@ -195,6 +196,7 @@ mod tests {
             visit: 0,
             role: Some("backend".to_owned()),
             agent: None,
+            branches: Vec::new(),
             priority: priority.to_owned(),
             entered,
             created,

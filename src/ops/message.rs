@@ -2,7 +2,7 @@
 
 use crate::audit::trailers::{Trailer, message};
 use crate::engine::{Act, Actor};
-use crate::model::{Destination, Ending, Task, Visit};
+use crate::model::{Destination, Ending, Station, Task, Visit};
 
 /// Returns the message of the commit that carries out the act and leads to `after`.
 pub(super) fn of_act(act: &Act, after: &Task) -> String {
@@ -21,16 +21,20 @@ pub(super) fn of_act(act: &Act, after: &Task) -> String {
         }
         _ => {}
     }
-    let gate = after.gate.as_ref().map(|open| open.current.to_string());
+    let branch = match act {
+        Act::Claim { branch, .. } | Act::Release { branch, .. } | Act::Unblock { branch, .. } => branch.clone(),
+        _ => None,
+    };
+    let gate = after.gate.as_ref().map(|open| Station { gate: open.current.clone(), branch }.to_string());
     trailers.extend(gate.clone().map(|gate| ("Aof-Gate", gate)));
     let at = gate.map(|gate| format!(" at {gate}")).unwrap_or_default();
     let (event, subject, body, by) = match act {
         Act::Open => ("created", format!("{id}: created{at}"), after.title.clone(), None),
-        Act::Claim { agent } => {
+        Act::Claim { agent, .. } => {
             ("claimed", format!("{id}: claimed by {agent}{at}"), String::new(), Some(agent.clone()))
         }
-        Act::Release { by } => ("released", format!("{id}: released{at}"), String::new(), by.agent().cloned()),
-        Act::Unblock { by, reason } => {
+        Act::Release { by, .. } => ("released", format!("{id}: released{at}"), String::new(), by.agent().cloned()),
+        Act::Unblock { by, reason, .. } => {
             ("unblocked", format!("{id}: unblocked{at}"), reason.clone().unwrap_or_default(), by.agent().cloned())
         }
         _ => ("changed", format!("{id}: changed{at}"), String::new(), None),
@@ -90,11 +94,12 @@ fn ended_now(visit: &Visit, after: &Task) -> bool {
 }
 
 fn of_entry(visit: &Visit, mut trailers: Vec<(&'static str, String)>, id: &str) -> String {
+    let from = visit.station();
     let way = match &visit.to {
-        Some(Destination::Gate(gate)) if *gate == visit.gate => visit.gate.to_string(),
-        Some(Destination::Gate(gate)) => format!("{} -> {gate}", visit.gate),
-        Some(end) => format!("{} -> {}", visit.gate, end.noun()),
-        None => visit.gate.to_string(),
+        Some(Destination::Gate(gate)) if *gate == visit.gate => from.to_string(),
+        Some(Destination::Gate(gate)) => format!("{from} -> {gate}"),
+        Some(end) => format!("{from} -> {}", end.noun()),
+        None => from.to_string(),
     };
     let mut body = visit.summary.clone();
     for blocker in &visit.blockers {
@@ -105,7 +110,7 @@ fn of_entry(visit: &Visit, mut trailers: Vec<(&'static str, String)>, id: &str) 
         body.push_str("\n\n");
         body.push_str(notes);
     }
-    trailers.push(("Aof-Gate", visit.gate.to_string()));
+    trailers.push(("Aof-Gate", from.to_string()));
     trailers.push(("Aof-Outcome", visit.outcome.to_string()));
     trailers.extend(visit.agent.as_ref().map(|agent| ("Aof-Agent", agent.to_string())));
     trailers.extend(visit.completion.as_ref().map(|stamp| ("Aof-Completion", stamp.id.to_string())));

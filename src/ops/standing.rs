@@ -148,7 +148,7 @@ impl Standing {
             (Act::Complete(completion), Some(entry)) => {
                 (Some(author::agent_author(org, &completion.agent)?), entry.exited)
             }
-            (Act::Claim { agent }, _) => (Some(author::agent_author(org, agent)?), self.file.task.updated),
+            (Act::Claim { agent, .. }, _) => (Some(author::agent_author(org, agent)?), self.file.task.updated),
             (_, Some(Visit { agent: Some(agent), exited, .. }))
                 if !agent.is_human() && *exited == self.file.task.updated =>
             {

@@ -8,10 +8,10 @@ use super::error::{OpsError, thaw};
 use super::in_force::{InForce, in_force};
 use super::standing::{Pending, Standing, find, parse};
 use super::workspace::Workspace;
-use crate::engine::brief::{GateContext, brief};
+use crate::engine::brief::{GateContext, brief, brief_at};
 use crate::engine::{Act, Decision, Post, Refusal, Rules, decide, may_complete};
 use crate::format::task_file::{Origin, TaskFile, review_value};
-use crate::model::{AgentId, Task, TaskId};
+use crate::model::{AgentId, GateId, Outcome, Task, TaskId, Ticket};
 use crate::store::ProjectPath;
 
 /// A task as it is shown.
@@ -59,23 +59,34 @@ pub(super) fn taken_up(workspace: &Workspace, in_force: &InForce, task: &Task) -
     }
 }
 
-/// Returns the task with the brief of its gate; a task without one has ended, or its gate is gone.
-pub fn briefed(workspace: &Workspace, id: &TaskId) -> Result<(TaskFile, GateContext, InForce), OpsError> {
+/// Returns the task with the brief of its gate, or of the branch that the ticket names; a task without one has ended, or its
+/// gate is gone.
+pub fn briefed(workspace: &Workspace, ticket: &Ticket) -> Result<(TaskFile, GateContext, InForce), OpsError> {
+    let id = &ticket.task;
     let (view, in_force) = show(workspace, id)?;
+    let task = &view.file.task;
+    if let Some(context) = brief_of_branch(&in_force.rules, task, ticket.branch.as_ref())? {
+        return Ok((view.file, context, in_force));
+    }
     if let Some(context) = view.context {
         return Ok((view.file, context, in_force));
     }
-    let task = &view.file.task;
     let refusal = match (&task.gate, in_force.rules.workflow_of(task)) {
         (_, None) => Refusal::UnknownWorkflow {
             task: id.clone(),
             workflow: task.routing.workflow.to_string(),
             known: in_force.rules.project.workflows.iter().map(|workflow| workflow.name.to_string()).collect(),
         },
-        (Some(open), Some(workflow)) => Refusal::GateGone {
-            task: id.clone(),
-            gate: open.current.clone(),
-            known: workflow.gates.iter().map(|gate| gate.id.clone()).collect(),
+        (Some(open), Some(workflow)) => match workflow.gate(&open.current) {
+            Some((_, gate)) if gate.fork().is_some() => {
+                Refusal::BranchesNotOpen { task: id.clone(), gate: gate.id.clone() }
+            }
+            Some((_, gate)) => Refusal::NobodyWorksHere { task: id.clone(), gate: gate.id.clone() },
+            None => Refusal::GateGone {
+                task: id.clone(),
+                gate: open.current.clone(),
+                known: workflow.gates.iter().map(|gate| gate.id.clone()).collect(),
+            },
         },
         (None, Some(workflow)) if view.file.origin == Origin::HandMade => {
             Refusal::NoGateApplies { workflow: workflow.name.to_string() }
@@ -83,6 +94,32 @@ pub fn briefed(workspace: &Workspace, id: &TaskId) -> Result<(TaskFile, GateCont
         (None, Some(_)) => Refusal::Finished { task: id.clone(), status: task.status, at: task.latest() },
     };
     Err(refusal.into())
+}
+
+/// Returns the brief of a branch of an open fork: the one that is named, else the only one that is open.
+fn brief_of_branch(rules: &Rules, task: &Task, branch: Option<&GateId>) -> Result<Option<GateContext>, Refusal> {
+    let Some(open) = &task.gate else { return Ok(None) };
+    if open.branches.is_empty() && branch.is_none() {
+        return Ok(None);
+    }
+    let posts = Post::open(rules, task);
+    let tickets = || {
+        let own = posts.iter().filter(|post| post.branch().is_some());
+        own.map(|post| (task.ticket_of(post.branch()), post.role.clone())).collect()
+    };
+    let gate = open.current.clone();
+    let post = match (branch, &posts[..]) {
+        (Some(_), _) => Post::meant(rules, task, branch).ok_or_else(|| Refusal::NoSuchBranch {
+            ticket: task.ticket_of(branch),
+            gate,
+            open: tickets(),
+        })?,
+        (None, [only]) => *only,
+        (None, _) => {
+            return Err(Refusal::BranchNeeded { task: task.id.clone(), gate, open: tickets() });
+        }
+    };
+    Ok(Some(brief_at(rules, task, &post)))
 }
 
 /// Returns the task as `--json` shows it: its frontmatter as it stands, and `body`, `path`, `version`, `ticket`, `available`.
@@ -100,31 +137,56 @@ pub fn task_value(rules: &Rules, file: &TaskFile, path: &ProjectPath) -> Value {
 /// Returns the outcomes that are possible now, and for whom.
 fn available(rules: &Rules, file: &TaskFile) -> Value {
     let task = &file.task;
-    let Some(post) = Post::of(rules, task) else {
-        return json!({"outcomes": [], "agents": []});
-    };
-    let outcomes = post.outcomes(rules);
-    let outcomes: Vec<&str> = outcomes.iter().map(crate::model::Outcome::as_str).collect();
+    if let Some(post) = Post::of(rules, task) {
+        return at_post(rules, task, &post);
+    }
     let agents: Vec<String> = who(rules, file).iter().map(ToString::to_string).collect();
+    let mut value = json!({"outcomes": [], "agents": agents});
+    let posts = Post::open(rules, task);
+    if !posts.is_empty() {
+        let branch = |post: &Post<'_>| {
+            let mut value = at_post(rules, task, post);
+            value["branch"] = json!(post.gate.id.as_str());
+            value["ticket"] = json!(task.ticket_of(post.branch()).to_string());
+            value
+        };
+        value["branches"] = posts.iter().map(branch).collect();
+    }
+    value
+}
+
+fn at_post(rules: &Rules, task: &Task, post: &Post<'_>) -> Value {
+    let outcomes = post.outcomes(rules);
+    let outcomes: Vec<&str> = outcomes.iter().map(Outcome::as_str).collect();
+    let agents: Vec<String> = who_at(rules, task, post).iter().map(ToString::to_string).collect();
     json!({"outcomes": outcomes, "role": post.role.as_str(), "agents": agents})
 }
 
-/// Returns who can complete the open visit now.
+/// Returns who can complete the open visit now, or a branch of it.
 pub fn who(rules: &Rules, file: &TaskFile) -> Vec<AgentId> {
-    let task = &file.task;
-    if let Some(holder) = &task.routing.agent {
+    let mut all = Vec::new();
+    for agent in Post::open(rules, &file.task).iter().flat_map(|post| who_at(rules, &file.task, post)) {
+        if !all.contains(&agent) {
+            all.push(agent);
+        }
+    }
+    all
+}
+
+/// Returns who can complete the work of a post now.
+pub fn who_at(rules: &Rules, task: &Task, post: &Post<'_>) -> Vec<AgentId> {
+    if let Some(holder) = post.holder {
         return vec![holder.clone()];
     }
-    let Some(post) = Post::of(rules, task) else { return Vec::new() };
     let members = rules.org.role(post.role).map(|role| role.agents.clone()).unwrap_or_default();
-    members.into_iter().filter(|agent| may_complete(rules, task, &post, agent).is_ok()).collect()
+    members.into_iter().filter(|agent| may_complete(rules, task, post, agent).is_ok()).collect()
 }
 
 /// Returns the brief as `--json` shows it: spec 1's `gate_context`, and the review that it answers.
 pub fn brief_value(file: &TaskFile, context: &GateContext) -> Value {
     let mut told = Map::new();
     told.insert("role".to_owned(), json!(context.role));
-    told.insert("gate".to_owned(), json!(context.gate.as_str()));
+    told.insert("gate".to_owned(), json!(context.gate.to_string()));
     told.insert("expectations".to_owned(), json!(context.expectations));
     let outcomes: Map<String, Value> =
         context.outcomes.iter().map(|(outcome, text)| (outcome.to_string(), json!(text))).collect();

@@ -10,9 +10,12 @@ use super::in_force::{InForce, in_force_and_seen};
 use super::standing::{Pending, Standing, find, parse};
 use super::view::{taken_up, who};
 use super::workspace::Workspace;
-use crate::engine::{Passage, Post, preview};
+use crate::engine::{Passage, Post, Rules, preview, would_say};
 use crate::format::task_file::{Origin, TaskFile};
-use crate::model::{AgentId, Destination, Ending, Outcome, Status, Task, TaskId};
+use crate::model::{
+    AgentId, BranchStatus, Destination, Ending, GateId, Join, OpenBranch, OpenVisit, Outcome, Status, Task, TaskId,
+    Verdict,
+};
 
 /// The answer to "why is it there".
 pub struct Reason {
@@ -29,12 +32,23 @@ pub struct Reason {
 /// What an outcome would do.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Consequence {
+    /// The branch at which it would be said.
+    pub branch: Option<GateId>,
     /// The outcome.
     pub outcome: Outcome,
-    /// Where it leads.
-    pub passage: Passage,
-    /// Whether the task would stay where it is.
-    pub holds: bool,
+    /// What it would do.
+    pub effect: Effect,
+}
+
+/// What an outcome does to a task.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Effect {
+    /// The task goes somewhere.
+    Leads(Passage),
+    /// The task stays at its gate, and a person decides.
+    Holds,
+    /// The branch has spoken, or waits; others are still open.
+    Speaks(Verdict),
 }
 
 /// Returns why the task stands where it stands.
@@ -46,17 +60,15 @@ pub fn why(workspace: &Workspace, id: &TaskId) -> Result<(Reason, Rc<InForce>), 
     let task = &standing.file.task;
     let gate =
         task.gate.as_ref().and_then(|open| rules.workflow_of(task).and_then(|workflow| workflow.gate(&open.current)));
-    let consequences = Post::of(rules, task).map(|post| {
-        post.outcomes(rules)
-            .into_iter()
-            .filter_map(|outcome| {
-                let passage = preview(rules, task, &outcome)?;
-                let own = passage.to == Destination::Gate(post.gate.id.clone());
-                let holds = own && passage.retry.is_none();
-                Some(Consequence { outcome, passage, holds })
-            })
-            .collect()
+    let posts = Post::open(rules, task);
+    let consequences = posts.iter().flat_map(|post| {
+        let consequence = |outcome: Outcome| {
+            let effect = effect(rules, task, post, &outcome)?;
+            Some(Consequence { branch: post.branch().cloned(), outcome, effect })
+        };
+        post.outcomes(rules).into_iter().filter_map(consequence)
     });
+    let consequences: Vec<Consequence> = consequences.collect();
     let mut because = because(task);
     if standing.file.origin == Origin::HandMade {
         because.push(beginning(workspace, &standing));
@@ -77,9 +89,21 @@ pub fn why(workspace: &Workspace, id: &TaskId) -> Result<(Reason, Rc<InForce>), 
         because.extend(task.depends_on.iter().filter_map(|other| waits_for(workspace, &standing.in_force, other)));
     }
     let who = who(rules, &standing.file);
-    let consequences = consequences.unwrap_or_default();
     let reason = Reason { because, who, consequences, file: standing.file };
     Ok((reason, standing.in_force))
+}
+
+fn effect(rules: &Rules, task: &Task, post: &Post<'_>, outcome: &Outcome) -> Option<Effect> {
+    let said = match post.branch() {
+        None => outcome.clone(),
+        Some(branch) => match would_say(rules, task, branch, outcome)? {
+            (_, Some(said)) => said,
+            (verdict, None) => return Some(Effect::Speaks(verdict)),
+        },
+    };
+    let passage = preview(rules, task, &said)?;
+    let own = passage.to == Destination::Gate(post.station().gate);
+    Some(if own && passage.retry.is_none() { Effect::Holds } else { Effect::Leads(passage) })
 }
 
 /// Returns the answer as `--json` shows it.
@@ -89,14 +113,22 @@ pub fn reason_value(reason: &Reason) -> Value {
         .consequences
         .iter()
         .map(|consequence| {
-            let passage = &consequence.passage;
-            let skipped: Vec<&str> = passage.skipped.iter().map(crate::model::GateId::as_str).collect();
-            json!({
+            let (to, skipped) = match &consequence.effect {
+                Effect::Leads(passage) => (Some(passage.to.to_string()), passage.skipped.as_slice()),
+                Effect::Holds | Effect::Speaks(_) => (None, [].as_slice()),
+            };
+            let here = task.gate.as_ref().map(|open| open.current.to_string());
+            let skipped: Vec<&str> = skipped.iter().map(GateId::as_str).collect();
+            let mut value = json!({
                 "outcome": consequence.outcome.as_str(),
-                "to": passage.to.to_string(),
-                "stays": consequence.holds,
+                "to": to.or(here),
+                "stays": !matches!(consequence.effect, Effect::Leads(_)),
                 "skipped": skipped,
-            })
+            });
+            if let Some(branch) = &consequence.branch {
+                value["branch"] = json!(branch.as_str());
+            }
+            value
         })
         .collect();
     json!({
@@ -147,6 +179,10 @@ fn because(task: &Task) -> Vec<String> {
     let mut list = vec![arrival(task)];
     match task.status {
         Status::Blocked => list.extend(task.blockers.iter().map(|blocker| format!("it is blocked: {blocker}"))),
+        Status::Ready | Status::InProgress if task.gate.as_ref().is_some_and(|open| !open.branches.is_empty()) => {
+            let of = |open: &OpenVisit| open.branches.iter().map(branch_stands).collect::<Vec<_>>();
+            list.extend(task.gate.iter().flat_map(of));
+        }
         Status::InProgress => {
             list.extend(task.routing.agent.as_ref().map(|agent| format!("`{agent}` has claimed it")));
         }
@@ -162,8 +198,22 @@ fn because(task: &Task) -> Vec<String> {
     list
 }
 
+fn branch_stands(branch: &OpenBranch) -> String {
+    let id = &branch.id;
+    match (branch.status, &branch.agent) {
+        (BranchStatus::Ready, _) => format!("branch `{id}` waits for role {}", branch.role),
+        (BranchStatus::InProgress, Some(agent)) => format!("`{agent}` has claimed branch `{id}`"),
+        (BranchStatus::InProgress, None) => format!("somebody works at branch `{id}`"),
+        (BranchStatus::Blocked, _) => format!("branch `{id}` is blocked: {}", branch.blockers.join("; ")),
+        (BranchStatus::Complete, _) => format!("branch `{id}` has passed it"),
+        (BranchStatus::Rejected, _) => format!("branch `{id}` has rejected it"),
+        (BranchStatus::Skipped, _) => format!("branch `{id}` does not apply"),
+    }
+}
+
 fn arrival(task: &Task) -> String {
-    let Some(last) = task.history.last() else {
+    // What branches say does not bring a task anywhere.
+    let Some(last) = task.history.iter().rev().find(|visit| !visit.leaves_open()) else {
         return match &task.gate {
             Some(open) => format!("it was created at {} and began at gate `{}`", task.created, open.current),
             None => "nobody has taken it up yet: it has no gate".to_owned(),
@@ -171,7 +221,15 @@ fn arrival(task: &Task) -> String {
     };
     let who = last.agent.as_ref().map_or_else(|| "somebody".to_owned(), |agent| format!("`{agent}`"));
     let at = last.exited;
+    let from = last.station();
     match (&last.outcome, &last.to) {
+        (Ending::Said(_), Some(to)) if last.join.is_some() => {
+            let join = if last.join == Some(Join::Passed) { "passed" } else { "rejected" };
+            format!(
+                "the branches of gate `{}` {join} it at {at}, the last was `{from}`, which led to `{to}`",
+                last.gate
+            )
+        }
         (Ending::Said(Outcome::NeedsReview), Some(Destination::Gate(to))) if *to == last.gate => {
             format!("{who} said at {at} that it needs mending, at gate `{to}`")
         }

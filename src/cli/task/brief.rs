@@ -17,7 +17,7 @@ use crate::ops::{brief_value, briefed};
 /// Show what an agent is told at a task's gate
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Args {
-    /// The task, as in `AOF-abc`
+    /// The task, as in `AOF-abc`, or a branch of it, as in `AOF-abc@3/security`
     #[arg(value_name = "ID")]
     ticket: Ticket,
     /// For people, or for a prompt
@@ -36,7 +36,7 @@ enum Form {
 
 pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
     let workspace = session.workspace("task brief")?;
-    let (file, context, in_force) = briefed(&workspace, &args.ticket.task)?;
+    let (file, context, in_force) = briefed(&workspace, &args.ticket)?;
     session.warn_of_rules(&in_force);
     warn_of_visit(session, &args.ticket, &file.task);
     if file.origin == Origin::HandMade {

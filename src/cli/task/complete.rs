@@ -7,7 +7,7 @@ use crate::cli::arguments::{Rehearsal, Who, key_value, object};
 use crate::cli::input;
 use crate::cli::session::{Session, now};
 use crate::cli::trouble::Trouble;
-use crate::engine::{Post, Rules};
+use crate::engine::{Post, Rules, branch_of};
 use crate::model::{AgentId, Completion, CompletionId, Ticket};
 use crate::ops::{DryRun, Workspace, acting_agent, complete, show};
 use crate::store::random::DeliveryId;
@@ -24,7 +24,7 @@ Examples:
 At a terminal, an editor opens for a summary or blockers that are missing.
 A ticket such as AOF-7qk@3 counts for that visit alone: if it has ended, nothing happens twice.")]
 pub(in crate::cli) struct Args {
-    /// The task, or one visit of it, as in `AOF-abc` or `AOF-abc@3`
+    /// The task, or one visit or branch of it, as in `AOF-abc`, `AOF-abc@3` or `AOF-abc@3/security`
     #[arg(value_name = "ID")]
     ticket: Ticket,
     /// `complete`, `needs_review`, `blocked` or `skip`
@@ -70,8 +70,9 @@ pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
         // Whatever is refused for other reasons is refused before anybody writes a word.
         let seen = complete(&workspace, &with_words(&completion), DryRun::Yes).map_err(refused)?.changed;
         // The words are for the visit that the person sees, whatever happens while they are written.
-        let visit = seen.before.and_then(|file| file.task.gate).map(|open| open.visit);
-        completion.ticket.visit = completion.ticket.visit.or(visit);
+        if let Some(file) = seen.before.filter(|_| completion.ticket.visit.is_none()) {
+            completion.ticket = file.task.ticket_of(branch_of(rules, &file.task, &completion.agent).as_ref());
+        }
         written = Some(ask(&workspace, rules, &mut completion)?);
         workspace.restart_wait(session.wait);
     }
@@ -146,9 +147,9 @@ fn ask(workspace: &Workspace, rules: &Rules, completion: &mut Completion) -> Res
     let outcome = completion.outcome.as_deref().unwrap_or("complete");
     let title = task.title.lines().collect::<Vec<_>>().join(" ");
     template.push_str(&format!("# {} \"{title}\": outcome `{outcome}`\n", task.id));
-    if let Some(post) = Post::of(rules, task) {
+    if let Some(post) = Post::meant(rules, task, completion.ticket.branch.as_ref()) {
         let words: Vec<String> = post.outcomes(rules).iter().map(ToString::to_string).collect();
-        template.push_str(&format!("# At gate `{}`; its outcomes are {}.\n", post.gate.id, words.join(", ")));
+        template.push_str(&format!("# At gate `{}`; its outcomes are {}.\n", post.station(), words.join(", ")));
     }
     template.push_str(
         "#\n# Write first what was done, in one or two sentences; then, for each thing that has to be mended or is\n\

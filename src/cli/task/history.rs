@@ -39,7 +39,7 @@ pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
 }
 
 fn ended(visit: &Visit) -> String {
-    let mut text = format!("Gate: {}{}\n", styled(CYAN, &visit.gate), of_role(visit));
+    let mut text = format!("Gate: {}{}\n", styled(CYAN, visit.station()), of_role(visit));
     if let Some(agent) = &visit.agent {
         text.push_str(&format!("  Agent: {agent}\n"));
     }
@@ -48,6 +48,11 @@ fn ended(visit: &Visit) -> String {
     if !visit.skipped.is_empty() {
         let names: Vec<&str> = visit.skipped.iter().map(GateId::as_str).collect();
         text.push_str(&format!("  Skipped: {}\n", names.join(", ")));
+    }
+    if let Some(join) = visit.join {
+        let left: Vec<&str> = visit.unfinished.iter().map(GateId::as_str).collect();
+        let left = if left.is_empty() { String::new() } else { format!(" (not finished: {})", left.join(", ")) };
+        text.push_str(&format!("  Join: {join}{left}\n"));
     }
     if !visit.summary.is_empty() {
         text.push_str(&format!("  Summary: {}\n", indented(&visit.summary, "    ")));
@@ -77,6 +82,10 @@ fn open(view: &HistoryView) -> Option<String> {
         _ => "waiting".to_owned(),
     };
     text.push_str(&format!("  Duration: {} ({state})\n", length(lasting)));
+    for branch in &open.branches {
+        let agent = branch.agent.as_ref().map(|agent| format!(", {agent}")).unwrap_or_default();
+        text.push_str(&format!("  Branch: {} ({}): {}{agent}\n", branch.id, branch.role, branch.status));
+    }
     text.push_str(&blockers(&task.blockers));
     if let Some(review) = &task.review {
         let count = review.blockers.len();

@@ -13,7 +13,7 @@ use crate::cli::table::{Cell, Column, Table, width};
 use crate::cli::trouble::Trouble;
 use crate::cli::unreadable;
 use crate::model::{AgentId, Gate, GateId, Priority, RoleId, Status, WorkflowName};
-use crate::ops::{Filter, Header, InForce, Listing, NEW, Sort, Workspace, acting_agent, header_value, list};
+use crate::ops::{Filter, Header, InForce, Listing, NEW, Part, Sort, Workspace, acting_agent, header_value, list};
 
 /// List tasks
 #[derive(Debug, clap::Args)]
@@ -157,10 +157,10 @@ fn check_names(args: &Args, in_force: &InForce, listing: &Listing) -> Result<(),
     let rules = &in_force.rules;
     let workflows = || rules.project.workflows.iter();
     let gates = || workflows().flat_map(|workflow| &workflow.gates);
-    let found = |value: fn(&Header) -> Option<&str>, name: &str| {
-        listing.tasks.iter().any(|(header, _)| value(header) == Some(name))
+    let found = |values: fn(&Header) -> Vec<&str>, name: &str| {
+        listing.tasks.iter().any(|(header, _)| values(header).contains(&name))
     };
-    let check = |kind, given: &str, known: Vec<String>, value: fn(&Header) -> Option<&str>| {
+    let check = |kind, given: &str, known: Vec<String>, value: fn(&Header) -> Vec<&str>| {
         if known.iter().any(|known| known == given) || found(value, given) {
             return Ok(());
         }
@@ -173,21 +173,19 @@ fn check_names(args: &Args, in_force: &InForce, listing: &Listing) -> Result<(),
     };
     for name in &args.workflows {
         let known = workflows().map(|workflow| workflow.name.to_string()).collect();
-        check("workflow", name.as_str(), known, |header| Some(&header.workflow))?;
+        check("workflow", name.as_str(), known, |header| vec![&header.workflow])?;
     }
     for gate in &args.gates {
         let known = sorted(gates().map(|gate| gate.id.to_string()).collect());
-        check("gate", gate.as_str(), known, |header| header.gate.as_deref())?;
+        check("gate", gate.as_str(), known, |header| header.gate.as_deref().into_iter().collect())?;
     }
     for role in &args.roles {
-        let known = rules.org.roles.iter().map(|(role, _)| role).chain(gates().filter_map(Gate::role));
-        check("role", role.as_str(), sorted(known.map(ToString::to_string).collect()), |header| {
-            header.role.as_deref()
-        })?;
+        let known = rules.org.roles.iter().map(|(role, _)| role).chain(gates().flat_map(Gate::roles));
+        check("role", role.as_str(), sorted(known.map(ToString::to_string).collect()), Header::roles)?;
     }
     if let Some(agent) = args.agent.as_ref().filter(|_| !rules.project.implicit_workflow) {
         let known = rules.org.all_agents().into_iter().map(ToString::to_string).collect();
-        check("agent", agent.as_str(), known, |header| header.agent.as_deref())?;
+        check("agent", agent.as_str(), known, Header::agents)?;
     }
     Ok(())
 }
@@ -234,8 +232,13 @@ fn of_status(status: &str) -> Style {
     }
 }
 
-/// Whoever has claimed the task, else the role that it waits for.
+/// Whoever has claimed the task, else the role that it waits for; at a fork, for each branch that is open.
 fn who(header: &Header) -> Cell {
+    if !header.branches.is_empty() {
+        let turn = |part: &Part| part.agent.clone().unwrap_or_else(|| part.role.clone());
+        let all: Vec<String> = header.branches.iter().map(turn).collect();
+        return Cell::from(all.join(", "));
+    }
     match (&header.agent, &header.role) {
         (Some(agent), _) => Cell::from(agent),
         (None, Some(role)) => Cell::styled(DIM, role),

@@ -9,9 +9,9 @@ use super::shown;
 use crate::cli::arguments::{Rehearsal, Who};
 use crate::cli::session::Session;
 use crate::cli::trouble::Trouble;
-use crate::engine::Rules;
-use crate::engine::brief::brief as brief_of;
-use crate::model::{AgentId, RoleId, listed};
+use crate::engine::brief::brief_at;
+use crate::engine::{Post, Rules};
+use crate::model::{AgentId, RoleId, Ticket, listed};
 use crate::ops::{Changed, DryRun, Next, acting_agent, brief_value, next};
 
 /// Take your next task, and show what is to be done
@@ -37,7 +37,7 @@ pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
     check_agent(rules, &agent)?;
     let mode = args.rehearsal.mode();
     match next(&workspace, &in_force, &agent, args.role.as_ref(), mode)? {
-        Next::Task(changed) => show(session, rules, &changed, mode),
+        Next::Task { changed, ticket } => show(session, rules, &changed, &ticket, mode),
         Next::Nothing { roles, waiting } => nothing(session, &agent, &roles, waiting),
     }
     Ok(ExitCode::SUCCESS)
@@ -69,8 +69,9 @@ fn check_role(rules: &Rules, role: &RoleId, agent: &AgentId) -> Result<(), Troub
     })
 }
 
-fn show(session: &Session, rules: &Rules, changed: &Changed, mode: DryRun) {
-    let context = brief_of(rules, &changed.after.task);
+fn show(session: &Session, rules: &Rules, changed: &Changed, ticket: &Ticket, mode: DryRun) {
+    let task = &changed.after.task;
+    let context = Post::meant(rules, task, ticket.branch.as_ref()).map(|post| brief_at(rules, task, &post));
     if session.output.is_json() {
         let mut value = context.map_or_else(|| json!({}), |context| brief_value(&changed.after, &context));
         value["task"] = shown::value(rules, changed, mode);
@@ -79,7 +80,7 @@ fn show(session: &Session, rules: &Rules, changed: &Changed, mode: DryRun) {
     }
     session.warn_all(&changed.warnings);
     if mode == DryRun::Yes {
-        session.output.say(format!("{} would be claimed (dry run: nothing was written)", changed.after.task.id));
+        session.output.say(format!("{ticket} would be claimed (dry run: nothing was written)"));
     }
     if let Some(context) = context {
         session.output.print(&brief::text(&changed.after, &context));

@@ -12,7 +12,7 @@ use crate::ops::{acting_agent, release};
 /// Give a claimed task back
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Args {
-    /// The task, as in `AOF-abc`
+    /// The task, as in `AOF-abc`, or a branch of it, as in `AOF-abc@3/security`
     #[arg(value_name = "ID")]
     ticket: Ticket,
     #[command(flatten)]

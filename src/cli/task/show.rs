@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use serde_json::{Value, json};
 
 use crate::cli::output::inert;
-use crate::cli::page::{Page, not_taken_up, place, status, turn, warn_of_visit};
+use crate::cli::page::{Page, branches, not_taken_up, place, status, turn, warn_of_visit};
 use crate::cli::session::Session;
 use crate::cli::table::one_line;
 use crate::cli::trouble::Trouble;
@@ -49,6 +49,11 @@ fn page(rules: &Rules, view: &View, now: Timestamp) -> String {
     let task = &view.file.task;
     let mut page = Page::of(task);
     page.facts(&facts(rules, view, now));
+    let open = branches(rules, task);
+    if !open.is_empty() {
+        page.head("Branches");
+        page.facts(&open.iter().map(|(id, turn)| (id.as_str(), turn.clone())).collect::<Vec<_>>());
+    }
     if let Some(description) = &task.description {
         page.text(description);
     }
@@ -73,7 +78,8 @@ fn facts(rules: &Rules, view: &View, now: Timestamp) -> Vec<(&'static str, Strin
         Origin::Adopted => {
             facts.push(("status", status(task)));
             facts.extend(place(task, now).map(|place| ("gate", place)));
-            facts.extend(task.gate.as_ref().map(|_| ("who", turn(rules, &view.file))));
+            let whole = task.gate.as_ref().filter(|open| open.branches.is_empty());
+            facts.extend(whole.map(|_| ("who", turn(rules, &view.file))));
         }
     }
     if rules.project.workflows.len() > 1 {

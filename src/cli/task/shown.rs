@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::cli::output::{CYAN, GREEN, YELLOW, inert, styled};
 use crate::cli::session::Session;
 use crate::engine::{Rules, Warning};
-use crate::model::{Destination, Event, Status, Visit};
+use crate::model::{Destination, Event, OpenBranch, Status, Visit};
 use crate::ops::{Changed, DryRun, task_value, who};
 
 /// Shows what was done to a task: one line of what, one of what is next.
@@ -76,6 +76,15 @@ fn standing(rules: &Rules, changed: &Changed) -> String {
         Status::Blocked => {
             format!("{}: {}", styled(YELLOW, "blocked"), inert(&task.blockers.join("; ")))
         }
+        _ if !open.branches.is_empty() => {
+            let waits = |branch: &&OpenBranch| branch.status.is_open();
+            let who = |branch: &OpenBranch| {
+                let whose = branch.agent.as_ref().map_or_else(|| branch.role.to_string(), ToString::to_string);
+                format!("{} ({whose})", branch.id)
+            };
+            let list: Vec<String> = open.branches.iter().filter(waits).map(who).collect();
+            format!("{} for {}", task.status.as_str().replace('_', " "), list.join(", "))
+        }
         Status::InProgress => {
             let agent = task.routing.agent.as_ref().map(ToString::to_string).unwrap_or_default();
             format!("in progress with {agent}")
@@ -106,7 +115,7 @@ fn standing(rules: &Rules, changed: &Changed) -> String {
 /// Returns the way that the task went: `implement -> review`.
 pub(in crate::cli) fn way(changed: &Changed) -> String {
     let Some(first) = ended(changed).first() else { return String::new() };
-    let mut way = first.gate.to_string();
+    let mut way = first.station().to_string();
     for visit in ended(changed) {
         match &visit.to {
             Some(to) if *to != Destination::Gate(visit.gate.clone()) => way.push_str(&format!(" -> {}", to.noun())),

@@ -12,8 +12,8 @@ use crate::cli::table::one_line;
 use crate::cli::trouble::Trouble;
 use crate::engine::{Post, Rules};
 use crate::model::{
-    AgentId, Exhausted, Gate, GateId, OnConditionError, Outcome, RejectionStrategy, RoleId, Target, Workflow,
-    WorkflowName,
+    AgentId, Branch, Duty, Exhausted, Gate, GateId, JoinStrategy, OnConditionError, Outcome, RejectionStrategy, RoleId,
+    Target, Verdict, Workflow, WorkflowName,
 };
 
 /// Show a workflow's gates in order, and where each outcome leads
@@ -53,6 +53,13 @@ fn graph(rules: &Rules, workflow: &Workflow) -> String {
         for note in notes(workflow, index, gate) {
             text.push_str(&format!("│  {:widest$}  {}\n", "", styled(DIM, note)));
         }
+        for branch in gate.fork().map(|fork| fork.branches.as_slice()).unwrap_or_default() {
+            let staff = post_staff(rules, &Post::at_branch(gate, branch));
+            text.push_str(&format!("├  {:widest$}  {}  {staff}\n", "", styled(CYAN, branch.id())));
+            for note in branch_notes(branch) {
+                text.push_str(&format!("│  {:widest$}    {}\n", "", styled(DIM, note)));
+            }
+        }
         text.push_str("│\n");
     }
     text.push_str("●  end\n");
@@ -60,7 +67,21 @@ fn graph(rules: &Rules, workflow: &Workflow) -> String {
 }
 
 fn staff(rules: &Rules, gate: &Gate) -> String {
-    let Some(post) = Post::at(gate) else { return "decides by itself".to_owned() };
+    if let Some(fork) = gate.fork() {
+        let how = match fork.join {
+            JoinStrategy::All => "all of them pass",
+            JoinStrategy::Any => "one of them passes",
+            JoinStrategy::Majority => "most of them pass",
+        };
+        return format!("{} branches at once, until {how}", fork.branches.len());
+    }
+    match Post::at(gate) {
+        Some(post) => post_staff(rules, &post),
+        None => "decides by itself".to_owned(),
+    }
+}
+
+fn post_staff(rules: &Rules, post: &Post<'_>) -> String {
     let human = post.requires_human(rules);
     let members = rules.org.role(post.role).map(|role| role.agents.as_slice()).unwrap_or_default();
     let names: Vec<&str> = members.iter().filter(|agent| !human || agent.is_human()).map(AgentId::as_str).collect();
@@ -94,7 +115,12 @@ fn notes(workflow: &Workflow, index: usize, gate: &Gate) -> Vec<String> {
     if gate.detour {
         notes.push("entered only by a route, and left to where the task came from".to_owned());
     }
-    let Some(duty) = gate.duty() else { return notes };
+    notes.extend(gate.duty().into_iter().flat_map(duty_notes));
+    notes
+}
+
+fn duty_notes(duty: &Duty) -> Vec<String> {
+    let mut notes = Vec::new();
     if !duty.separate_from.is_empty() {
         let gates: Vec<&str> = duty.separate_from.iter().map(GateId::as_str).collect();
         notes.push(format!("not for the {} that worked at {}", duty.separate_by, gates.join(", ")));
@@ -106,6 +132,25 @@ fn notes(workflow: &Workflow, index: usize, gate: &Gate) -> Vec<String> {
         let then = duty.escalate_to.as_ref().map(|role| format!(", then {role}")).unwrap_or_default();
         notes.push(format!("timeout {}{then}", length(timeout.seconds())));
     }
+    notes
+}
+
+fn branch_notes(branch: &Branch) -> Vec<String> {
+    let gate = branch.gate();
+    let mut notes: Vec<String> = gate.description.iter().map(|text| one_line(text)).collect();
+    notes.extend(gate.when.iter().map(|when| format!("when {}", one_line(when))));
+    let written = gate.exits.routes.iter().map(|(outcome, _)| outcome);
+    let rejects = [Outcome::NeedsReview];
+    let rejects = rejects.iter().filter(|outcome| gate.can_reject() && gate.exits.route(outcome).is_none());
+    for outcome in written.chain(rejects) {
+        notes.push(match branch.verdict(outcome) {
+            Verdict::Pass => format!("{outcome} passes"),
+            Verdict::Reject => format!("{outcome} rejects"),
+            Verdict::Hold => format!("{outcome} waits"),
+            Verdict::Skip => format!("{outcome}: it does not apply"),
+        });
+    }
+    notes.extend(duty_notes(branch.duty()));
     notes
 }
 
@@ -166,7 +211,7 @@ fn value(rules: &Rules, workflow: &Workflow) -> Value {
                     (outcome.to_string(), value)
                 })
                 .collect();
-            json!({
+            let mut value = json!({
                 "id": gate.id.as_str(),
                 "role": gate.role().map(RoleId::as_str),
                 "detour": gate.detour,
@@ -181,7 +226,12 @@ fn value(rules: &Rules, workflow: &Workflow) -> Value {
                 "timeout": duty.and_then(|duty| duty.timeout).map(|period| period.to_string()),
                 "escalateTo": duty.and_then(|duty| duty.escalate_to.as_ref()).map(RoleId::as_str),
                 "outcomes": outcomes,
-            })
+            });
+            if let Some(fork) = gate.fork() {
+                value["joinStrategy"] = json!(fork.join.as_str());
+                value["branches"] = fork.branches.iter().map(|branch| branch_value(rules, gate, branch)).collect();
+            }
+            value
         })
         .collect();
     json!({
@@ -192,5 +242,24 @@ fn value(rules: &Rules, workflow: &Workflow) -> Value {
         "rejectionStrategy": workflow.rejection.as_str(),
         "hash": rules.hash(&workflow.name),
         "gates": gates,
+    })
+}
+
+fn branch_value(rules: &Rules, fork: &Gate, branch: &Branch) -> Value {
+    let post = Post::at_branch(fork, branch);
+    let outcomes = post.outcomes(rules);
+    let verdicts: serde_json::Map<String, Value> =
+        outcomes.iter().map(|outcome| (outcome.to_string(), json!(branch.verdict(outcome).as_str()))).collect();
+    let duty = branch.duty();
+    json!({
+        "id": branch.id().as_str(),
+        "role": duty.role.as_str(),
+        "description": branch.gate().description,
+        "when": branch.gate().when,
+        "canSkip": duty.can_skip,
+        "requireHuman": post.requires_human(rules),
+        "timeout": duty.timeout.map(|period| period.to_string()),
+        "escalateTo": duty.escalate_to.as_ref().map(RoleId::as_str),
+        "outcomes": verdicts,
     })
 }

@@ -150,7 +150,7 @@ impl Checker<'_> {
             if place.is_some_and(|(place, _)| place != index) {
                 continue;
             }
-            let others = self.workflow.gates.iter().filter(|other| other.duty().is_some());
+            let others = self.workflow.gates.iter().filter(|other| other.kind != GateKind::Condition);
             let names =
                 others.map(|other| other.id.as_str()).filter(|name| *name != self.workflow.gates[index].id.as_str());
             let names: Vec<&str> = names.collect();

@@ -1,5 +1,6 @@
 //! What can be wrong with a project's rules beyond their shape; all of it is found in one go.
 
+mod forks;
 mod gates;
 mod org;
 mod reach;
@@ -9,7 +10,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::condition::Condition;
-use crate::model::{GateId, Org, Outcome, Place, Project, Severity, Workflow, WorkflowName, listed};
+use crate::model::{GateKind, Org, Outcome, Place, Project, Severity, Station, Workflow, WorkflowName, listed};
 
 /// How many gates a workflow may have: more than people can follow, and few enough to check every way between them.
 const MOST_GATES: usize = 1_000;
@@ -35,7 +36,7 @@ pub struct Finding {
 pub(super) fn check(
     project: &Project,
     org: &Org,
-    conditions: &mut BTreeMap<(WorkflowName, GateId), Condition>,
+    conditions: &mut BTreeMap<(WorkflowName, Station), Condition>,
 ) -> Vec<Finding> {
     let mut findings = Vec::new();
     if project.workflow(&project.default_workflow).is_none() {
@@ -50,7 +51,7 @@ pub(super) fn check(
         });
     }
     for workflow in &project.workflows {
-        Checker { project, org, workflow, findings: &mut findings }.workflow(conditions);
+        Checker { project, org, workflow, branch: None, findings: &mut findings }.workflow(conditions);
     }
     org::check(org, &mut findings);
     findings
@@ -60,11 +61,13 @@ struct Checker<'a> {
     project: &'a Project,
     org: &'a Org,
     workflow: &'a Workflow,
+    /// The branch that is looked at: what is said is said of it, not of its gate.
+    branch: Option<usize>,
     findings: &'a mut Vec<Finding>,
 }
 
 impl Checker<'_> {
-    fn workflow(&mut self, conditions: &mut BTreeMap<(WorkflowName, GateId), Condition>) {
+    fn workflow(&mut self, conditions: &mut BTreeMap<(WorkflowName, Station), Condition>) {
         if self.workflow.default_outcome != Outcome::Complete && self.workflow.default_outcome != Outcome::Blocked {
             let place = Place::Workflow { workflow: self.workflow.name.clone(), field: "defaultOutcome" };
             self.say(
@@ -98,7 +101,10 @@ impl Checker<'_> {
             self.rejection(index, gate);
             self.routes(index, gate);
             if let Some(condition) = self.condition(index, gate) {
-                conditions.insert((self.workflow.name.clone(), gate.id.clone()), condition);
+                conditions.insert((self.workflow.name.clone(), Station::from(&gate.id)), condition);
+            }
+            if let GateKind::Fork(fork) = &gate.kind {
+                self.fork(index, gate, fork, conditions);
             }
         }
         self.visibility();
@@ -106,7 +112,11 @@ impl Checker<'_> {
     }
 
     fn at(&self, gate: usize, field: &'static str) -> Place {
-        Place::Gate { workflow: self.workflow.name.clone(), gate, field }
+        let workflow = self.workflow.name.clone();
+        match self.branch {
+            Some(branch) => Place::Branch { workflow, gate, branch, outcome: None, field },
+            None => Place::Gate { workflow, gate, field },
+        }
     }
 
     fn error(&mut self, code: &'static str, at: Place, message: String, help: impl Into<String>) {

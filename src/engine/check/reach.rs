@@ -46,7 +46,11 @@ impl Checker<'_> {
 
     /// Gates that decide by themselves may not send a task round among themselves: nobody would be asked.
     fn circles(&mut self, ways: &[Ways]) {
-        let alone = |index: usize| self.workflow.gates[index].kind == GateKind::Condition;
+        let alone = |index: usize| match &self.workflow.gates[index].kind {
+            GateKind::Work(_) => false,
+            GateKind::Condition => true,
+            GateKind::Fork(fork) => fork.branches.iter().all(|branch| branch.gate().when.is_some()),
+        };
         let next = |index: usize| ways[index].gates.iter().copied().filter(|to| alone(*to)).collect::<Vec<_>>();
         let in_circle = |index: usize| {
             let mut after: BTreeSet<usize> = next(index).into_iter().collect();
@@ -88,7 +92,7 @@ impl Checker<'_> {
                 self.add(&mut ways, index, &Target::Next);
             }
         }
-        if gate.duty().is_some_and(|duty| duty.can_reject) && exits.route(&Outcome::NeedsReview).is_none() {
+        if gate.can_reject() && exits.route(&Outcome::NeedsReview).is_none() {
             let target = match (self.workflow.rejection, &exits.reject_to) {
                 _ if self.workflow.holds_rejections => Target::Hold,
                 (RejectionStrategy::Named, Some(gate)) => Target::Gate(gate.clone()),

@@ -11,8 +11,8 @@ impl Checker<'_> {
     /// Where `needs_review` leads by default.
     pub(super) fn rejection(&mut self, index: usize, gate: &Gate) {
         let routed = gate.exits.route(&Outcome::NeedsReview).is_some();
-        let by_default = gate.duty().is_some_and(|duty| duty.can_reject) && !routed;
-        if by_default && index == 0 {
+        let by_default = gate.can_reject() && !routed;
+        if by_default && index == 0 && gate.fork().is_none() {
             self.error(
                 "first_gate_rejects",
                 self.at(index, "canReject"),
@@ -82,7 +82,7 @@ impl Checker<'_> {
             Exhausted::Block | Exhausted::Route(_) => {}
         }
         let complete = exits.route(&Outcome::Complete).is_some();
-        if complete && exits.decides() {
+        if complete && exits.decides() && gate.fork().is_none() {
             self.error(
                 "complete_beside_decisions",
                 self.on(index, &Outcome::Complete, "to"),
@@ -90,7 +90,8 @@ impl Checker<'_> {
                 "name what `complete` would stand for as a decision of its own, or remove it",
             );
         }
-        if exits.route(&Outcome::Skip).is_some() && !gate.duty().is_some_and(|duty| duty.can_skip) {
+        let forks = gate.fork().is_some();
+        if !forks && exits.route(&Outcome::Skip).is_some() && !gate.duty().is_some_and(|duty| duty.can_skip) {
             self.error(
                 "dead_field",
                 self.on(index, &Outcome::Skip, "to"),
@@ -170,7 +171,7 @@ impl Checker<'_> {
     }
 
     /// A brief may only say what outcomes mean that the gate has.
-    fn words(&mut self, index: usize, gate: &Gate) {
+    pub(super) fn words(&mut self, index: usize, gate: &Gate) {
         let Some(duty) = gate.duty() else { return };
         let Brief { entry, reentry } = &duty.brief;
         let told = entry.outcomes.iter().map(|one| ("brief.outcomes", one));
@@ -243,7 +244,11 @@ impl Checker<'_> {
     }
 
     pub(super) fn on(&self, gate: usize, outcome: &Outcome, field: &'static str) -> Place {
-        Place::Route { workflow: self.workflow.name.clone(), gate, outcome: outcome.clone(), field }
+        let (workflow, outcome) = (self.workflow.name.clone(), outcome.clone());
+        match self.branch {
+            Some(branch) => Place::Branch { workflow, gate, branch, outcome: Some(outcome), field },
+            None => Place::Route { workflow, gate, outcome, field },
+        }
     }
 
     /// Who may see the workflow must be somebody.

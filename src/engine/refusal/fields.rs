@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::Refusal;
+use crate::model::{RoleId, Ticket};
 
 impl Refusal {
     /// Returns the fields beside code and message (spec 1, section 9).
@@ -20,8 +21,8 @@ impl Refusal {
             Self::WrongTask { assigned, attempted } => {
                 vec![("assignedTask", text(assigned)), ("attemptedTask", text(attempted))]
             }
-            Self::AssignedToAnother { task, holder, agent } => {
-                vec![("task", text(task)), ("assignedAgent", text(holder)), ("yourAgentId", text(agent))]
+            Self::AssignedToAnother { ticket, holder, agent } => {
+                vec![("task", text(ticket)), ("assignedAgent", text(holder)), ("yourAgentId", text(agent))]
             }
             Self::WrongRole { task, gate, role, agent, roles, members } => vec![
                 ("task", text(task)),
@@ -47,9 +48,9 @@ impl Refusal {
             Self::CircularLoop { task, gate, count } => {
                 vec![("task", text(task)), ("gate", text(gate)), ("loopCount", json!(count))]
             }
-            Self::VisitEnded { task, visit, gate, agent, winner, outcome, at } => vec![
-                ("task", text(task)),
-                ("visit", json!(visit)),
+            Self::VisitEnded { ticket, gate, agent, winner, outcome, at } => vec![
+                ("task", text(&ticket.task)),
+                ("visit", json!(ticket.visit)),
                 ("gate", text(gate)),
                 ("winningAgent", winner.as_ref().map_or(Value::Null, text)),
                 ("losingAgent", agent.as_ref().map_or(Value::Null, text)),
@@ -91,9 +92,29 @@ impl Refusal {
             Self::NotFinished { task, gate } => vec![("task", text(task)), ("gate", text(gate))],
             Self::MissingReason { .. } => vec![("requiredField", json!("reason"))],
             Self::NotPermitted { agent, act } => vec![("yourAgentId", text(agent)), ("permission", text(act))],
-            Self::Blocked { task, blockers } => vec![("task", text(task)), ("blockers", json!(blockers))],
+            Self::Blocked { ticket, blockers } => vec![("task", text(ticket)), ("blockers", json!(blockers))],
+            Self::BranchNeeded { task, gate, open } => {
+                vec![("task", text(task)), ("gate", text(gate)), ("openBranches", tickets(open))]
+            }
+            Self::NotYourBranch { task, gate, agent, open } => vec![
+                ("task", text(task)),
+                ("gate", text(gate)),
+                ("yourAgentId", text(agent)),
+                ("openBranches", tickets(open)),
+            ],
+            Self::NoSuchBranch { ticket, gate, open } => vec![
+                ("task", text(&ticket.task)),
+                ("gate", text(gate)),
+                ("branch", ticket.branch.as_ref().map_or(Value::Null, text)),
+                ("openBranches", tickets(open)),
+            ],
+            Self::BranchesNotOpen { task, gate } => vec![("task", text(task)), ("gate", text(gate))],
         }
     }
+}
+
+fn tickets(open: &[(Ticket, RoleId)]) -> Value {
+    open.iter().map(|(ticket, role)| json!({"ticket": text(ticket), "role": text(role)})).collect()
 }
 
 fn text(value: &impl std::fmt::Display) -> Value {

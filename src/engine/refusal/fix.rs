@@ -1,7 +1,7 @@
 //! What to do instead.
 
 use super::Refusal;
-use crate::model::{GateId, Identity, Outcome, listed, nearest};
+use crate::model::{GateId, Identity, Outcome, RoleId, Ticket, listed, nearest};
 
 impl Refusal {
     /// Returns what to do instead.
@@ -29,8 +29,8 @@ impl Refusal {
             Self::WrongTask { assigned, attempted } => format!(
                 "complete `{assigned}`, or give it back first: `aof task release {assigned}`; see `{attempted}` with `aof task show {attempted}`"
             ),
-            Self::AssignedToAnother { task, holder, .. } => format!(
-                "leave it to `{holder}`, take another with `aof task next`, or have `{holder}` give it back: `aof task release {task}`"
+            Self::AssignedToAnother { ticket, holder, .. } => format!(
+                "leave it to `{holder}`, take another with `aof task next`, or have `{holder}` give it back: `aof task release {ticket}`"
             ),
             Self::WrongRole { members, role, .. } if members.is_empty() => {
                 format!("nobody can complete it yet: add an agent to role `{role}` in org.yaml")
@@ -57,7 +57,7 @@ impl Refusal {
             Self::CircularLoop { task, .. } => format!(
                 "read `aof task history {task}`; then set it going with `aof task unblock {task} --reason \"...\"`, move it with `aof task override`, or call it off"
             ),
-            Self::VisitEnded { task, .. } => {
+            Self::VisitEnded { ticket: Ticket { task, .. }, .. } => {
                 format!(
                     "nothing was changed and nothing is to be done; see where it stands now with `aof task show {task}`"
                 )
@@ -113,11 +113,29 @@ impl Refusal {
             Self::NotPermitted { act, agent } => {
                 format!("ask a person, or allow it in org.yaml: `agents: {{{agent}: {{may: [{act}]}}}}`")
             }
-            Self::Blocked { task, .. } => {
-                format!("once that is settled, `aof task unblock {task}`; or complete it with the outcome it has now")
+            Self::NotYourBranch { open, .. } => {
+                let roles: Vec<String> =
+                    open.iter().map(|(ticket, role)| format!("  `{ticket}`  role {role}")).collect();
+                format!("leave it to an agent of the role, or take another with `aof task next`:\n{}", roles.join("\n"))
+            }
+            Self::BranchNeeded { open, .. } | Self::NoSuchBranch { open, .. } => branches(open),
+            Self::BranchesNotOpen { task, gate } => {
+                format!("open them with `aof task override {task} --to {gate} --reason \"...\"`")
+            }
+            Self::Blocked { ticket, .. } => {
+                format!("once that is settled, `aof task unblock {ticket}`; or complete it with the outcome it has now")
             }
         }
     }
+}
+
+/// Names the branches that are open, each with its ticket.
+fn branches(open: &[(Ticket, RoleId)]) -> String {
+    if open.is_empty() {
+        return "see where it stands with `aof why`".to_owned();
+    }
+    let lines: Vec<String> = open.iter().map(|(ticket, role)| format!("  `{ticket}`  role {role}")).collect();
+    format!("use the ticket of a branch that is open:\n{}", lines.join("\n"))
 }
 
 /// Returns one line for each outcome: when to use it.

@@ -8,7 +8,8 @@ mod fix;
 mod problem;
 
 use crate::model::{
-    AgentId, CompletionId, GateId, Identity, Outcome, Permission, RoleId, Status, TaskId, Timestamp, WorkflowName,
+    AgentId, CompletionId, GateId, Identity, Outcome, Permission, RoleId, Station, Status, TaskId, Ticket, Timestamp,
+    Visit, WorkflowName,
 };
 
 /// Why an act was not carried out.
@@ -29,7 +30,7 @@ pub enum Refusal {
     /// The agent has another task (9.6).
     WrongTask { assigned: TaskId, attempted: TaskId },
     /// Somebody else has claimed this task.
-    AssignedToAnother { task: TaskId, holder: AgentId, agent: AgentId },
+    AssignedToAnother { ticket: Ticket, holder: AgentId, agent: AgentId },
     /// The agent is not in the gate's role (9.13).
     WrongRole { task: TaskId, gate: GateId, role: RoleId, agent: AgentId, roles: Vec<RoleId>, members: Vec<AgentId> },
     /// The gate does not send back (9.10).
@@ -42,9 +43,8 @@ pub enum Refusal {
     CircularLoop { task: TaskId, gate: GateId, count: u32 },
     /// The visit that was meant has ended (9.14).
     VisitEnded {
-        task: TaskId,
-        visit: usize,
-        gate: GateId,
+        ticket: Ticket,
+        gate: Station,
         agent: Option<AgentId>,
         winner: Option<AgentId>,
         outcome: String,
@@ -85,7 +85,15 @@ pub enum Refusal {
     /// The act is for people, or for agents that org.yaml allows it.
     NotPermitted { agent: AgentId, act: Permission },
     /// The task is blocked and cannot be claimed.
-    Blocked { task: TaskId, blockers: Vec<String> },
+    Blocked { ticket: Ticket, blockers: Vec<String> },
+    /// The task stands at a fork, and it cannot be told which branch is meant.
+    BranchNeeded { task: TaskId, gate: GateId, open: Vec<(Ticket, RoleId)> },
+    /// The task stands at a fork, and none of the open branches is the agent's.
+    NotYourBranch { task: TaskId, gate: GateId, agent: AgentId, open: Vec<(Ticket, RoleId)> },
+    /// The branch that was named is not open.
+    NoSuchBranch { ticket: Ticket, gate: GateId, open: Vec<(Ticket, RoleId)> },
+    /// The gate became a fork while the task stood there.
+    BranchesNotOpen { task: TaskId, gate: GateId },
 }
 
 /// Which family a refusal belongs to: it decides the exit code.
@@ -98,6 +106,18 @@ pub enum RefusalKind {
 }
 
 impl Refusal {
+    /// Returns the conflict with the entry that ended what the ticket names.
+    pub(super) fn visit_ended(ticket: &Ticket, entry: &Visit, agent: Option<&AgentId>) -> Self {
+        Self::VisitEnded {
+            ticket: ticket.clone(),
+            gate: entry.station(),
+            agent: agent.cloned(),
+            winner: entry.agent.clone(),
+            outcome: entry.outcome.to_string(),
+            at: entry.exited,
+        }
+    }
+
     /// Returns the family.
     pub const fn kind(&self) -> RefusalKind {
         match self {
@@ -141,6 +161,10 @@ impl Refusal {
             Self::MissingReason { .. } => "missing_reason",
             Self::NotPermitted { .. } => "not_permitted",
             Self::Blocked { .. } => "task_blocked",
+            Self::BranchNeeded { .. } => "branch_needed",
+            Self::NotYourBranch { .. } => "not_your_branch",
+            Self::NoSuchBranch { .. } => "no_such_branch",
+            Self::BranchesNotOpen { .. } => "branches_not_open",
         }
     }
 

@@ -20,7 +20,7 @@ impl Refusal {
             Self::WrongTask { assigned, attempted } => {
                 format!("you tried to complete `{attempted}`, and your task is `{assigned}`")
             }
-            Self::AssignedToAnother { task, holder, .. } => format!("task `{task}` is assigned to `{holder}`"),
+            Self::AssignedToAnother { ticket, holder, .. } => format!("task `{ticket}` is assigned to `{holder}`"),
             Self::WrongRole { gate, role, agent, roles, .. } => format!(
                 "gate `{gate}` is the work of role `{role}`, and `{agent}` {}",
                 if roles.is_empty() { "is in no role".to_owned() } else { format!("is in {}", listed(roles)) }
@@ -42,9 +42,9 @@ impl Refusal {
             Self::CircularLoop { task, gate, count } => format!(
                 "task `{task}` was sent back to gate `{gate}` {count} times and waits for a person to look at it"
             ),
-            Self::VisitEnded { task, visit, gate, winner, outcome, at, .. } => {
+            Self::VisitEnded { ticket, gate, winner, outcome, at, .. } => {
                 let who = winner.as_ref().map_or_else(|| "somebody".to_owned(), |winner| format!("`{winner}`"));
-                format!("`{task}@{visit}` at gate `{gate}` has ended: {who} ended it with `{outcome}` at {at}")
+                format!("`{ticket}` at gate `{gate}` has ended: {who} ended it with `{outcome}` at {at}")
             }
             Self::VisitAhead { task, visit, current } => {
                 format!("`{task}` has no visit {visit} yet: the open one is `{task}@{current}`")
@@ -87,8 +87,23 @@ impl Refusal {
             Self::NotPermitted { agent, act } => {
                 format!("`{agent}` may not {act} this task: that is for people")
             }
-            Self::Blocked { task, blockers } => {
-                format!("task `{task}` is blocked: {}", blockers.join("; "))
+            Self::Blocked { ticket, blockers } => {
+                format!("task `{ticket}` is blocked: {}", blockers.join("; "))
+            }
+            Self::BranchNeeded { task, gate, .. } => {
+                format!("task `{task}` is at gate `{gate}`, where several branches are open: say which one you mean")
+            }
+            Self::NotYourBranch { task, gate, agent, .. } => {
+                format!(
+                    "task `{task}` is at gate `{gate}`, and none of the branches that are open there is for `{agent}`"
+                )
+            }
+            Self::NoSuchBranch { ticket, gate, .. } => {
+                let branch = ticket.branch.as_ref().map(|branch| format!(" `{branch}`")).unwrap_or_default();
+                format!("task `{}` is at gate `{gate}`, and no branch{branch} is open there", ticket.task)
+            }
+            Self::BranchesNotOpen { task, gate } => {
+                format!("gate `{gate}` became a fork while task `{task}` stood there, and its branches never opened")
             }
         }
     }

@@ -77,7 +77,8 @@ fn human_gates_are_for_people() {
 #[test]
 fn only_the_holder_of_a_claim_completes() {
     let rules = rules(sdlc());
-    let claimed = step(&rules, &opened(&rules, &[]), &Act::Claim { agent: id("agent-8") }, 1).unwrap().task;
+    let claimed =
+        step(&rules, &opened(&rules, &[]), &Act::Claim { agent: id("agent-8"), branch: None }, 1).unwrap().task;
     assert_eq!(stands(&claimed), "implement@0 in_progress");
     assert_eq!(say(&rules, &claimed, "agent-7", "complete").unwrap_err().code(), "assigned_to_another");
     let after = say(&rules, &claimed, "agent-8", "complete").unwrap().task;

@@ -14,9 +14,9 @@ fn code(result: Result<crate::engine::Step, crate::engine::Refusal>) -> &'static
 fn a_claim_is_given_back_by_its_holder_or_by_people() {
     let rules = rules(sdlc());
     let task = opened(&rules, &[]);
-    let release = |by| Act::Release { by };
+    let release = |by| Act::Release { by, branch: None };
     assert_eq!(code(step(&rules, &task, &release(person()), 1)), "not_claimed");
-    let claimed = step(&rules, &task, &Act::Claim { agent: id("agent-7") }, 1).unwrap().task;
+    let claimed = step(&rules, &task, &Act::Claim { agent: id("agent-7"), branch: None }, 1).unwrap().task;
     assert_eq!(code(step(&rules, &claimed, &release(Actor::Agent(id("agent-8"))), 2)), "assigned_to_another");
     for by in [Actor::Agent(id("agent-7")), person()] {
         let free = step(&rules, &claimed, &release(by), 2).unwrap().task;
@@ -36,7 +36,7 @@ fn agents_may_what_the_org_lets_them() {
     let cancel = |agent: &str| Act::Cancel { by: Actor::Agent(id(agent)), reason: "not needed".into() };
     assert_eq!(code(step(&rules, &task, &cancel("agent-7"), 1)), "not_permitted");
     assert_eq!(stands(&step(&rules, &task, &cancel("agent-3"), 1).unwrap().task), "cancelled");
-    let held = step(&rules, &task, &Act::Claim { agent: id("agent-7") }, 1).unwrap().task;
+    let held = step(&rules, &task, &Act::Claim { agent: id("agent-7"), branch: None }, 1).unwrap().task;
     assert_eq!(stands(&step(&rules, &held, &cancel("agent-7"), 1).unwrap().task), "cancelled");
 }
 
@@ -72,7 +72,7 @@ fn unblocking_a_loop_resets_the_count_and_says_why() {
         task = say(&rules, &task, "agent-7", "complete").unwrap().task;
         task = say(&rules, &task, "agent-3", "needs_review").unwrap().task;
     }
-    let unblock = |reason: Option<&str>| Act::Unblock { by: person(), reason: reason.map(str::to_owned) };
+    let unblock = |reason: Option<&str>| Act::Unblock { by: person(), branch: None, reason: reason.map(str::to_owned) };
     assert_eq!(code(step(&rules, &task, &unblock(None), 200)), "missing_reason");
     let task = step(&rules, &task, &unblock(Some("they agreed on a target")), 200).unwrap().task;
     assert_eq!(stands(&task), "implement@13 ready");
@@ -85,7 +85,7 @@ fn unblocking_a_loop_resets_the_count_and_says_why() {
 #[test]
 fn unblocking_adds_no_entry_and_needs_something_to_have_changed() {
     let rules = rules(sdlc());
-    let unblock = Act::Unblock { by: person(), reason: None };
+    let unblock = Act::Unblock { by: person(), branch: None, reason: None };
     let held = say(&rules, &opened(&rules, &[]), "agent-7", "blocked").unwrap().task;
     let free = step(&rules, &held, &unblock, 30).unwrap().task;
     assert_eq!((stands(&free).as_str(), free.history.len()), ("implement@1 ready", 1));

@@ -35,9 +35,9 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
         let by = Actor::Person(None);
         let to: GateId = id(&format!("g{gate}"));
         match kind {
-            0 => Act::Claim { agent: id(agent) },
-            1 => Act::Release { by },
-            2 => Act::Unblock { by, reason: Some("settled".into()) },
+            0 => Act::Claim { agent: id(agent), branch: None },
+            1 => Act::Release { by, branch: None },
+            2 => Act::Unblock { by, branch: None, reason: Some("settled".into()) },
             3 => Act::Override { by, to, reason: "moved".into() },
             4 => Act::Reopen { by, to, reason: "again".into() },
             5 if outcome == 0 => Act::Cancel { by, reason: "off".into() },

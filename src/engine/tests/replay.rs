@@ -13,8 +13,8 @@ fn every_step_is_found_again() {
     assert!(matches!(explain(&rules, None, &task), Change::Act(act) if *act == Act::Open));
     assert!(matches!(explain(&rules, Some(&new), &task), Change::Act(act) if *act == Act::Open));
     let acts = [
-        Act::Claim { agent: id("agent-7") },
-        Act::Release { by: Actor::Agent(id("agent-7")) },
+        Act::Claim { agent: id("agent-7"), branch: None },
+        Act::Release { by: Actor::Agent(id("agent-7")), branch: None },
         Act::Complete(Completion {
             body: Some("long text".into()),
             id: id("one"),
@@ -23,7 +23,7 @@ fn every_step_is_found_again() {
         Act::Complete(Completion { id: id("two"), ..completion("agent-3", "needs_review") }),
         Act::Complete(Completion { id: id("three"), outcome: None, ..completion("agent-7", "complete") }),
         Act::Complete(Completion { id: id("four"), ..completion("agent-3", "blocked") }),
-        Act::Unblock { by: person.clone(), reason: None },
+        Act::Unblock { by: person.clone(), branch: None, reason: None },
         Act::Override { by: person.clone(), to: id("approve"), reason: "now".into() },
         Act::Cancel { by: person.clone(), reason: "never".into() },
         Act::Reopen { by: person, to: id("test"), reason: "well".into() },

@@ -311,7 +311,7 @@ fn whoever_did_the_work_does_not_judge_it() {
     let by_agent = rules(flow.clone());
     let task = walk(&by_agent, &[("agent-7", "complete")]);
     assert_eq!(say(&by_agent, &task, "agent-7", "complete").unwrap_err().code(), "not_separate");
-    let claim = Act::Claim { agent: id("agent-7") };
+    let claim = Act::Claim { agent: id("agent-7"), branch: None };
     assert_eq!(step(&by_agent, &task, &claim, 5).unwrap_err().code(), "not_separate");
     assert!(say(&by_agent, &task, "agent-8", "complete").is_ok());
 

@@ -138,7 +138,7 @@ pub(super) fn step(rules: &Rules, task: &Task, act: &Act, minute: i64) -> Result
 pub(super) fn completion(agent: &str, outcome: &str) -> Completion {
     let reject = outcome == "needs_review" || outcome == "blocked";
     Completion {
-        ticket: Ticket { task: id("AOF-abc"), visit: None },
+        ticket: Ticket { task: id("AOF-abc"), visit: None, branch: None },
         agent: id(agent),
         outcome: Some(outcome.to_owned()),
         summary: Some("said something".into()),

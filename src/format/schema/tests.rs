@@ -97,6 +97,12 @@ fn configuration_schemas_have_the_fields_that_the_decoders_have() {
             Schema::Project,
             "/$defs/gate/properties/separateFrom/oneOf/1",
         ),
+        (
+            "project.yaml",
+            format!("workflow: {{gates: [{{id: a, type: fork, branches: [{{id: b, role: r, {x}: 1}}]}}]}}"),
+            Schema::Project,
+            "/$defs/branch",
+        ),
         ("org.yaml", format!("{x}: 1"), Schema::Org, ""),
         ("org.yaml", format!("roles: {{a: {{{x}: 1}}}}"), Schema::Org, "/$defs/role"),
         ("org.yaml", format!("agents: {{a: {{{x}: 1}}}}"), Schema::Org, "/$defs/agent"),
@@ -115,6 +121,10 @@ fn the_words_of_the_schemas_are_those_of_the_model() {
     let gate = "/$defs/gate/properties";
     let workflow = "/$defs/workflow/properties";
     assert_eq!(at(Schema::Workflow, &format!("{gate}/type/enum")), words(GateType::ALL));
+    assert_eq!(at(Schema::Workflow, &format!("{gate}/joinStrategy/enum")), words(JoinStrategy::ALL));
+    assert_eq!(at(Schema::Task, "/$defs/branch/properties/status/enum"), words(BranchStatus::ALL));
+    assert_eq!(at(Schema::Task, "/$defs/visit/properties/verdict/enum"), words(Verdict::ALL));
+    assert_eq!(at(Schema::Task, "/$defs/visit/properties/join/enum"), words(Join::ALL));
     assert_eq!(at(Schema::Workflow, "/$defs/route/oneOf/1/properties/as/enum"), words(EndsAs::ALL));
     assert_eq!(at(Schema::Workflow, &format!("{workflow}/rejectionStrategy/enum")), words(RejectionStrategy::ALL));
     assert_eq!(at(Schema::Workflow, &format!("{gate}/onConditionError/enum")), words(OnConditionError::ALL));
@@ -238,6 +248,10 @@ fn full_task() -> Task {
     let time: Timestamp = "2026-02-16T10:00:00Z".parse().unwrap();
     let map = || json!({"k": 1}).as_object().unwrap().clone();
     let visit = Visit {
+        branch: Some("security".parse().unwrap()),
+        verdict: Some(Verdict::Reject),
+        join: Some(Join::Failed),
+        unfinished: vec!["legal".parse().unwrap()],
         gate: "review".parse().unwrap(),
         role: Some("reviewer".parse().unwrap()),
         agent: Some("agent-1".parse().unwrap()),
@@ -274,6 +288,13 @@ fn full_task() -> Task {
             entered: time,
             visit: 0,
             escalated: Some("lead".parse().unwrap()),
+            branches: vec![OpenBranch {
+                id: "security".parse().unwrap(),
+                role: "reviewer".parse().unwrap(),
+                agent: Some("agent-1".parse().unwrap()),
+                status: BranchStatus::Blocked,
+                blockers: vec!["no water".to_owned()],
+            }],
         }),
         history: vec![visit],
         review: Some(ReviewContext {
@@ -314,6 +335,7 @@ fn the_task_schema_has_the_fields_that_tasks_have() {
     for nested in ["routing", "gate", "reviewContext"] {
         assert_eq!(keys(&written[nested]), keys(&document["properties"][nested]["properties"]), "{nested}");
     }
+    assert_eq!(keys(&written["gate"]["branches"][0]), keys(&document["$defs"]["branch"]["properties"]));
     let visit_schema = &document["$defs"]["visit"]["properties"];
     assert_eq!(keys(&visit), keys(visit_schema));
     assert_eq!(keys(&visit["completion"]), keys(&visit_schema["completion"]["properties"]));

@@ -1,4 +1,5 @@
 use super::*;
+use crate::model::OpenVisit;
 use crate::model::{Destination, Ending, Outcome, Visit};
 
 fn id() -> TaskId {
@@ -43,6 +44,10 @@ fn ended(file: &TaskFile) -> Task {
     let entered = task.gate.as_ref().unwrap().entered;
     let exited: Timestamp = "2026-02-16T14:30:00Z".parse().unwrap();
     task.history.push(Visit {
+        branch: None,
+        verdict: None,
+        join: None,
+        unfinished: Vec::new(),
         gate: "implement".parse().unwrap(),
         role: Some("backend".parse().unwrap()),
         agent: Some("agent-7".parse().unwrap()),
@@ -64,7 +69,13 @@ fn ended(file: &TaskFile) -> Task {
     });
     task.updated = exited;
     task.routing.role = Some("architect".parse().unwrap());
-    task.gate = Some(OpenVisit { current: "review".parse().unwrap(), entered: exited, visit: 1, escalated: None });
+    task.gate = Some(OpenVisit {
+        current: "review".parse().unwrap(),
+        entered: exited,
+        visit: 1,
+        escalated: None,
+        branches: Vec::new(),
+    });
     task
 }
 
@@ -141,6 +152,7 @@ fn a_hand_made_file_needs_a_title_and_nothing_else() {
         entered: defaults().created,
         visit: 0,
         escalated: None,
+        branches: Vec::new(),
     });
     let changed = String::from_utf8(update(text.as_bytes(), &file, &after, None).unwrap()).unwrap();
     insta::assert_snapshot!(changed, @"

@@ -1,9 +1,25 @@
 //! One gate of a workflow.
 
-use super::{brief, route};
+use super::{brief, fork, route};
 use crate::format::decode::{Fields, parse_text_list, wrong_kind};
 use crate::format::yaml::{Fault, Kind, Node};
-use crate::model::{Duty, Gate, GateId, GateKind, GateType, Identity, OnConditionError};
+use crate::model::{Duty, Exits, Gate, GateId, GateKind, GateType, Identity, OnConditionError};
+
+/// What is asked of whoever works, and so of each branch of a fork.
+const OF_BRANCHES: [&str; 12] = [
+    "role",
+    "canReject",
+    "canSkip",
+    "requireHuman",
+    "timeout",
+    "escalateTo",
+    "separateFrom",
+    "brief",
+    "outputs",
+    "signal",
+    "files",
+    "onFailure",
+];
 
 /// Returns the gate that the node says.
 pub(super) fn read(node: &Node<'_>, faults: &mut Vec<Fault>) -> Option<Gate> {
@@ -19,9 +35,17 @@ pub(super) fn read(node: &Node<'_>, faults: &mut Vec<Fault>) -> Option<Gate> {
     let exits = match kind {
         GateType::Work => route::read_exits(&mut fields, faults),
         GateType::Condition => route::read_choice(&mut fields, faults),
+        GateType::Fork => {
+            let reject_to = fields.parsed("rejectTo", faults);
+            Exits { reject_to, ..route::read_choice(&mut fields, faults) }
+        }
     };
     let kind = match kind {
-        GateType::Work => read_duty(&mut fields, faults).map(GateKind::Work),
+        GateType::Work => {
+            fork::refuse(&mut fields, faults);
+            read_duty(&mut fields, faults).map(GateKind::Work)
+        }
+        GateType::Fork => fork::read(&mut fields, faults).map(GateKind::Fork),
         GateType::Condition => {
             let condition = when.as_ref().map(|_| ());
             fields.require("when", condition, faults).map(|()| GateKind::Condition)
@@ -34,13 +58,20 @@ pub(super) fn read(node: &Node<'_>, faults: &mut Vec<Fault>) -> Option<Gate> {
                     .to_owned()
             })
         }),
+        Some(GateKind::Fork(_)) => fields.refuse_unknown_but(faults, |key| {
+            OF_BRANCHES.contains(&key).then(|| {
+                "a fork is its branches' work: say it at each branch; the fork itself has `when`, `branches`, `joinStrategy`, `routes`, \
+                 `rejectTo`, `maxRetries`, `onExhausted` and `detour`"
+                    .to_owned()
+            })
+        }),
         _ => fields.refuse_unknown(faults),
     }
     Some(Gate { id: id?, description, when, on_condition_error, detour, exits, metadata, kind: kind? })
 }
 
 /// Returns what is asked of whoever works there.
-fn read_duty(fields: &mut Fields<'_, '_>, faults: &mut Vec<Fault>) -> Option<Duty> {
+pub(super) fn read_duty(fields: &mut Fields<'_, '_>, faults: &mut Vec<Fault>) -> Option<Duty> {
     let role = fields.parsed("role", faults);
     let (separate_from, separate_by) =
         fields.take("separateFrom").map_or((Vec::new(), Identity::Agent), |node| read_separate(node, faults));

@@ -1,6 +1,7 @@
 //! One workflow: a mapping in project.yaml, or a file of `workflows/`.
 
 mod brief;
+mod fork;
 mod gate;
 mod route;
 

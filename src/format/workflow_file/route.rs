@@ -17,11 +17,16 @@ pub(super) fn read_exits(fields: &mut Fields<'_, '_>, faults: &mut Vec<Fault>) -
 /// Returns the ways out of a gate that decides by itself.
 pub(super) fn read_choice(fields: &mut Fields<'_, '_>, faults: &mut Vec<Fault>) -> Exits {
     Exits {
-        routes: fields.take("routes").map(|node| read_routes(node, faults)).unwrap_or_default(),
+        routes: read_routes_of(fields, faults),
         max_retries: fields.parsed("maxRetries", faults),
         on_exhausted: fields.take("onExhausted").and_then(|node| read_exhausted(node, faults)).unwrap_or_default(),
         ..Exits::default()
     }
+}
+
+/// Returns the routes that are written.
+pub(super) fn read_routes_of(fields: &mut Fields<'_, '_>, faults: &mut Vec<Fault>) -> Vec<(Outcome, Route)> {
+    fields.take("routes").map(|node| read_routes(node, faults)).unwrap_or_default()
 }
 
 fn read_routes(node: &Node<'_>, faults: &mut Vec<Fault>) -> Vec<(Outcome, Route)> {

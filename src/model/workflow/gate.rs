@@ -1,7 +1,7 @@
 //! A gate: one stage of a workflow, what is asked of whoever stands at it, and the ways out.
 
 use crate::model::words::words;
-use crate::model::{Brief, Exits, GateId, Map, Outcome, Period, RoleId};
+use crate::model::{Branch, Brief, Exits, Fork, GateId, Map, Outcome, Period, RoleId};
 
 /// One stage (spec 1, 1.1).
 #[derive(Debug, Clone, PartialEq)]
@@ -31,6 +31,8 @@ pub enum GateKind {
     Work(Duty),
     /// Nobody does: `when` chooses between the decisions `true` and `false`.
     Condition,
+    /// Several do, each at a branch; what they say joins to one `complete` or `needs_review`.
+    Fork(Fork),
 }
 
 /// What is asked of whoever works at a gate.
@@ -78,7 +80,15 @@ impl Gate {
     pub fn duty(&self) -> Option<&Duty> {
         match &self.kind {
             GateKind::Work(duty) => Some(duty),
-            GateKind::Condition => None,
+            GateKind::Condition | GateKind::Fork(_) => None,
+        }
+    }
+
+    /// Returns the branches; nothing where it is no fork.
+    pub fn fork(&self) -> Option<&Fork> {
+        match &self.kind {
+            GateKind::Fork(fork) => Some(fork),
+            GateKind::Work(_) | GateKind::Condition => None,
         }
     }
 
@@ -87,9 +97,20 @@ impl Gate {
         self.duty().map(|duty| &duty.role)
     }
 
-    /// Returns whether it may send a task back by `needs_review`: it says so, or has a route for it.
+    /// Returns whose work there is: the gate's, or its branches'.
+    pub fn roles(&self) -> Vec<&RoleId> {
+        let branches = self.fork().map(|fork| fork.branches.as_slice()).unwrap_or_default();
+        self.role().into_iter().chain(branches.iter().map(|branch| &branch.duty().role)).collect()
+    }
+
+    /// Returns whether it may send a task back by `needs_review`: it says so, has a route for it, or is a fork whose branches
+    /// may.
     pub fn can_reject(&self) -> bool {
-        self.duty().is_some_and(|duty| duty.can_reject) || self.exits.route(&Outcome::NeedsReview).is_some()
+        match &self.kind {
+            GateKind::Work(duty) => duty.can_reject || self.exits.route(&Outcome::NeedsReview).is_some(),
+            GateKind::Condition => false,
+            GateKind::Fork(fork) => fork.branches.iter().any(Branch::rejects),
+        }
     }
 }
 
@@ -100,6 +121,8 @@ words!(
         Work = "work",
         /// `when` decides.
         Condition = "condition",
+        /// Several work, each at a branch.
+        Fork = "fork",
     }
 );
 

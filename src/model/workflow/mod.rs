@@ -1,10 +1,12 @@
 //! A workflow: the ordered gates that a class of tasks goes through. Definitions only; where a task stands is the task's.
 
 mod brief;
+mod fork;
 mod gate;
 mod route;
 
 pub use brief::{Brief, BriefText};
+pub use fork::{Branch, Fork, JoinStrategy, Station, Verdict};
 pub use gate::{Duty, Gate, GateKind, GateType, Identity, OnConditionError};
 pub use route::{EndsAs, Exhausted, Exits, Route, Target};
 

@@ -1,0 +1,267 @@
+//! Forks: which branches open, what somebody says at one, and what they come to together.
+
+use super::post::Post;
+use super::refusal::Refusal;
+use super::route::applies_to_branch;
+use super::rules::{Rules, Scope};
+use crate::model::{
+    AgentId, BranchStatus, ConditionTrouble, Event, Fork, Gate, GateId, Join, JoinStrategy, OpenBranch, OpenVisit,
+    Outcome, RoleId, Status, Task, Ticket, Timestamp, Verdict, Visit, Workflow,
+};
+
+/// Returns the branches of the fork as they open for the task: those that do not apply are skipped at once.
+pub(super) fn open(
+    rules: &Rules,
+    workflow: &Workflow,
+    gate: &Gate,
+    task: &Task,
+    escalated: Option<&RoleId>,
+) -> (Vec<OpenBranch>, Vec<ConditionTrouble>) {
+    let mut trouble = Vec::new();
+    let scope = Scope::of(task, &task.history);
+    let branches = gate.fork().map(|fork| fork.branches.as_slice()).unwrap_or_default();
+    let opened = branches.iter().map(|branch| {
+        let applies = applies_to_branch(rules, workflow, gate, branch, &scope, &mut trouble);
+        OpenBranch {
+            id: branch.id().clone(),
+            role: escalated.unwrap_or(&branch.duty().role).clone(),
+            agent: None,
+            status: if applies { BranchStatus::Ready } else { BranchStatus::Skipped },
+            blockers: Vec::new(),
+        }
+    });
+    (opened.collect(), trouble)
+}
+
+/// Returns what is to be told of a fork that has just opened: branches that do not apply, and conditions that failed.
+pub(super) fn opening(rules: &Rules, task: &Task) -> (Vec<Event>, Vec<ConditionTrouble>) {
+    let fresh = task.gate.as_ref().filter(|open| open.visit == task.history.len());
+    let found = fresh.and_then(|open| {
+        let workflow = rules.workflow_of(task)?;
+        Some((open, workflow, workflow.gate(&open.current)?.1))
+    });
+    let Some((visit, workflow, gate)) = found else { return (Vec::new(), Vec::new()) };
+    let skipped = visit.branches.iter().filter(|branch| branch.status == BranchStatus::Skipped);
+    let events = skipped.map(|branch| Event::Skipped { gate: branch.id.clone() }).collect();
+    (events, open(rules, workflow, gate, task, None).1)
+}
+
+/// Returns whether no branch of the fork applies: then it passes the task by itself.
+pub(super) fn is_void(gate: &Gate, open: &OpenVisit) -> bool {
+    let skipped = |branch: &OpenBranch| branch.status == BranchStatus::Skipped;
+    gate.fork().is_some() && !open.branches.is_empty() && open.branches.iter().all(skipped)
+}
+
+/// Notes what was said at a branch.
+pub(super) fn note(branches: &mut [OpenBranch], id: &GateId, verdict: Verdict, wants: &[String]) {
+    let Some(branch) = branches.iter_mut().find(|branch| branch.id == *id) else { return };
+    branch.agent = None;
+    branch.blockers = Vec::new();
+    branch.status = match verdict {
+        Verdict::Pass => BranchStatus::Complete,
+        Verdict::Reject => BranchStatus::Rejected,
+        Verdict::Skip => BranchStatus::Skipped,
+        Verdict::Hold => {
+            branch.blockers = wants.to_vec();
+            BranchStatus::Blocked
+        }
+    };
+}
+
+/// Returns what the branches came to; nothing while that is open. Branches that do not apply do not count. A fork has failed
+/// when it cannot pass any more and nobody is at work or waited for: all that is to be mended is heard at once.
+pub(super) fn join(strategy: JoinStrategy, branches: &[OpenBranch]) -> Option<Join> {
+    let count = |of: &[BranchStatus]| branches.iter().filter(|branch| of.contains(&branch.status)).count();
+    let passed = count(&[BranchStatus::Complete]);
+    let rejected = count(&[BranchStatus::Rejected]);
+    let waited_for = count(&[BranchStatus::Ready, BranchStatus::InProgress]);
+    let all = passed + rejected + waited_for + count(&[BranchStatus::Blocked]);
+    let needed = match strategy {
+        JoinStrategy::All => all,
+        JoinStrategy::Any => all.min(1),
+        JoinStrategy::Majority => (all / 2 + 1).min(all),
+    };
+    if passed >= needed {
+        Some(Join::Passed)
+    } else if all - rejected < needed && waited_for == 0 {
+        Some(Join::Failed)
+    } else {
+        None
+    }
+}
+
+/// Returns what the branches come to when that is said at one of them, and which are unfinished then.
+pub(super) fn after(
+    rules: &Rules,
+    task: &Task,
+    fork: &Fork,
+    id: &GateId,
+    verdict: Verdict,
+) -> Option<(Join, Vec<GateId>)> {
+    // A branch whose role has lost its agents is waited for by nobody.
+    let mut task = task.clone();
+    hold_unstaffed(rules, &mut task);
+    let open = task.gate.as_mut()?;
+    note(&mut open.branches, id, verdict, &[]);
+    // What the rules do not have any more holds nothing up.
+    open.branches.retain(|branch| !branch.status.is_open() || fork.branch(&branch.id).is_some());
+    Some((join(fork.join, &open.branches)?, unfinished(open)))
+}
+
+/// Returns what an outcome at a branch of the open fork means, and what the fork would say then; nothing for the fork while
+/// others are open.
+pub fn would_say(rules: &Rules, task: &Task, branch: &GateId, outcome: &Outcome) -> Option<(Verdict, Option<Outcome>)> {
+    let (_, gate) = rules.workflow_of(task)?.gate(&task.gate.as_ref()?.current)?;
+    let fork = gate.fork()?;
+    let verdict = fork.branch(branch)?.1.verdict(outcome);
+    let said = after(rules, task, fork, branch, verdict).map(|(join, _)| match join {
+        Join::Passed => Outcome::Complete,
+        Join::Failed => Outcome::NeedsReview,
+    });
+    Some((verdict, said))
+}
+
+/// Lets the task's status and blockers follow its open branches: it is ready as long as a branch waits for somebody.
+pub(super) fn follow(task: &mut Task) {
+    let Some(open) = task.gate.as_ref().filter(|open| !open.branches.is_empty()) else { return };
+    let any = |status| open.branches.iter().any(|branch| branch.status == status);
+    task.status = if any(BranchStatus::Ready) {
+        Status::Ready
+    } else if any(BranchStatus::InProgress) {
+        Status::InProgress
+    } else if any(BranchStatus::Blocked) {
+        Status::Blocked
+    } else {
+        Status::Ready
+    };
+    task.blockers = match task.status {
+        Status::Blocked => {
+            let told = |branch: &OpenBranch| named(&branch.id, &branch.blockers);
+            open.branches.iter().flat_map(told).collect()
+        }
+        _ => Vec::new(),
+    };
+}
+
+/// Returns the texts with the branch that says them.
+pub(super) fn named(branch: &GateId, texts: &[String]) -> Vec<String> {
+    texts.iter().map(|text| format!("{branch}: {text}")).collect()
+}
+
+/// Blocks branches for which there is nobody. Returns which, with the role.
+pub(super) fn hold_unstaffed(rules: &Rules, task: &mut Task) -> Vec<(GateId, RoleId)> {
+    let posts = Post::open(rules, task).into_iter().filter(|post| !post.is_staffed(rules));
+    let empty: Vec<(GateId, RoleId)> =
+        posts.filter_map(|post| Some((post.branch()?.clone(), post.role.clone()))).collect();
+    let mut held = Vec::new();
+    for branch in task.gate.iter_mut().flat_map(|open| &mut open.branches) {
+        let Some((_, role)) = empty.iter().find(|(id, _)| *id == branch.id) else { continue };
+        if branch.status == BranchStatus::Ready {
+            branch.status = BranchStatus::Blocked;
+            // The text is spec 1, 9.7's own.
+            branch.blockers = vec![format!("No agents available for role: {role}")];
+            held.push((branch.id.clone(), role.clone()));
+        }
+    }
+    held
+}
+
+/// Returns the branches that nobody has finished.
+pub(super) fn unfinished(open: &OpenVisit) -> Vec<GateId> {
+    open.branches.iter().filter(|branch| branch.status.is_open()).map(|branch| branch.id.clone()).collect()
+}
+
+/// Returns when the branch was opened, or last spoke without finishing.
+pub(super) fn entered(task: &Task, open: &OpenVisit, branch: &GateId) -> Timestamp {
+    let spoken = entries(&task.history, open.visit).iter().rev();
+    let last = spoken.filter(|entry| entry.branch.as_ref() == Some(branch)).map(|entry| entry.exited).next();
+    last.unwrap_or(open.entered)
+}
+
+/// Returns the entries of the visit with that number, as far as it has come; one entry everywhere but at a fork.
+pub(super) fn entries(history: &[Visit], visit: usize) -> &[Visit] {
+    let from = history.get(visit..).unwrap_or_default();
+    let end = from.iter().position(|entry| !entry.leaves_open()).map_or(from.len(), |last| last + 1);
+    &from[..end]
+}
+
+/// Returns the entry that ended what the ticket names: the branch's, else the one that closed the visit.
+pub(super) fn ending<'h>(history: &'h [Visit], ticket: &Ticket) -> Option<&'h Visit> {
+    let entries = entries(history, ticket.visit?);
+    let own = entries.iter().rev().find(|entry| ticket.branch.is_some() && entry.branch == ticket.branch);
+    own.or_else(|| entries.last().filter(|entry| !entry.leaves_open()))
+}
+
+/// Returns the branch that is meant: the one that the ticket names, else the one that the agent has claimed, else the only one
+/// at which it may speak. Nothing where the task stands at no fork.
+pub(super) fn meant(rules: &Rules, task: &Task, ticket: &Ticket, agent: &AgentId) -> Result<Option<GateId>, Refusal> {
+    let Some(open) = task.gate.as_ref() else { return Ok(None) };
+    let gate = rules.workflow_of(task).and_then(|workflow| workflow.gate(&open.current)).map(|(_, gate)| gate);
+    let Some(gate) = gate else { return Ok(None) };
+    let unknown = || Refusal::NoSuchBranch {
+        ticket: Ticket { visit: Some(open.visit), ..ticket.clone() },
+        gate: gate.id.clone(),
+        open: open_tickets(rules, task),
+    };
+    match (gate.fork(), &ticket.branch) {
+        (None, None) => Ok(None),
+        (None, Some(_)) => Err(unknown()),
+        (Some(_), _) if open.branches.is_empty() => {
+            Err(Refusal::BranchesNotOpen { task: task.id.clone(), gate: gate.id.clone() })
+        }
+        (Some(_), _) if is_void(gate, open) => Ok(None),
+        (Some(_), Some(id)) => match open.branch(id) {
+            Some(branch) if branch.status.is_open() => Ok(Some(id.clone())),
+            _ => Err(spoken(task, open, id, agent).unwrap_or_else(unknown)),
+        },
+        (Some(_), None) => only(rules, task, open, gate, agent).map(Some),
+    }
+}
+
+/// Returns the branch that is meant by an agent that names none, if there is no doubt.
+pub fn branch_of(rules: &Rules, task: &Task, agent: &AgentId) -> Option<GateId> {
+    let ticket = Ticket { task: task.id.clone(), visit: None, branch: None };
+    meant(rules, task, &ticket, agent).ok().flatten()
+}
+
+fn only(rules: &Rules, task: &Task, open: &OpenVisit, gate: &Gate, agent: &AgentId) -> Result<GateId, Refusal> {
+    let posts = Post::open(rules, task);
+    let held = posts.iter().filter(|post| post.holder == Some(agent));
+    let mut held = held.filter_map(Post::branch);
+    if let (Some(branch), None) = (held.next(), held.next()) {
+        return Ok(branch.clone());
+    }
+    let may = |post: &&Post<'_>| super::guard::may_complete(rules, task, post, agent).is_ok();
+    let mut possible = posts.iter().filter(may).filter_map(Post::branch);
+    match (possible.next(), possible.next(), &posts[..]) {
+        (Some(branch), None, _) => Ok(branch.clone()),
+        (None, _, [post]) => {
+            // There is one branch, and it is not the agent's: why not is the better answer.
+            super::guard::may_complete(rules, task, post, agent)?;
+            Ok(post.gate.id.clone())
+        }
+        (first, _, _) => {
+            let own = entries(&task.history, open.visit).iter().rev().find(|entry| entry.agent.as_ref() == Some(agent));
+            let own = own.filter(|_| first.is_none()).and_then(|entry| entry.branch.as_ref());
+            let (task_id, gate, tickets) = (task.id.clone(), gate.id.clone(), open_tickets(rules, task));
+            Err(match (first, own.and_then(|branch| spoken(task, open, branch, agent))) {
+                (_, Some(conflict)) => conflict,
+                (Some(_), None) => Refusal::BranchNeeded { task: task_id, gate, open: tickets },
+                (None, None) => Refusal::NotYourBranch { task: task_id, gate, agent: agent.clone(), open: tickets },
+            })
+        }
+    }
+}
+
+/// Returns the conflict with whoever has spoken at the branch.
+fn spoken(task: &Task, open: &OpenVisit, branch: &GateId, agent: &AgentId) -> Option<Refusal> {
+    let ticket = Ticket { task: task.id.clone(), visit: Some(open.visit), branch: Some(branch.clone()) };
+    let entry = ending(&task.history, &ticket)?;
+    Some(Refusal::visit_ended(&ticket, entry, Some(agent)))
+}
+
+/// Returns the tickets of the branches that are still open, each with its role.
+pub(super) fn open_tickets(rules: &Rules, task: &Task) -> Vec<(Ticket, RoleId)> {
+    let posts = Post::open(rules, task);
+    posts.iter().filter_map(|post| Some((task.ticket_of(Some(post.branch()?)), post.role.clone()))).collect()
+}
