@@ -3,8 +3,10 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 
+use crate::format::template::Template;
 use crate::model::{AgentId, Map, Period};
 use crate::ops::DryRun;
 
@@ -60,6 +62,12 @@ pub(super) struct Who {
     /// The agent that acts
     #[arg(long, value_name = "ID", env = "AOF_AGENT", hide_env_values = true)]
     pub agent: Option<AgentId>,
+}
+
+/// Reads the name of a template; `--help` says what each is for.
+pub(super) fn template() -> impl TypedValueParser<Value = Template> {
+    let named = |template: &Template| PossibleValue::new(template.as_str()).help(template.summary());
+    PossibleValuesParser::new(Template::ALL.iter().map(named)).try_map(|word| word.parse::<Template>())
 }
 
 fn wait(text: &str) -> Result<Duration, String> {

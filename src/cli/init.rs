@@ -3,10 +3,9 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde_json::json;
 
-use super::arguments::Rehearsal;
+use super::arguments::{Rehearsal, template};
 use super::output::{BOLD, CYAN, inert, styled};
 use super::session::{Session, now};
 use super::trouble::Trouble;
@@ -33,11 +32,6 @@ pub(super) struct Args {
     name: Option<String>,
     #[command(flatten)]
     rehearsal: Rehearsal,
-}
-
-fn template() -> impl TypedValueParser<Value = Template> {
-    PossibleValuesParser::new(Template::ALL.iter().map(|template| template.as_str()))
-        .try_map(|word| word.parse::<Template>())
 }
 
 pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {

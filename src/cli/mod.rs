@@ -79,7 +79,7 @@ enum Command {
     /// Show how the gates are doing
     #[command(subcommand)]
     Gate(gate::Command),
-    /// List, show and check workflows
+    /// Begin, list, show and check workflows
     #[command(subcommand)]
     Workflow(workflow::Command),
     /// Show and check who is in which role

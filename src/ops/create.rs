@@ -118,7 +118,7 @@ pub(super) fn opened(
     let mut versions = vec![first];
     versions.extend(passed.versions);
     let write = Write {
-        id: task.id.clone(),
+        id: Some(task.id.clone()),
         head_path: None,
         from: None,
         to,
@@ -212,7 +212,7 @@ pub(super) fn changed(
     write: &Write,
     now: Timestamp,
 ) -> Result<Changed, OpsError> {
-    let after = super::standing::parse(in_force, &write.id, &write.to, write.bytes(), now)?;
+    let after = super::standing::parse(in_force, &step.task.id, &write.to, write.bytes(), now)?;
     Ok(Changed {
         before: None,
         after,

@@ -134,7 +134,8 @@ fn is_committed(workspace: &Workspace, write: &Intended) -> Result<bool, OpsErro
     Ok(workspace.repository.blob_id(commit, write.new.as_str())?.is_some())
 }
 
-/// A project whose first commit was not made has not begun: what was written of it goes, unless somebody changed it since.
+/// A project whose first commit was not made has not begun, and a file of rules that was not committed is not there: what was
+/// written of it goes, unless somebody changed it since.
 fn undo_beginning(workspace: &Workspace, lock: &WriterLock, write: &Intended) -> Result<(), OpsError> {
     for made in &write.made {
         if let Some(bytes) = read(workspace, &made.path)?.filter(|bytes| Digest::of(bytes) == made.sha256) {
@@ -234,8 +235,8 @@ fn ahead_of(
 ) -> Result<Vec<Write>, OpsError> {
     let in_force = Rc::new(in_force(workspace, head)?);
     let mut ahead = Vec::new();
-    for write in &record.writes {
-        let standing = match Standing::read_under(workspace, &write.task, head.clone(), Rc::clone(&in_force)) {
+    for id in record.writes.iter().filter_map(|write| write.task.as_ref()) {
+        let standing = match Standing::read_under(workspace, id, head.clone(), Rc::clone(&in_force)) {
             Ok(standing) => standing,
             // The task's own trouble is shown when somebody asks for the task.
             Err(OpsError::UnreadableTask { .. } | OpsError::NoTask { .. } | OpsError::Store(_)) => continue,

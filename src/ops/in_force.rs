@@ -209,7 +209,8 @@ fn placed(configuration: &Configuration, findings: Vec<Finding>) -> Vec<Diagnost
     findings.into_iter().map(place).collect()
 }
 
-fn committed(repository: &Repository, commit: CommitId) -> Result<Vec<Source>, OpsError> {
+/// Returns the files of rules that a commit has.
+pub(super) fn committed(repository: &Repository, commit: CommitId) -> Result<Vec<Source>, OpsError> {
     sources(repository, &rules_mark(repository, commit)?)
 }
 

@@ -100,7 +100,8 @@ pub fn init(
 /// Returns what is shown, and what is written.
 fn plan(new: &NewProject, author: &Person, now: Timestamp) -> Result<(Begun, Write), OpsError> {
     let name = new.name.clone().unwrap_or_else(|| folder_name(&new.folder));
-    let files = new.template.files(&name, &Founder::new(author.name(), author.email()));
+    let founder = Founder::new(author.name(), author.email());
+    let files = new.template.files(&name, &founder);
     let sources = [(PROJECT_FILE, files.project), (ORG_FILE, files.org)]
         .map(|(name, text)| Source { name: name.to_owned(), bytes: text.into_bytes() });
     let beside = sources.iter().map(|source| Ok::<_, StoreError>((source.name.parse()?, source.bytes.clone())));
@@ -110,7 +111,7 @@ fn plan(new: &NewProject, author: &Person, now: Timestamp) -> Result<(Begun, Wri
 
     let project = &in_force.rules.project;
     let id = fresh_id(&Paths::at(&new.folder), project)?;
-    let told = new.template.first_task(&id);
+    let told = new.template.first_task(&id, &founder);
     let wanted = NewTask { title: told.title.to_owned(), body: told.body, ..NewTask::default() };
     let task = new_from(&wanted, id, project.default_workflow.clone(), now);
     let (mut write, step) = opened(&in_force.rules, &task, &wanted.body, author, now)?;
@@ -165,7 +166,8 @@ fn folder_name(folder: &Path) -> String {
     full.file_name().map_or_else(|| "project".to_owned(), |name| name.to_string_lossy().into_owned())
 }
 
-fn write_schemas(lock: &WriterLock) -> Result<(), StoreError> {
+/// Writes the schemas that editors check the configuration with; they are local.
+pub(super) fn write_schemas(lock: &WriterLock) -> Result<(), StoreError> {
     let folder = Folder::create(lock.paths().root(), SCHEMAS)?;
     for schema in Schema::ALL {
         let text = format!("{:#}\n", schema.document());

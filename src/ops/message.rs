@@ -2,7 +2,7 @@
 
 use crate::audit::trailers::{Trailer, message};
 use crate::engine::{Act, Actor};
-use crate::model::{Destination, Ending, Station, Task, Visit};
+use crate::model::{Destination, Ending, Station, Task, Visit, WorkflowName};
 
 /// Returns the message of the commit that carries out the act and leads to `after`.
 pub(super) fn of_act(act: &Act, after: &Task) -> String {
@@ -52,6 +52,11 @@ pub(super) fn of_init(first: &Task, template: &str) -> String {
         &first.title,
         vec![("Aof-Task", first.id.to_string()), ("Aof-Gate", gate), ("Aof-Event", "created".to_owned())],
     )
+}
+
+/// Returns the message of the commit that adds a workflow. It is about no task, so it has no trailers.
+pub(super) fn of_workflow(name: &WorkflowName, template: &str) -> String {
+    build(&format!("Begin workflow {name}: the {template} process"), "", Vec::new())
 }
 
 /// Returns the message of the commit that takes up a hand-made file.

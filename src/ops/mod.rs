@@ -28,6 +28,7 @@ mod together;
 mod transaction;
 mod view;
 mod why;
+mod workflow;
 mod workspace;
 
 pub use acts::{cancel, claim, override_to, release, reopen, unblock};
@@ -49,4 +50,5 @@ pub use status::{Attention, Overview, overview, overview_value};
 pub use transaction::{Changed, DryRun};
 pub use view::{View, brief_value, briefed, frozen, show, task_value, who, who_at};
 pub use why::{Consequence, Effect, Reason, reason_value, why};
+pub use workflow::{Fate, NewWorkflow, WorkflowFile, create_workflow};
 pub use workspace::{Clock, Workspace};

@@ -73,9 +73,10 @@ pub(super) enum Choice {
     Settled,
 }
 
-/// One task's change on its way to disk.
+/// One change on its way to disk: of a task, or a new file of the rules.
 pub(super) struct Write {
-    pub id: TaskId,
+    /// The task; absent for a file of the rules.
+    pub id: Option<TaskId>,
     pub head_path: Option<ProjectPath>,
     /// The file as it was read; nothing for a new one.
     pub from: Option<(ProjectPath, Vec<u8>)>,
@@ -147,7 +148,7 @@ pub(super) struct Plan {
 /// Returns what the choice would make of the task.
 pub(super) fn plan(workspace: &Workspace, standing: &Standing, choice: Choice) -> Result<Plan, OpsError> {
     let mut write = Write {
-        id: standing.id.clone(),
+        id: Some(standing.id.clone()),
         head_path: standing.head_path.clone(),
         from: Some((standing.snapshot.path.clone(), standing.snapshot.bytes.clone())),
         to: standing.snapshot.path.clone(),
@@ -361,7 +362,7 @@ impl Write {
     fn intended(&self) -> Intended {
         let made = |(path, bytes): (&ProjectPath, &[u8])| Made { path: path.clone(), sha256: Digest::of(bytes) };
         let beside = self.beside.iter().map(|(path, bytes)| (path, bytes.as_slice()));
-        let own = (!self.beside.is_empty()).then(|| (&self.to, self.bytes()));
+        let own = (!self.beside.is_empty() || self.id.is_none()).then(|| (&self.to, self.bytes()));
         Intended {
             task: self.id.clone(),
             old: self.from.as_ref().map(|(path, _)| path.clone()),

@@ -75,6 +75,13 @@ impl Staged {
     }
 }
 
+/// Makes a file that must not exist yet.
+pub fn create_new(lock: &WriterLock, path: &ProjectPath, bytes: &[u8]) -> Result<(), StoreError> {
+    let mut staged = Staged::new(lock, path, Over::Nothing, bytes)?;
+    staged.put()?;
+    staged.folder().sync()
+}
+
 /// Replaces a file if it still says what was expected; else nothing changes, and the fault is [`StoreError::Changed`] or [`StoreError::Gone`].
 pub fn replace_if(lock: &WriterLock, path: &ProjectPath, expected: &[u8], bytes: &[u8]) -> Result<(), StoreError> {
     let mut staged = Staged::new(lock, path, Over::Only(expected.to_vec()), bytes)?;

@@ -31,18 +31,19 @@ pub struct Intent {
     pub locks: Option<serde_json::Value>,
 }
 
-/// One task's change.
+/// One change: of a task, or of the rules.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Write {
-    /// The task.
-    pub task: TaskId,
+    /// The task; absent where a file of the rules is made.
+    pub task: Option<TaskId>,
     /// Where its file stood; absent for a new one.
     pub old: Option<ProjectPath>,
     /// Where it goes.
     pub new: ProjectPath,
     /// Where the files that go with it stood, and where they go.
     pub companions: Vec<(ProjectPath, ProjectPath)>,
-    /// All the files of a project that is being made, this one too: as long as they are not committed, there is none.
+    /// All the files that are being made with this one, and this one: of a project, or of its rules. As long as they are not
+    /// committed, there are none.
     pub made: Vec<Made>,
 }
 
@@ -78,7 +79,7 @@ struct Record {
 
 #[derive(Serialize, Deserialize)]
 struct WriteRecord {
-    task: String,
+    task: Option<String>,
     old: Option<String>,
     new: String,
     companions: Vec<(String, String)>,
@@ -117,7 +118,7 @@ pub fn clear(lock: &WriterLock) -> Result<(), StoreError> {
 impl Record {
     fn of(intent: &Intent) -> Self {
         let written = |write: &Write| WriteRecord {
-            task: write.task.to_string(),
+            task: write.task.as_ref().map(ToString::to_string),
             old: write.old.as_ref().map(ToString::to_string),
             new: write.new.to_string(),
             companions: write.companions.iter().map(|(old, new)| (old.to_string(), new.to_string())).collect(),
@@ -137,6 +138,7 @@ impl WriteRecord {
         let path = |text: String| -> Result<ProjectPath, String> {
             text.parse().map_err(|fault: StoreError| fault.to_string())
         };
+        let task = |text: String| text.parse().map_err(|fault: crate::model::IdFault| fault.to_string());
         let companions: Result<_, String> =
             self.companions.into_iter().map(|(old, new)| Ok((path(old)?, path(new)?))).collect();
         let made = |(name, sha256): (String, String)| {
@@ -144,7 +146,7 @@ impl WriteRecord {
             Ok(Made { path: path(name)?, sha256 })
         };
         Ok(Write {
-            task: self.task.parse().map_err(|fault: crate::model::IdFault| fault.to_string())?,
+            task: self.task.map(task).transpose()?,
             old: self.old.map(path).transpose()?,
             new: path(self.new)?,
             companions: companions?,
@@ -173,7 +175,7 @@ mod tests {
         let mut intent = Intent {
             pid: 42,
             writes: vec![Write {
-                task: "AOF-abc".parse().unwrap(),
+                task: Some("AOF-abc".parse().unwrap()),
                 old: Some("tasks/AOF-abc.md".parse().unwrap()),
                 new: "tasks/archive/2026/02/16/AOF-abc.md".parse().unwrap(),
                 companions: vec![(

@@ -23,6 +23,8 @@ mod rules;
 mod stepping_in;
 mod task_complete;
 mod task_new;
+mod templates;
+mod walker;
 mod watch;
 
 use std::path::Path;

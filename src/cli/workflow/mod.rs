@@ -1,5 +1,6 @@
 //! `aof workflow ...`
 
+mod create;
 mod show;
 mod validate;
 
@@ -19,6 +20,8 @@ use crate::ops::viewer;
 pub(super) enum Command {
     /// List the workflows in force that you may start
     List(Who),
+    /// Begin a workflow from a template: a commented file of its own, in one commit
+    Create(create::Args),
     /// Show a workflow's gates in order, and where each outcome leads
     Show(show::Args),
     /// Check project.yaml, org.yaml and workflows/ as they stand in the worktree
@@ -28,6 +31,7 @@ pub(super) enum Command {
 pub(super) fn run(session: &Session, command: &Command) -> Result<ExitCode, Trouble> {
     match command {
         Command::List(who) => list(session, who),
+        Command::Create(args) => create::run(session, args),
         Command::Show(args) => show::run(session, args),
         Command::Validate(args) => validate::run(session, args),
     }

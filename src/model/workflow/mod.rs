@@ -11,7 +11,7 @@ pub use gate::{Duty, Gate, GateKind, GateType, Identity, OnConditionError};
 pub use route::{EndsAs, Exhausted, Exits, Route, Target};
 
 use super::words::words;
-use super::{GateId, Outcome, Period, WorkflowName};
+use super::{GateId, Outcome, Period, RoleId, WorkflowName};
 
 /// An ordered list of gates (spec 1, 1.2 and appendix A).
 #[derive(Debug, Clone, PartialEq)]
@@ -40,6 +40,25 @@ impl Workflow {
     /// Returns the gate of that id and its place in the list.
     pub fn gate(&self, id: &GateId) -> Option<(usize, &Gate)> {
         self.gates.iter().enumerate().find(|(_, gate)| gate.id == *id)
+    }
+
+    /// Returns every role that it names, each once, in the order of the gates; those that only step in come last.
+    pub fn roles(&self) -> Vec<&RoleId> {
+        let working = self.gates.iter().filter_map(Gate::role);
+        let stepping_in = self.gates.iter().flat_map(|gate| {
+            let exhausted = match &gate.exits.on_exhausted {
+                Exhausted::Escalate(role) => Some(role),
+                Exhausted::Block | Exhausted::Route(_) => None,
+            };
+            exhausted.into_iter().chain(gate.duty().and_then(|duty| duty.escalate_to.as_ref()))
+        });
+        let mut roles = Vec::new();
+        for role in working.chain(stepping_in) {
+            if !roles.contains(&role) {
+                roles.push(role);
+            }
+        }
+        roles
     }
 }
 

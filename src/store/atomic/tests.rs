@@ -36,10 +36,6 @@ fn replace(lock: &WriterLock, path: &ProjectPath, bytes: &[u8]) -> Result<(), St
     put(lock, path, Over::Anything, bytes)
 }
 
-fn create_new(lock: &WriterLock, path: &ProjectPath, bytes: &[u8]) -> Result<(), StoreError> {
-    put(lock, path, Over::Nothing, bytes)
-}
-
 #[test]
 fn a_replaced_file_keeps_its_mode_and_gets_a_new_inode() {
     let (home, lock) = project();

@@ -1,8 +1,15 @@
-//! What `aof init` writes: a commented project.yaml and org.yaml, and a first task that explains itself.
+//! Processes to begin with: each is one file of this folder, a workflow with comments for whoever meets it first.
+//!
+//! `aof workflow create` writes it as a file of `workflows/`, `aof init` as the `workflow` of project.yaml, with the org.yaml
+//! that it needs and a first task that explains itself. The first line of each says what it is for.
 
-use super::frontmatter::is_printable;
+mod people;
+
+pub use self::people::{Founder, Part};
+
+use super::config::{Source, read};
 use crate::model::words::words;
-use crate::model::{AgentId, TaskId};
+use crate::model::{RoleId, TaskId, Workflow};
 
 words!(
     /// A process to begin with.
@@ -11,19 +18,32 @@ words!(
         Basic = "basic",
         /// Software, from the first line to a person's approval: six gates.
         Sdlc = "sdlc",
+        /// A sale.
+        Sales = "sales",
+        /// A text on its way to its readers.
+        Publishing = "publishing",
+        /// A review with three decisions, and what was learned is kept.
+        Compound = "compound",
+        /// A feature with a plan that a person accepts.
+        FeatureDevelopment = "feature-development",
+        /// A bug.
+        BugFix = "bug-fix",
+        /// A release that can be taken back.
+        Deploy = "deploy",
+        /// An issue, by five roles.
+        SolveIssue = "solve-issue",
+        /// All in one go, then a hard review.
+        Fast = "fast",
+        /// Small steps, then a hard review.
+        Reviewed = "reviewed",
+        /// Tests first, then a hard review.
+        Tdd = "tdd",
+        /// A specification first, then a hard review.
+        SpecDriven = "spec-driven",
+        /// Without people.
+        Autonomous = "autonomous",
     }
 );
-
-/// Who begins the project.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Founder {
-    /// The id that org.yaml will know them by.
-    pub agent: AgentId,
-    /// Their name, as git has it.
-    pub name: String,
-    /// Their address, as git has it: it tells later who acts.
-    pub email: String,
-}
 
 /// The two configuration files.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,43 +63,99 @@ pub struct FirstTask {
     pub body: String,
 }
 
-impl Founder {
-    /// Returns the founder of that name and address, as git has them; the id is made of the name.
-    pub fn new(name: &str, email: &str) -> Self {
-        let words = [name, email.split('@').next().unwrap_or_default(), "me"];
-        let agent = words.iter().find_map(|word| human_id(word)).expect("`human-me` is an agent id");
-        let (name, email) = (signature(name), signature(email).replace(char::is_whitespace, ""));
-        let name = if name.trim().is_empty() { agent.to_string() } else { name };
-        let email = if email.is_empty() { format!("{agent}@aof.invalid") } else { email };
-        Self { agent, name, email }
-    }
-}
+/// Where the review goes that several templates share; what follows it belongs to its last gate.
+const REVIEW_MARK: &str = "@review\n";
 
 impl Template {
+    /// Returns what it is for, in one line.
+    pub fn summary(self) -> &'static str {
+        let (first, _) = self.parts();
+        first.trim_start_matches("# ")
+    }
+
+    /// Returns the file of `workflows/` that holds it.
+    pub fn workflow_file(self) -> String {
+        let (_, rest) = self.parts();
+        format!(
+            "# yaml-language-server: $schema=../.aof/schema/workflow.json\n\ndescription: \"{}\"\n{}",
+            self.summary(),
+            reviewed(rest)
+        )
+    }
+
     /// Returns the configuration files for a project of that name.
     pub fn files(self, project: &str, founder: &Founder) -> Files {
-        let (project_file, org_file) = match self {
-            Self::Basic => (include_str!("templates/basic.project.yaml"), include_str!("templates/basic.org.yaml")),
-            Self::Sdlc => (include_str!("templates/sdlc.project.yaml"), include_str!("templates/sdlc.org.yaml")),
-        };
-        let (project, name, email) = (quotable(project), quotable(&founder.name), quotable(&founder.email));
-        let values = [
-            ("project", project.as_str()),
-            ("agent", founder.agent.as_str()),
-            ("name", name.as_str()),
-            ("email", email.as_str()),
-        ];
-        Files { project: filled(project_file, &values), org: filled(org_file, &values) }
+        let (_, rest) = self.parts();
+        let project_file = format!(
+            "{}  # {}.\n{}",
+            filled(include_str!("project.yaml"), &[("project", &people::quotable(project))]),
+            self.summary(),
+            indented(&reviewed(rest))
+        );
+        let workflow = self.workflow();
+        Files { project: project_file, org: people::org_file(&self.cast(&workflow.roles(), founder), founder) }
+    }
+
+    /// Returns who does what in roles of it.
+    pub fn cast(self, roles: &[&RoleId], founder: &Founder) -> Vec<Part> {
+        roles.iter().filter_map(|role| people::part(self, role, founder)).collect()
+    }
+
+    /// Returns it as a workflow.
+    pub fn workflow(self) -> Workflow {
+        let source = Source { name: format!("workflows/{self}.yaml"), bytes: self.workflow_file().into_bytes() };
+        let mut workflows = read(&[source]).configuration.project.workflows;
+        workflows.pop().expect("a test reads every template")
     }
 
     /// Returns the task that shows how it is done; its text speaks of itself by its id.
-    pub fn first_task(self, id: &TaskId) -> FirstTask {
+    pub fn first_task(self, id: &TaskId, founder: &Founder) -> FirstTask {
         let (title, body) = match self {
-            Self::Basic => ("Get to know aof", include_str!("templates/basic.task.md")),
-            Self::Sdlc => ("Get to know aof: greet a user by name", include_str!("templates/sdlc.task.md")),
+            Self::Basic => ("Get to know aof", include_str!("basic.task.md")),
+            Self::Sdlc => ("Get to know aof: greet a user by name", include_str!("sdlc.task.md")),
+            _ => ("Get to know aof", include_str!("first.task.md")),
         };
-        FirstTask { title, body: filled(body, &[("task", id.as_str())]) }
+        let workflow = self.workflow();
+        let first = &workflow.gates[0];
+        let cast = self.cast(&first.role().into_iter().collect::<Vec<_>>(), founder);
+        let agent = cast.first().and_then(|part| part.agents.first()).unwrap_or(&founder.agent);
+        let outcome = first.exits.decisions().next().map_or("complete", |decision| decision.as_str());
+        let values =
+            [("task", id.as_str()), ("gate", first.id.as_str()), ("agent", agent.as_str()), ("outcome", outcome)];
+        FirstTask { title, body: filled(body, &values) }
     }
+
+    /// Returns the first line, and the others.
+    fn parts(self) -> (&'static str, &'static str) {
+        self.source().split_once('\n').unwrap_or_default()
+    }
+
+    const fn source(self) -> &'static str {
+        match self {
+            Self::Basic => include_str!("basic.yaml"),
+            Self::Sdlc => include_str!("sdlc.yaml"),
+            Self::Sales => include_str!("sales.yaml"),
+            Self::Publishing => include_str!("publishing.yaml"),
+            Self::Compound => include_str!("compound.yaml"),
+            Self::FeatureDevelopment => include_str!("feature-development.yaml"),
+            Self::BugFix => include_str!("bug-fix.yaml"),
+            Self::Deploy => include_str!("deploy.yaml"),
+            Self::SolveIssue => include_str!("solve-issue.yaml"),
+            Self::Fast => include_str!("fast.yaml"),
+            Self::Reviewed => include_str!("reviewed.yaml"),
+            Self::Tdd => include_str!("tdd.yaml"),
+            Self::SpecDriven => include_str!("spec-driven.yaml"),
+            Self::Autonomous => include_str!("autonomous.yaml"),
+        }
+    }
+}
+
+fn reviewed(text: &str) -> String {
+    text.replace(REVIEW_MARK, include_str!("review.yaml"))
+}
+
+fn indented(text: &str) -> String {
+    text.lines().map(|line| if line.is_empty() { "\n".to_owned() } else { format!("  {line}\n") }).collect()
 }
 
 /// Returns the text with every `{{key}}` replaced, in one pass: what a value holds is never looked at.
@@ -95,31 +171,6 @@ fn filled(text: &str, values: &[(&str, &str)]) -> String {
     }
     out.push_str(rest);
     out
-}
-
-/// Returns the text without what git leaves out of an author, too.
-fn signature(text: &str) -> String {
-    text.chars().filter(|c| is_printable(*c) && !matches!(c, '<' | '>')).collect()
-}
-
-/// Returns a text as it can stand between double quotes in YAML.
-fn quotable(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars().filter(|c| !c.is_control()) {
-        if matches!(c, '"' | '\\') {
-            out.push('\\');
-        }
-        out.push(c);
-    }
-    out
-}
-
-/// Returns the agent id of a person, made of their name: `human-ada-lovelace`.
-fn human_id(name: &str) -> Option<AgentId> {
-    let words = name.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
-    let slug = words.collect::<Vec<_>>().join("-").to_ascii_lowercase();
-    let slug = slug.get(..40).unwrap_or(&slug).trim_end_matches('-');
-    (!slug.is_empty()).then(|| format!("human-{slug}").parse().ok()).flatten()
 }
 
 #[cfg(test)]
@@ -188,7 +239,7 @@ mod tests {
         let id: TaskId = "AOF-7qk".parse().unwrap();
         let founder = Founder::new("Ada", "ada@garden.example");
         for template in Template::ALL {
-            let task = template.first_task(&id);
+            let task = template.first_task(&id, &founder);
             assert!(task.body.contains("aof task complete AOF-7qk --"), "{}", task.body);
             let configuration = loaded(*template, "Garden", &founder);
             let first = &configuration.project.workflows[0].gates[0];

@@ -1,0 +1,167 @@
+//! A new file of `workflows/`, in a commit that holds nothing else. Files of rules are only ever added here, never changed.
+
+use super::author::known_as;
+use super::error::OpsError;
+use super::heal::{heal, heal_if_pending};
+use super::in_force::{InForce, committed, compiled, in_force};
+use super::init::write_schemas;
+use super::message;
+use super::standing::Version;
+use super::transaction::{DryRun, Write, commit};
+use super::workspace::Workspace;
+use crate::audit::{AuditError, CommitId, Head};
+use crate::format::config::{Source, Subject, WORKFLOWS_FOLDER};
+use crate::format::diagnostic::Diagnostic;
+use crate::format::template::{Founder, Part, Template};
+use crate::model::{AgentId, Severity, WorkflowName};
+use crate::store::{ProjectPath, StoreError, atomic};
+
+/// A workflow that is to be made of a template.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewWorkflow {
+    /// What it will be called.
+    pub name: WorkflowName,
+    /// What it begins as.
+    pub template: Template,
+}
+
+/// A workflow that was made, or would be.
+pub struct WorkflowFile {
+    /// Its file.
+    pub path: ProjectPath,
+    /// What the file says.
+    pub text: String,
+    /// The rules that were in force before.
+    pub before: InForce,
+    /// What became of it.
+    pub fate: Fate,
+}
+
+/// What became of a new workflow.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fate {
+    /// It is committed, and in force.
+    Committed(CommitId),
+    /// Nothing was written; it could be committed as it is.
+    Ready,
+    /// With it alone the rules would be invalid, so it waits to be committed together with an org.yaml that has these roles.
+    Lacks {
+        /// The roles, with agents to begin with.
+        roles: Vec<Part>,
+        /// Those of their agents that the register of org.yaml does not have; empty where it has no register.
+        agents: Vec<AgentId>,
+    },
+}
+
+/// Makes the workflow. What is there already is never written over, and org.yaml is never touched.
+pub fn create_workflow(workspace: &Workspace, new: &NewWorkflow, dry_run: DryRun) -> Result<WorkflowFile, OpsError> {
+    loop {
+        heal_if_pending(workspace)?;
+        let head = workspace.head()?;
+        let before = in_force(workspace, &head)?;
+        let path = free_path(workspace, &head, &before, &new.name)?;
+        let text = new.template.workflow_file();
+        let fate = judge(workspace, &head, &before, new, &path, &text)?;
+        let mut made = WorkflowFile { path, text, before, fate };
+        if dry_run == DryRun::Yes || write(workspace, &head, new, &mut made)? {
+            return Ok(made);
+        }
+    }
+}
+
+/// Returns where the file goes, if nothing of that name is there: neither in the worktree nor in HEAD.
+fn free_path(
+    workspace: &Workspace,
+    head: &Head,
+    before: &InForce,
+    name: &WorkflowName,
+) -> Result<ProjectPath, OpsError> {
+    let taken = |at: &str| OpsError::Unfit {
+        code: "workflow_exists",
+        problem: format!("there is a workflow `{name}` already: `{at}`"),
+        fix: "choose another name; a workflow that is there is changed in its file, and by committing that".to_owned(),
+    };
+    for suffix in ["yaml", "yml"] {
+        let path = format!("{WORKFLOWS_FOLDER}/{name}.{suffix}");
+        let standing = workspace.paths.root().join(&path).symlink_metadata().is_ok();
+        let committed = head.commit.map(|commit| workspace.repository.blob_id(commit, &path)).transpose()?.flatten();
+        if standing || committed.is_some() {
+            return Err(taken(&path));
+        }
+    }
+    let project = &before.rules.project;
+    if !project.implicit_workflow && project.workflow(name).is_some() {
+        return Err(taken("project.yaml"));
+    }
+    Ok(format!("{WORKFLOWS_FOLDER}/{name}.yaml").parse()?)
+}
+
+/// Returns what the rules of HEAD would be with the file: valid, or without some roles. Any other fault refuses it.
+fn judge(
+    workspace: &Workspace,
+    head: &Head,
+    before: &InForce,
+    new: &NewWorkflow,
+    path: &ProjectPath,
+    text: &str,
+) -> Result<Fate, OpsError> {
+    let mut sources: Vec<Source> =
+        head.commit.map(|commit| committed(&workspace.repository, commit)).transpose()?.unwrap_or_default();
+    sources.push(Source { name: path.to_string(), bytes: text.as_bytes().to_vec() });
+    debug_assert_eq!(Subject::of(path.as_str()), Some(Subject::Workflow(new.name.to_string())));
+    let Err(diagnostics) = compiled(&sources) else { return Ok(Fate::Ready) };
+    let lacks = |fault: &Diagnostic| fault.code == "unknown_role" && fault.file == path.as_str();
+    if !diagnostics.iter().filter(|one| one.severity == Severity::Error).all(lacks) {
+        return Err(OpsError::InvalidRules(diagnostics));
+    }
+    let org = &before.rules.org;
+    let user = workspace.repository.author_identity()?;
+    let mut founder = Founder::new(user.name(), user.email());
+    founder.agent = known_as(workspace, org).unwrap_or(founder.agent);
+    let workflow = new.template.workflow();
+    let lacking: Vec<_> = workflow.roles().into_iter().filter(|role| org.role(role).is_none()).collect();
+    let roles = new.template.cast(&lacking, &founder);
+    let mut agents: Vec<AgentId> = roles.iter().flat_map(|part| part.agents.clone()).collect();
+    agents.retain(|agent| !org.is_registered(agent));
+    agents.sort();
+    agents.dedup();
+    Ok(Fate::Lacks { roles, agents })
+}
+
+/// Writes the file, and commits it where it can be. Returns whether it did: the branch may have moved meanwhile.
+fn write(workspace: &Workspace, head: &Head, new: &NewWorkflow, made: &mut WorkflowFile) -> Result<bool, OpsError> {
+    let lock = workspace.lock()?;
+    if heal(workspace, &lock)? || workspace.head()? != *head {
+        return Ok(false);
+    }
+    write_schemas(&lock)?;
+    let bytes = made.text.as_bytes();
+    let written = match &made.fate {
+        Fate::Lacks { .. } => atomic::create_new(&lock, &made.path, bytes).map_err(OpsError::from),
+        Fate::Ready | Fate::Committed(_) => {
+            let version = Version {
+                bytes: bytes.to_vec(),
+                message: message::of_workflow(&new.name, new.template.as_str()),
+                author: None,
+                authored: workspace.now(),
+            };
+            let write = Write {
+                id: None,
+                head_path: None,
+                from: None,
+                to: made.path.clone(),
+                versions: vec![version],
+                companions: Vec::new(),
+                beside: Vec::new(),
+            };
+            commit(workspace, &lock, head, &[write])
+                .map(|commits| made.fate = commits.last().map_or(Fate::Ready, |commit| Fate::Committed(*commit)))
+        }
+    };
+    match written {
+        Ok(()) => Ok(true),
+        // Somebody was faster: the next look says who.
+        Err(OpsError::Store(StoreError::Exists { .. }) | OpsError::Audit(AuditError::Moved { .. })) => Ok(false),
+        Err(error) => Err(error),
+    }
+}

@@ -1,0 +1,236 @@
+//! Goes every way that a workflow has, through the engine: each outcome at each gate, until a task ends, waits for somebody, or
+//! has been sent back too often.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use aof::engine::{Act, Decision, Post, Rules, decide, may_complete, passes_by_itself, unanswered};
+use aof::format::config::{Source, load};
+use aof::model::{
+    Completion, Destination, Gate, Map, Outcome, Status, Target, Task, Ticket, Timestamp, Visit, Workflow,
+};
+use aof::ops::{NewTask, new_from};
+
+/// So many different situations are enough for any workflow that people can follow.
+const MOST: usize = 100_000;
+
+/// What was met on all ways.
+#[derive(Debug, Default)]
+pub(crate) struct Walk {
+    /// Gate, outcome, and where it led.
+    pub taken: BTreeSet<(String, String, String)>,
+    /// What became of the tasks that ended.
+    pub ends: BTreeSet<String>,
+}
+
+/// What a task is like: its conditions hold or not.
+struct Kind {
+    tags: Vec<String>,
+    metadata: Map,
+    outputs: Map,
+}
+
+/// Walks the workflow, and expects that every route that is written is taken, that every gate is visited, and that nobody can
+/// walk for ever.
+#[track_caller]
+pub(crate) fn walk(rules: &Rules, workflow: &Workflow) -> Walk {
+    let mut walk = Walk::default();
+    for kind in kinds(workflow) {
+        walk.every_way(rules, workflow, &kind);
+    }
+    for gate in &workflow.gates {
+        let visited = walk.taken.iter().any(|(at, _, _)| *at == gate.id.as_str());
+        assert!(visited, "no walk comes to gate `{}` of `{}`", gate.id, workflow.name);
+        for (outcome, route) in gate.exits.written() {
+            assert!(walk.took(gate, outcome, &route.to), "`{outcome}` of `{}` is not taken: {walk:#?}", gate.id);
+        }
+    }
+    assert!(walk.ends.contains(Status::Complete.as_str()), "no walk through `{}` is complete", workflow.name);
+    walk
+}
+
+/// Returns tasks for which the conditions of the workflow hold and do not.
+fn kinds(workflow: &Workflow) -> Vec<Kind> {
+    let conditions: Vec<&str> = workflow.gates.iter().filter_map(|gate| gate.when.as_deref()).collect();
+    let tags: BTreeSet<&str> = conditions.iter().flat_map(|text| text.split('\'').skip(1).step_by(2)).collect();
+    let after = |start: &str| -> Map {
+        let names = conditions.iter().flat_map(|text| text.split(start).skip(1));
+        let word = |text: &str| text.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect::<String>();
+        names.map(|text| (word(text), serde_json::json!(1_000_000))).collect()
+    };
+    let outputs: Map = workflow.gates.iter().flat_map(|gate| after(&format!("context.{}.", gate.id))).collect();
+    let kind = |tags: Vec<&str>, metadata: &Map, outputs: &Map| Kind {
+        tags: tags.into_iter().map(str::to_owned).collect(),
+        metadata: metadata.clone(),
+        outputs: outputs.clone(),
+    };
+    let (none, metadata) = (Map::new(), after("metadata."));
+    let mut kinds = vec![
+        kind(Vec::new(), &none, &none),
+        kind(Vec::new(), &metadata, &outputs),
+        kind(tags.iter().copied().collect(), &metadata, &outputs),
+    ];
+    kinds.extend(tags.iter().map(|tag| kind(vec![*tag], &none, &none)));
+    kinds
+}
+
+impl Walk {
+    fn took(&self, gate: &Gate, outcome: &Outcome, target: &Target) -> bool {
+        let to = match target {
+            Target::Gate(to) => Some(to.to_string()),
+            Target::Hold => Some(gate.id.to_string()),
+            Target::End => Some(Destination::End.to_string()),
+            Target::Cancelled => Some(Destination::Cancelled.to_string()),
+            Target::Fail => Some(Destination::Fail.to_string()),
+            Target::Next | Target::Origin | Target::Previous => None,
+        };
+        self.taken.iter().any(|(at, said, led)| {
+            *at == gate.id.as_str() && *said == outcome.as_str() && to.as_ref().is_none_or(|to| to == led)
+        })
+    }
+
+    fn every_way(&mut self, rules: &Rules, workflow: &Workflow, kind: &Kind) {
+        let mut open = vec![opened(rules, workflow, kind)];
+        let mut known: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        while let Some(task) = open.pop() {
+            let here = situation(&task);
+            if known.contains_key(&here) {
+                continue;
+            }
+            assert!(known.len() < MOST, "`{}` has no end: {here}", workflow.name);
+            let next = self.every_outcome(rules, workflow, kind, &task);
+            known.insert(here, next.iter().map(situation).collect());
+            open.extend(next);
+        }
+        if let Some(at) = circle(known) {
+            panic!("`{}` can be walked for ever, at {at}", workflow.name);
+        }
+    }
+
+    /// Says every outcome that the task's gate has, and returns what comes of each.
+    fn every_outcome(&mut self, rules: &Rules, workflow: &Workflow, kind: &Kind, task: &Task) -> Vec<Task> {
+        if task.status.is_finished() {
+            self.ends.insert(task.status.to_string());
+            return Vec::new();
+        }
+        let escalated = task.gate.as_ref().is_some_and(|open| open.escalated.is_some());
+        if task.status == Status::Blocked || (escalated && said_before(task)) {
+            return Vec::new();
+        }
+        let acts: Vec<Act> = match Post::of(rules, task) {
+            None => {
+                assert!(passes_by_itself(rules, task), "a task of `{}` is stuck: {task:#?}", workflow.name);
+                vec![Act::Pass]
+            }
+            Some(post) => {
+                let outcomes = post.outcomes(rules);
+                outcomes.iter().map(|outcome| Act::Complete(completion(rules, task, &post, outcome, kind))).collect()
+            }
+        };
+        let after: Vec<Task> = acts.iter().map(|act| step(rules, task, act)).collect();
+        for visit in after.iter().filter_map(|task| task.history.last()) {
+            let to = visit.to.as_ref().map(ToString::to_string).unwrap_or_default();
+            self.taken.insert((visit.gate.to_string(), visit.outcome.to_string(), to));
+        }
+        after
+    }
+}
+
+/// Returns whether the role that stepped in has had its say before: it may send a task round as often as it likes.
+fn said_before(task: &Task) -> bool {
+    task.history.iter().filter(|visit| visit.escalated_to.is_some()).count() > 1
+}
+
+/// Returns all that decides where a task can go from here. Counters are part of it: they only ever grow.
+fn situation(task: &Task) -> String {
+    let back = |visit: &&Visit| visit.retry.is_some();
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    for visit in task.history.iter().filter(back) {
+        *counts.entry(format!("{:?}", visit.to)).or_default() += 1;
+    }
+    let waiting: Vec<&str> = unanswered(&task.history).iter().map(|visit| visit.gate.as_str()).collect();
+    let from = task.history.last().map(|visit| visit.gate.to_string());
+    let open = task.gate.as_ref().map(|open| (open.current.to_string(), open.escalated.clone()));
+    format!("{open:?} {} from {from:?} {counts:?} {waiting:?}", task.status)
+}
+
+/// Returns a situation that comes back to itself.
+fn circle(mut ways: BTreeMap<String, BTreeSet<String>>) -> Option<String> {
+    loop {
+        let ending: Vec<String> =
+            ways.iter().filter(|(_, next)| next.is_empty()).map(|(here, _)| here.clone()).collect();
+        if ending.is_empty() {
+            return ways.into_keys().next();
+        }
+        for here in &ending {
+            ways.remove(here);
+        }
+        for next in ways.values_mut() {
+            next.retain(|to| !ending.contains(to));
+        }
+    }
+}
+
+fn opened(rules: &Rules, workflow: &Workflow, kind: &Kind) -> Task {
+    let new = NewTask {
+        title: "Walk".to_owned(),
+        tags: kind.tags.clone(),
+        metadata: kind.metadata.clone(),
+        ..NewTask::default()
+    };
+    let task = new_from(&new, "AOF-abc".parse().unwrap(), workflow.name.clone(), at(0));
+    step(rules, &task, &Act::Open)
+}
+
+fn step(rules: &Rules, task: &Task, act: &Act) -> Task {
+    match decide(rules, task, act, at(task.history.len())) {
+        Ok(Decision::Step(step)) => step.task,
+        Ok(Decision::Settled { .. }) => panic!("settled: {act:?}"),
+        Err(refusal) => panic!("{}: {act:?}", refusal.problem()),
+    }
+}
+
+fn at(visit: usize) -> Timestamp {
+    Timestamp::from_second(1_771_236_000 + 60 * i64::try_from(visit).unwrap()).unwrap()
+}
+
+fn completion(rules: &Rules, task: &Task, post: &Post<'_>, outcome: &Outcome, kind: &Kind) -> Completion {
+    let members = &rules.org.role(post.role).unwrap().agents;
+    let agent = members.iter().find(|agent| may_complete(rules, task, post, agent).is_ok());
+    Completion {
+        ticket: Ticket { task: task.id.clone(), visit: None },
+        agent: agent.unwrap_or_else(|| panic!("nobody may complete `{}`", post.gate.id)).clone(),
+        outcome: Some(outcome.to_string()),
+        summary: Some(format!("said {outcome}")),
+        blockers: matches!(outcome, Outcome::NeedsReview | Outcome::Blocked).then(|| vec!["line 3 is wrong".into()]),
+        rejection_notes: None,
+        outputs: kind.outputs.clone(),
+        metadata: Map::new(),
+        body: None,
+        id: format!("c{}", task.history.len()).parse().unwrap(),
+    }
+}
+
+#[test]
+fn a_circle_is_seen() {
+    let ways = |ways: &[(&str, &[&str])]| {
+        let set = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
+        circle(ways.iter().map(|(from, to)| ((*from).to_owned(), set(to))).collect())
+    };
+    assert_eq!(ways(&[("a", &["b", "c"]), ("b", &["c"]), ("c", &[])]), None);
+    assert_eq!(ways(&[("a", &["b"]), ("b", &["c", "d"]), ("c", &["b"]), ("d", &[])]).as_deref(), Some("a"));
+}
+
+#[test]
+#[should_panic(expected = "`true` of `never` is not taken")]
+fn a_route_that_nobody_can_take_is_seen() {
+    let workflow = "
+gates:
+  - {id: work, role: worker}
+  - {id: never, type: condition, when: tags.length > 1000, routes: {true: work, false: $end}}
+";
+    let source = |name: &str, text: &str| Source { name: name.to_owned(), bytes: text.into() };
+    let org = source("org.yaml", "roles: {worker: {agents: [agent-1]}}");
+    let configuration = load(&[source("workflows/odd.yaml", workflow), org]).unwrap();
+    let (rules, _) = Rules::new(configuration.project, configuration.org).unwrap();
+    walk(&rules, &rules.project.workflows[0]);
+}
