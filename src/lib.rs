@@ -16,7 +16,7 @@
 //! # Files
 //! | on disk | read and written by |
 //! |---|---|
-//! | `project.yaml`, `org.yaml`, `workflows/` | `format::config`; never written but by `aof init` |
+//! | `project.yaml`, `org.yaml`, `workflows/` | `format::config`; `format::import` (those of other systems); never changed, new ones by `aof init` and `aof workflow import` |
 //! | `tasks/**/AOF-abc.md` | `format::task_file` (what it says), `store::tasks` (where it is) |
 //! | `.aof/inbox`, `.aof/refused` | `store::inbox` |
 //! | `.aof/lock`, `.aof/intent`, `.aof/cache` | `store::lock`, `store::intent`, `store::cache` |

@@ -51,7 +51,11 @@ impl Trouble {
             output.say(inert(&self.problem()));
         } else {
             output.say(format!("{} {}", styled(RED, "error:"), inert(&self.problem())));
-            if let Some(OpsError::UnreadableTask { diagnostics, .. } | OpsError::InvalidRules(diagnostics)) = self.ops()
+            if let Some(
+                OpsError::UnreadableTask { diagnostics, .. }
+                | OpsError::InvalidRules(diagnostics)
+                | OpsError::InvalidImport { diagnostics, .. },
+            ) = self.ops()
             {
                 output.say(format!("\n{}", render_all(diagnostics, output.paint()).trim_end()));
             }
@@ -164,6 +168,8 @@ pub(super) fn code(error: &OpsError) -> u8 {
         ) => 5,
         OpsError::UnreadableTask { .. }
         | OpsError::InvalidRules(_)
+        | OpsError::InvalidImport { .. }
+        | OpsError::LossyImport { .. }
         | OpsError::Splice { .. }
         | OpsError::Unfit { code: "rules_not_committed", .. }
         | OpsError::Store(

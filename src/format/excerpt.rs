@@ -26,6 +26,11 @@ impl<'s> Lines<'s> {
         (number, column)
     }
 
+    /// Returns the line of an offset, from 1.
+    pub(super) fn line_of(&self, offset: usize) -> usize {
+        self.number(self.boundary(offset))
+    }
+
     fn boundary(&self, offset: usize) -> usize {
         self.source.floor_char_boundary(offset)
     }

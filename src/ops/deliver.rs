@@ -19,6 +19,7 @@ use super::workspace::Workspace;
 use crate::audit::AuditError;
 use crate::format::completion_file::{self, Syntax};
 use crate::format::diagnostic::Diagnostic;
+use crate::format::import::Remark;
 use crate::model::{Completion, Digest};
 use crate::store::inbox::{Class, Delivery, Item, Leftover, Taken};
 use crate::store::random::DeliveryId;
@@ -352,7 +353,13 @@ pub fn reason_of(error: &OpsError) -> Value {
         map.insert("path".to_owned(), json!(path.as_str()));
         map.insert("fields".to_owned(), json!(fields));
     }
-    if let OpsError::UnreadableTask { diagnostics, .. } | OpsError::InvalidRules(diagnostics) = error {
+    if let OpsError::LossyImport { lost } = error {
+        map.insert("lost".to_owned(), lost.iter().map(Remark::to_value).collect());
+    }
+    if let OpsError::UnreadableTask { diagnostics, .. }
+    | OpsError::InvalidRules(diagnostics)
+    | OpsError::InvalidImport { diagnostics, .. } = error
+    {
         map.insert("diagnostics".to_owned(), diagnostics.iter().map(Diagnostic::to_value).collect());
     }
     Value::Object(map)

@@ -4,6 +4,7 @@ use crate::audit::AuditError;
 use crate::engine::Refusal;
 use crate::format::diagnostic::Diagnostic;
 use crate::format::frontmatter::SpliceRefusal;
+use crate::format::import::Remark;
 use crate::model::{IdFault, TaskId};
 use crate::store::{ProjectPath, StoreError, io_hint};
 
@@ -87,6 +88,20 @@ pub enum OpsError {
     ProjectExists {
         /// The file that says so.
         path: ProjectPath,
+    },
+    /// A file of another system cannot be imported, or what it would become is no workflow.
+    #[error("{problem}")]
+    InvalidImport {
+        /// What is wrong.
+        problem: String,
+        /// Everything wrong with it.
+        diagnostics: Vec<Diagnostic>,
+    },
+    /// A file of another system says of the way of a task what cannot be said here.
+    #[error("the import would lose where tasks go: {}", .lost.iter().map(|remark| format!("`{}`", remark.field)).collect::<Vec<_>>().join(", "))]
+    LossyImport {
+        /// What would be lost.
+        lost: Vec<Remark>,
     },
     /// What was given for a new task or an edit does not fit.
     #[error("{problem}")]
@@ -172,6 +187,8 @@ impl OpsError {
             Self::Restless { .. } => "task_restless",
             Self::NoAgent { .. } => "no_agent",
             Self::ProjectExists { .. } => "project_exists",
+            Self::InvalidImport { .. } => "invalid_import",
+            Self::LossyImport { .. } => "lossy_import",
             Self::Unfit { code, .. } => code,
         }
     }
@@ -185,7 +202,14 @@ impl OpsError {
             Self::UnreadableTask { path, diagnostics, .. } if diagnostics.iter().all(|found| found.help.is_none()) => {
                 format!("mend it there; `git log -p -- {path}` shows what it said before")
             }
-            Self::Audit(_) | Self::Id(_) | Self::UnreadableTask { .. } | Self::InvalidRules(_) => return None,
+            Self::Audit(_)
+            | Self::Id(_)
+            | Self::UnreadableTask { .. }
+            | Self::InvalidRules(_)
+            | Self::InvalidImport { .. } => return None,
+            Self::LossyImport { .. } => {
+                "nothing was written; change the file, or import the rest of it with `--lossy`".to_owned()
+            }
             Self::NoTask { committed: Some(path), .. } => missing(path),
             Self::NoTask { nearest: Some(near), .. } => format!("did you mean `{near}`?"),
             Self::NoTask { nearest: None, .. } => "see what there is with `aof task list --all`".to_owned(),

@@ -106,7 +106,7 @@ pub(super) fn settle(lock: &WriterLock, writes: &[Write]) -> Result<(), StoreErr
 }
 
 /// Takes back what stands there still; what others put there, of whatever kind, is theirs.
-fn take_back(lock: &WriterLock, path: &ProjectPath, bytes: &[u8]) -> Result<(), StoreError> {
+pub(super) fn take_back(lock: &WriterLock, path: &ProjectPath, bytes: &[u8]) -> Result<(), StoreError> {
     match atomic::remove_if(lock, path, bytes) {
         Err(StoreError::WrongKind { .. }) => Ok(()),
         other => accept_changed(other),

@@ -17,7 +17,7 @@ use crate::store::Folder;
 const RULE_FILES: [&str; 3] = [PROJECT_FILE, ORG_FILE, WORKFLOWS_FOLDER];
 
 /// The largest file of rules that is read.
-const RULES_LIMIT: u64 = 1024 * 1024;
+pub(super) const RULES_LIMIT: u64 = 1024 * 1024;
 
 /// The rules in force, and what is to be said about them.
 pub struct InForce {
@@ -201,7 +201,7 @@ fn stands(configuration: &Configuration, faults: &[Diagnostic], finding: &Findin
     finding.severity == Severity::Error && !about && configuration.is_whole_at(&finding.at)
 }
 
-fn placed(configuration: &Configuration, findings: Vec<Finding>) -> Vec<Diagnostic> {
+pub(super) fn placed(configuration: &Configuration, findings: Vec<Finding>) -> Vec<Diagnostic> {
     let place = |finding: Finding| {
         let Finding { severity, code, at, range, message, help } = finding;
         configuration.diagnostic(severity, code, &at, range.as_ref(), &message, help.as_deref())
@@ -218,7 +218,7 @@ fn sources(repository: &Repository, mark: &[TreeFile]) -> Result<Vec<Source>, Op
     mark.iter().map(|file| Ok(source(&file.path, &repository.read_blob(file.id)?))).collect()
 }
 
-fn standing_files(repository: &Repository) -> Result<Vec<Source>, OpsError> {
+pub(super) fn standing_files(repository: &Repository) -> Result<Vec<Source>, OpsError> {
     let mut sources = Vec::new();
     for name in standing_names(repository) {
         if let Some(bytes) = standing_file(repository, &name)? {

@@ -2,19 +2,18 @@
 
 use super::author::known_as;
 use super::error::OpsError;
-use super::heal::{heal, heal_if_pending};
+use super::heal::heal_if_pending;
 use super::in_force::{InForce, committed, compiled, in_force};
-use super::init::write_schemas;
 use super::message;
-use super::standing::Version;
-use super::transaction::{DryRun, Write, commit};
+use super::rule_files::{commit_new, standing, write_new};
+use super::transaction::DryRun;
 use super::workspace::Workspace;
-use crate::audit::{AuditError, CommitId, Head};
+use crate::audit::{CommitId, Head};
 use crate::format::config::{Source, Subject, WORKFLOWS_FOLDER};
 use crate::format::diagnostic::Diagnostic;
 use crate::format::template::{Founder, Part, Template};
 use crate::model::{AgentId, Severity, WorkflowName};
-use crate::store::{ProjectPath, StoreError, atomic};
+use crate::store::ProjectPath;
 
 /// A workflow that is to be made of a template.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -81,13 +80,10 @@ fn free_path(
         problem: format!("there is a workflow `{name}` already: `{at}`"),
         fix: "choose another name; a workflow that is there is changed in its file, and by committing that".to_owned(),
     };
-    for suffix in ["yaml", "yml"] {
-        let path = format!("{WORKFLOWS_FOLDER}/{name}.{suffix}");
-        let standing = workspace.paths.root().join(&path).symlink_metadata().is_ok();
-        let committed = head.commit.map(|commit| workspace.repository.blob_id(commit, &path)).transpose()?.flatten();
-        if standing || committed.is_some() {
-            return Err(taken(&path));
-        }
+    let paths = ["yaml", "yml"].map(|suffix| format!("{WORKFLOWS_FOLDER}/{name}.{suffix}").parse());
+    let paths = paths.into_iter().collect::<Result<Vec<ProjectPath>, _>>()?;
+    if let Some(path) = standing(workspace, head, &paths)? {
+        return Err(taken(path.as_str()));
     }
     let project = &before.rules.project;
     if !project.implicit_workflow && project.workflow(name).is_some() {
@@ -130,38 +126,12 @@ fn judge(
 
 /// Writes the file, and commits it where it can be. Returns whether it did: the branch may have moved meanwhile.
 fn write(workspace: &Workspace, head: &Head, new: &NewWorkflow, made: &mut WorkflowFile) -> Result<bool, OpsError> {
-    let lock = workspace.lock()?;
-    if heal(workspace, &lock)? || workspace.head()? != *head {
-        return Ok(false);
+    let files = [(made.path.clone(), made.text.clone().into_bytes())];
+    if matches!(made.fate, Fate::Lacks { .. }) {
+        return write_new(workspace, &files);
     }
-    write_schemas(&lock)?;
-    let bytes = made.text.as_bytes();
-    let written = match &made.fate {
-        Fate::Lacks { .. } => atomic::create_new(&lock, &made.path, bytes).map_err(OpsError::from),
-        Fate::Ready | Fate::Committed(_) => {
-            let version = Version {
-                bytes: bytes.to_vec(),
-                message: message::of_workflow(&new.name, new.template.as_str()),
-                author: None,
-                authored: workspace.now(),
-            };
-            let write = Write {
-                id: None,
-                head_path: None,
-                from: None,
-                to: made.path.clone(),
-                versions: vec![version],
-                companions: Vec::new(),
-                beside: Vec::new(),
-            };
-            commit(workspace, &lock, head, &[write])
-                .map(|commits| made.fate = commits.last().map_or(Fate::Ready, |commit| Fate::Committed(*commit)))
-        }
-    };
-    match written {
-        Ok(()) => Ok(true),
-        // Somebody was faster: the next look says who.
-        Err(OpsError::Store(StoreError::Exists { .. }) | OpsError::Audit(AuditError::Moved { .. })) => Ok(false),
-        Err(error) => Err(error),
-    }
+    let message = message::of_workflow(&new.name, new.template.as_str());
+    let commit = commit_new(workspace, head, &files, &message)?;
+    made.fate = commit.map_or(Fate::Ready, Fate::Committed);
+    Ok(commit.is_some())
 }

@@ -51,6 +51,7 @@ const HOMES: &[(&str, &[&str])] = &[
     ("strsim", &["model"]),
     ("tempfile", &["audit", "cli"]),
     ("terminal_size", &["cli"]),
+    ("toml", &["format"]),
     ("unicode_width", &["cli"]),
     ("walkdir", &["store"]),
     // Words of the whole house: times, shapes, errors.

@@ -26,6 +26,7 @@ mod task_new;
 mod templates;
 mod walker;
 mod watch;
+mod workflow_import;
 
 use std::path::Path;
 

@@ -197,7 +197,7 @@ fn completion(rules: &Rules, task: &Task, post: &Post<'_>, outcome: &Outcome, ki
     let members = &rules.org.role(post.role).unwrap().agents;
     let agent = members.iter().find(|agent| may_complete(rules, task, post, agent).is_ok());
     Completion {
-        ticket: Ticket { task: task.id.clone(), visit: None },
+        ticket: Ticket { task: task.id.clone(), visit: None, branch: None },
         agent: agent.unwrap_or_else(|| panic!("nobody may complete `{}`", post.gate.id)).clone(),
         outcome: Some(outcome.to_string()),
         summary: Some(format!("said {outcome}")),

@@ -1,6 +1,7 @@
 //! `aof workflow ...`
 
 mod create;
+mod import;
 mod show;
 mod validate;
 
@@ -24,6 +25,8 @@ pub(super) enum Command {
     Create(create::Args),
     /// Show a workflow's gates in order, and where each outcome leads
     Show(show::Args),
+    /// Make a workflow of another system's file, and say what became of each of its fields
+    Import(import::Args),
     /// Check project.yaml, org.yaml and workflows/ as they stand in the worktree
     Validate(validate::Args),
 }
@@ -33,6 +36,7 @@ pub(super) fn run(session: &Session, command: &Command) -> Result<ExitCode, Trou
         Command::List(who) => list(session, who),
         Command::Create(args) => create::run(session, args),
         Command::Show(args) => show::run(session, args),
+        Command::Import(args) => import::run(session, args),
         Command::Validate(args) => validate::run(session, args),
     }
 }

@@ -67,7 +67,7 @@ pub(super) fn push_item(out: &mut String, value: &Value, column: usize) {
 }
 
 /// Returns a value in brackets on one line.
-pub(super) fn flow(value: &Value) -> String {
+pub(in crate::format) fn flow(value: &Value) -> String {
     if let Some(text) = scalar(value, Context::Flow) {
         return text;
     }
@@ -87,7 +87,7 @@ pub(super) fn flow_entry(name: &str, value: &Value) -> String {
 }
 
 /// Returns a text as lines at a column; empty lines stay empty.
-pub(super) fn indented(text: &str, column: usize) -> String {
+pub(in crate::format) fn indented(text: &str, column: usize) -> String {
     let mut out = String::with_capacity(text.len() + 16 * column);
     for line in text.strip_suffix('\n').unwrap_or(text).split('\n') {
         if !line.is_empty() {

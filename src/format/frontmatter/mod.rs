@@ -21,7 +21,8 @@ mod verify;
 
 pub use edit::{Edit, Path, Segment};
 pub use emit::emit_document;
-pub(super) use quote::is_printable;
+pub(super) use emit::{flow, indented};
+pub(super) use quote::{Context, is_printable, key, literal_header, scalar};
 pub use refusal::SpliceRefusal;
 pub use splice::splice;
 pub use split::{Frontmatter, MAX_FILE, MAX_FRONTMATTER, Split, parse, parse_with, split};

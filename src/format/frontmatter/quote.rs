@@ -9,13 +9,13 @@ use crate::format::yaml::{Kind, Layout, Node};
 
 /// Where a scalar stands; brackets and commas end it inside a flow collection.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Context {
+pub(in crate::format) enum Context {
     Block,
     Flow,
 }
 
 /// Returns a scalar, or an empty list or mapping, on one line; `None` for what needs more.
-pub(super) fn scalar(value: &Value, context: Context) -> Option<String> {
+pub(in crate::format) fn scalar(value: &Value, context: Context) -> Option<String> {
     Some(match value {
         Value::Null => "null".to_owned(),
         Value::Bool(true) => "true".to_owned(),
@@ -44,7 +44,7 @@ pub(super) fn scalar_like(value: &Value, old: &Node<'_>, context: Context) -> Op
 }
 
 /// Returns a key.
-pub(super) fn key(text: &str) -> String {
+pub(in crate::format) fn key(text: &str) -> String {
     if legacy(text).is_none() && shape_is_plain(text, Context::Flow) && !text.contains(':') {
         text.to_owned()
     } else {
@@ -53,7 +53,7 @@ pub(super) fn key(text: &str) -> String {
 }
 
 /// Returns the header of a literal block (`|-`) for a text of several lines, if a block can hold it without loss.
-pub(super) fn literal_header(text: &str) -> Option<String> {
+pub(in crate::format) fn literal_header(text: &str) -> Option<String> {
     let body = text.strip_suffix('\n').unwrap_or(text);
     let safe_line = |line: &str| !line.ends_with([' ', '\t']) && line.chars().all(|c| c == '\t' || is_printable(c));
     let first = body.split('\n').find(|line| !line.is_empty())?;

@@ -1,0 +1,81 @@
+//! New files of rules, made in one go: all of them, or none. What is there already is never written over.
+
+use super::error::OpsError;
+use super::heal::heal;
+use super::init::write_schemas;
+use super::standing::Version;
+use super::transaction::{Write, commit};
+use super::workspace::Workspace;
+use crate::audit::{AuditError, CommitId, Head};
+use crate::store::{ProjectPath, StoreError, atomic};
+
+/// A new file.
+pub(super) type NewFile = (ProjectPath, Vec<u8>);
+
+/// Writes the files and commits exactly them; nothing if somebody was faster: then one looks again.
+pub(super) fn commit_new(
+    workspace: &Workspace,
+    head: &Head,
+    files: &[NewFile],
+    message: &str,
+) -> Result<Option<CommitId>, OpsError> {
+    let Some(((path, bytes), beside)) = files.split_first() else { return Ok(None) };
+    let lock = workspace.lock()?;
+    if heal(workspace, &lock)? || workspace.head()? != *head {
+        return Ok(None);
+    }
+    write_schemas(&lock)?;
+    let version =
+        Version { bytes: bytes.clone(), message: message.to_owned(), author: None, authored: workspace.now() };
+    let write = Write {
+        id: None,
+        head_path: None,
+        from: None,
+        to: path.clone(),
+        versions: vec![version],
+        companions: Vec::new(),
+        beside: beside.to_vec(),
+    };
+    match commit(workspace, &lock, head, &[write]) {
+        Ok(commits) => Ok(commits.last().copied()),
+        Err(OpsError::Store(StoreError::Exists { .. }) | OpsError::Audit(AuditError::Moved { .. })) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Writes the files and commits nothing. Returns whether it did: else somebody was faster, and one looks again.
+pub(super) fn write_new(workspace: &Workspace, files: &[NewFile]) -> Result<bool, OpsError> {
+    let lock = workspace.lock()?;
+    heal(workspace, &lock)?;
+    write_schemas(&lock)?;
+    for (made, (path, bytes)) in files.iter().enumerate() {
+        let Err(error) = atomic::create_new(&lock, path, bytes) else { continue };
+        for (path, bytes) in &files[..made] {
+            atomic::remove_if(&lock, path, bytes)?;
+        }
+        return match error {
+            StoreError::Exists { .. } => Ok(false),
+            error => Err(error.into()),
+        };
+    }
+    Ok(true)
+}
+
+/// Returns which of the files is there already, in the worktree or in HEAD.
+pub(super) fn standing<'f>(
+    workspace: &Workspace,
+    head: &Head,
+    files: impl IntoIterator<Item = &'f ProjectPath>,
+) -> Result<Option<&'f ProjectPath>, OpsError> {
+    for path in files {
+        let stands = path.below(workspace.paths.root()).symlink_metadata().is_ok();
+        let committed = match head.commit {
+            Some(commit) => workspace.repository.blob_id(commit, path.as_str())?.is_some(),
+            None => false,
+        };
+        if stands || committed {
+            return Ok(Some(path));
+        }
+    }
+    Ok(None)
+}
