@@ -241,3 +241,59 @@ fn deep_nesting_ends_with_a_fault() {
     );
     assert!(import("x.yml", schema.as_bytes(), None, None).is_err());
 }
+
+/// The examples of the guide are what the program does.
+#[test]
+fn the_examples_of_the_documentation_hold() {
+    let text = include_str!("../../../docs/migrating.md");
+    let mut shown = Vec::new();
+    for section in text.split("\n## ").skip(3) {
+        let blocks: Vec<(&str, &str)> = section
+            .split("\n```")
+            .filter_map(|block| block.split_once('\n'))
+            .filter(|(notation, _)| matches!(*notation, "yaml" | "json" | "toml"))
+            .collect();
+        let [(notation, before), (_, after)] = blocks.as_slice() else { continue };
+        let file = format!("example.{notation}");
+        let source = if *notation == "toml" { format!("[workflow]\n{before}") } else { (*before).to_owned() };
+        let became = text_of(&file, &source);
+        let after = format!("{}\n", after.trim_end());
+        assert!(became.ends_with(&after), "--- {file}\n{became}\n--- the documentation says\n{after}");
+        shown.push(file);
+    }
+    assert_eq!(shown, ["example.yaml", "example.json", "example.yaml", "example.toml"]);
+}
+
+#[test]
+fn files_that_lack_a_line_or_have_one_twice_are_read_or_refused() {
+    let files = [
+        ("a.yml", include_str!("../../../tests/fixtures/import/antfarm.yml")),
+        ("o.json", include_str!("../../../tests/fixtures/import/openagents.json")),
+        ("s.yaml", include_str!("../../../tests/fixtures/import/status-graph.yaml")),
+        ("t.toml", include_str!("../../../tests/fixtures/import/orbital.toml")),
+        ("h.yaml", include_str!("../../../tests/fixtures/import/aof-hops.yaml")),
+    ];
+    let mut read = 0;
+    for (file, text) in files {
+        let lines: Vec<&str> = text.lines().collect();
+        for at in 0..lines.len() {
+            let without = [&lines[..at], &lines[at + 1..]].concat();
+            let twice = [&lines[..=at], &lines[at..]].concat();
+            let emptied: Vec<&str> = lines
+                .iter()
+                .enumerate()
+                .map(|(n, line)| if n == at { line.split(':').next().unwrap() } else { line })
+                .collect();
+            for lines in [without, twice, emptied] {
+                let Ok(imported) = import(file, lines.join("\n").as_bytes(), None, None) else { continue };
+                read += 1;
+                for draft in imported.workflows {
+                    let node =
+                        crate::format::yaml::parse(&draft.text, &crate::format::yaml::Limits::default()).unwrap();
+                    assert_eq!(node.get("name").and_then(Node::as_str), Some(draft.name.as_str()), "{}", draft.text);
+                }
+            }
+        }
+    }
+    assert!(read > 100, "only {read} were read");
+}

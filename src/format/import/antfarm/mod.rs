@@ -4,8 +4,11 @@
 //! decision's is compared with the counter of the step that it sends back to. Both are what `maxRetries` means here.
 
 mod gates;
+mod handed_on;
 mod keys;
 mod steps;
+mod traffic;
+mod verdicts;
 
 use serde_json::{Map, Value};
 

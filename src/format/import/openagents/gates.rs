@@ -27,7 +27,7 @@ pub(super) fn build(sketch: &mut Sketch, roles: &mut Roles, steps: &[Step], ledg
             }
         }
     }
-    builder.bridge(sketch);
+    sketch.leave_out_what_the_order_says();
 }
 
 struct Builder<'a, 'l, 's> {
@@ -307,15 +307,6 @@ impl Builder<'_, '_, '_> {
         }
         self.ledger.converted(at, "`brief.instructions`: there is no step of that name, so it is a text");
         Some(tidy(&literal(text)))
-    }
-
-    /// Leaves out what the list's order says anyway: the next gate, and the end behind the last.
-    fn bridge(&self, sketch: &mut Sketch) {
-        let ids: Vec<String> = sketch.gates.iter().map(|gate| gate.id.clone()).collect();
-        for (index, gate) in sketch.gates.iter_mut().enumerate() {
-            let next = ids.get(index + 1).map_or("$end", String::as_str);
-            gate.routes.retain(|(outcome, route)| outcome != "complete" || route.to != next);
-        }
     }
 }
 

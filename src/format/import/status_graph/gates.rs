@@ -45,6 +45,7 @@ pub(super) fn build(sketch: &mut Sketch, roles: &mut Roles, found: &[Role], grap
         ledger.supplied(format!("context.input.{key}"), "no role hands it on: it comes with the task (`--context`)");
         sketch.input.insert(key, Value::Null);
     }
+    sketch.leave_out_what_the_order_says();
     protect(sketch);
     if loops(sketch) {
         ledger.supplied(
