@@ -97,6 +97,7 @@ impl Checker<'_> {
     /// A branch leads nowhere: its routes say what an outcome means for the fork.
     fn branch_exits(&mut self, index: usize, branch: &Branch) {
         let gate = branch.gate();
+        let found = self.findings.len();
         for (outcome, route) in &gate.exits.routes {
             let allowed: &[Target] = match outcome {
                 Outcome::Complete | Outcome::Skip => &[Target::Next],
@@ -137,7 +138,11 @@ impl Checker<'_> {
                 "remove it",
             );
         }
-        if gate.exits.decides() && !gate.exits.decisions().any(|outcome| branch.verdict(outcome) == Verdict::Pass) {
+        let sound = self.findings.len() == found;
+        if sound
+            && gate.exits.decides()
+            && !gate.exits.decisions().any(|outcome| branch.verdict(outcome) == Verdict::Pass)
+        {
             self.error(
                 "branch_never_passes",
                 self.at(index, "routes"),

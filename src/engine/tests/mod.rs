@@ -1,8 +1,10 @@
 //! The rules as tables, and what must hold for every history.
 
 mod completions;
+mod forks;
 mod people;
 mod property;
+mod random_forks;
 mod random_routes;
 mod replay;
 mod routes;

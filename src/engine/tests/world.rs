@@ -165,3 +165,22 @@ pub(super) fn stands(task: &Task) -> String {
         None => task.status.to_string(),
     }
 }
+
+/// Returns a branch of that role which may reject.
+pub(super) fn branch(name: &str, role: &str) -> Branch {
+    Branch::new(reviewing(name, role)).unwrap()
+}
+
+/// Returns a fork of these branches.
+pub(super) fn fork(name: &str, join: JoinStrategy, branches: Vec<Branch>) -> Gate {
+    Gate { kind: GateKind::Fork(Fork { branches, join }), ..gate(name, "backend") }
+}
+
+/// Says an outcome at a branch of the open fork.
+pub(super) fn say_at(rules: &Rules, task: &Task, branch: &str, agent: &str, outcome: &str) -> Result<Step, Refusal> {
+    let mut completion = completion(agent, outcome);
+    completion.ticket = task.ticket_of(Some(&id(branch)));
+    completion.id = id(&format!("c{}", task.history.len()));
+    let minute = 10 * (i64::try_from(task.history.len()).unwrap() + 1);
+    step(rules, task, &Act::Complete(completion), minute)
+}
