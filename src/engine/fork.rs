@@ -233,24 +233,30 @@ fn only(rules: &Rules, task: &Task, open: &OpenVisit, gate: &Gate, agent: &Agent
     }
     let may = |post: &&Post<'_>| super::guard::may_complete(rules, task, post, agent).is_ok();
     let mut possible = posts.iter().filter(may).filter_map(Post::branch);
-    match (possible.next(), possible.next(), &posts[..]) {
-        (Some(branch), None, _) => Ok(branch.clone()),
-        (None, _, [post]) => {
-            // There is one branch, and it is not the agent's: why not is the better answer.
-            super::guard::may_complete(rules, task, post, agent)?;
-            Ok(post.gate.id.clone())
+    match (possible.next(), possible.next()) {
+        (Some(branch), None) => return Ok(branch.clone()),
+        (Some(_), Some(_)) => {
+            let (task_id, gate) = (task.id.clone(), gate.id.clone());
+            return Err(Refusal::BranchNeeded { task: task_id, gate, open: open_tickets(rules, task) });
         }
-        (first, _, _) => {
-            let own = entries(&task.history, open.visit).iter().rev().find(|entry| entry.agent.as_ref() == Some(agent));
-            let own = own.filter(|_| first.is_none()).and_then(|entry| entry.branch.as_ref());
-            let (task_id, gate, tickets) = (task.id.clone(), gate.id.clone(), open_tickets(rules, task));
-            Err(match (first, own.and_then(|branch| spoken(task, open, branch, agent))) {
-                (_, Some(conflict)) => conflict,
-                (Some(_), None) => Refusal::BranchNeeded { task: task_id, gate, open: tickets },
-                (None, None) => Refusal::NotYourBranch { task: task_id, gate, agent: agent.clone(), open: tickets },
-            })
-        }
+        (None, _) => {}
     }
+    // Whoever has spoken here speaks a second time.
+    let mut own = entries(&task.history, open.visit).iter().rev().filter(|entry| entry.agent.as_ref() == Some(agent));
+    let own = own.find_map(|entry| spoken(task, open, entry.branch.as_ref()?, agent));
+    if let Some(conflict) = own {
+        return Err(conflict);
+    }
+    if let [post] = &posts[..] {
+        // There is one branch, and it is not the agent's: why not is the better answer.
+        super::guard::may_complete(rules, task, post, agent)?;
+    }
+    Err(Refusal::NotYourBranch {
+        task: task.id.clone(),
+        gate: gate.id.clone(),
+        agent: agent.clone(),
+        open: open_tickets(rules, task),
+    })
 }
 
 /// Returns the conflict with whoever has spoken at the branch.

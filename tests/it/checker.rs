@@ -9,6 +9,7 @@ use std::process::Stdio;
 use serde_json::Value;
 
 use crate::environment::TestEnvironment;
+use crate::fork_checker::fork_faults;
 
 /// One commit as git tells it.
 struct Commit {
@@ -63,6 +64,9 @@ fn history_faults(env: &TestEnvironment) -> Vec<String> {
             let Some(id) = task_of(&prefix, path) else { continue };
             match parse(&blobs[blob]) {
                 Ok(front) => {
+                    if by_engine {
+                        faults.extend(fork_faults(&format!("{} {id}", commit.id), &front));
+                    }
                     changed.insert(id, history(&front));
                 }
                 Err(problem) if by_engine => faults.push(format!("I1: {} {path}: {problem}", commit.id)),

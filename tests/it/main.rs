@@ -7,6 +7,8 @@
 mod architecture;
 mod checker;
 mod environment;
+mod fork_checker;
+mod forks;
 mod git_states;
 mod hostile;
 mod inbox;

@@ -134,3 +134,49 @@ fn a_person_who_commits_meanwhile_loses_nothing_and_gets_only_theirs() {
         assert!(env.task_text(&id).contains("current: review"));
     }
 }
+
+#[test]
+fn two_branches_completed_at_the_same_time_both_count() {
+    let env = TestEnvironment::with_rules(
+        "workflow:\n  gates:\n    - {id: work, role: backend}\n    - id: review\n      type: fork\n      branches:\n        - {id: a, role: one}\n        - {id: b, role: two}\n        - {id: c, role: one}\n        - {id: d, role: two}\n    - {id: done, role: backend}\n",
+        "roles:\n  backend: {agents: [agent-7]}\n  one: {agents: [agent-1]}\n  two: {agents: [agent-2]}\n",
+    );
+    let tasks: Vec<String> = (0..4).map(|number| env.new_task(&[&format!("Task {number}")])).collect();
+    for id in &tasks {
+        let _ = env.complete(id, "agent-7");
+    }
+    let children = tasks.iter().flat_map(|id| {
+        let branches = [("a", "agent-1"), ("b", "agent-2"), ("c", "agent-1"), ("d", "agent-2")];
+        branches.map(|(branch, agent)| start(&env, &format!("{id}@1/{branch}"), agent, &[]))
+    });
+    for output in finish(&env, children.collect()) {
+        let _ = output.success();
+    }
+    check(&env);
+    for id in &tasks {
+        let text = env.task_text(id);
+        assert!(text.contains("current: done"), "{text}");
+        assert_eq!(text.matches("join: passed").count(), 1);
+    }
+}
+
+#[test]
+fn of_many_completions_of_one_branch_one_wins_and_the_other_branch_is_untouched() {
+    let env = TestEnvironment::with_rules(
+        "workflow:\n  gates:\n    - {id: work, role: backend}\n    - id: review\n      type: fork\n      branches:\n        - {id: a, role: one}\n        - {id: b, role: two}\n",
+        "roles:\n  backend: {agents: [agent-7]}\n  one: {agents: [agent-1, agent-3]}\n  two: {agents: [agent-2]}\n",
+    );
+    let id = env.new_task(&["Add login"]);
+    let _ = env.complete(&id, "agent-7");
+    // Without a ticket the branch is the agent's only one.
+    let children = (0..6).map(|number| start(&env, &id, ["agent-1", "agent-3"][number % 2], &[])).collect();
+    let outputs = finish(&env, children);
+    assert_eq!(outputs.iter().filter(|output| output.code == Some(0)).count(), 1);
+    for output in outputs {
+        assert!(matches!(output.code, Some(0 | 4 | 5)), "{output}");
+    }
+    check(&env);
+    let task = env.aof(&["task", "show", &id, "--json"]).json();
+    assert_eq!(task["gate"]["branches"][0]["status"], "complete");
+    assert_eq!(task["gate"]["branches"][1]["status"], "ready");
+}

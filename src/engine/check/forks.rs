@@ -115,9 +115,7 @@ impl Checker<'_> {
                         "`{}` cannot be where `{outcome}` leads at a branch: the fork says where the task goes",
                         route.to
                     ),
-                    format!(
-                        "say what it means for the fork ({known}: `$next` passes, `$previous` rejects, `$hold` waits)"
-                    ),
+                    format!("name one of {known}: `$next` passes the task, `$previous` rejects it, `$hold` waits"),
                 );
             }
             if route.prompt.is_some() || !route.clear.is_empty() {
