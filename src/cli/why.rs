@@ -6,9 +6,9 @@ use super::output::{CYAN, styled};
 use super::page::{Page, branches, place, status, turn, warn_of_visit};
 use super::session::Session;
 use super::trouble::Trouble;
-use crate::engine::Rules;
+use crate::engine::{Passage, Rules, TooOften};
 use crate::format::task_file::Origin;
-use crate::model::{Destination, GateId, Outcome, Status, Ticket, Timestamp, Verdict, listed};
+use crate::model::{Destination, GateId, GateKind, Outcome, Status, Ticket, Timestamp, Verdict, listed};
 use crate::ops::{Consequence, Effect, NEW, Reason, reason_value, why};
 
 /// Tell why a task stands where it stands, who can move it, and what each outcome would do
@@ -73,33 +73,51 @@ fn page(rules: &Rules, reason: &Reason, now: Timestamp) -> String {
     page.into_text()
 }
 
+/// Says what an outcome would do.
 fn effect(rules: &Rules, consequence: &Consequence, reason: &Reason) -> String {
-    let passage = match &consequence.effect {
-        Effect::Leads(passage) => passage,
+    let (passage, limit, answers) = match &consequence.effect {
+        Effect::Leads { passage, limit, answers } => (passage, *limit, *answers),
         Effect::Holds if consequence.outcome == Outcome::Blocked => {
             return "holds it here until a person unblocks it".to_owned();
         }
         Effect::Holds => return "leaves it here for a person to decide".to_owned(),
         Effect::Speaks(verdict) => return spoken(*verdict).to_owned(),
     };
-    let skipped = match &passage.skipped[..] {
-        [] => String::new(),
-        gates => format!(", passing over {}", listed(gates)),
+    let mut text = match (&passage.exhausted, &passage.to) {
+        (Some(often), _) => too_often(rules, passage, often, reason),
+        (None, Destination::Gate(gate)) if answers && passage.retry.is_none() => {
+            format!("leads to {}, which waits for an answer", place_of(rules, reason, gate))
+        }
+        (None, Destination::Gate(gate)) => going(rules, passage.retry.map(|count| (count, limit)), gate, reason),
+        (None, Destination::End) => "ends the task".to_owned(),
+        (None, Destination::Cancelled) => "calls the task off".to_owned(),
+        (None, Destination::Fail) => "ends the task as failed".to_owned(),
     };
-    match (&passage.to, &consequence.outcome) {
-        (Destination::End, _) => format!("ends the task{skipped}"),
-        (Destination::Cancelled, _) => "calls the task off".to_owned(),
-        (Destination::Fail, _) => "ends the task as failed".to_owned(),
-        // A branch that passes may be the last one of a fork that fails.
-        (Destination::Gate(gate), outcome)
-            if *outcome == Outcome::NeedsReview || (consequence.branch.is_some() && passage.retry.is_some()) =>
-        {
-            format!("sends it back to {}{}", styled(CYAN, gate), of_role(rules, reason, gate))
-        }
-        (Destination::Gate(gate), _) => {
-            format!("leads to {}{}{skipped}", styled(CYAN, gate), of_role(rules, reason, gate))
-        }
+    if !passage.skipped.is_empty() {
+        text.push_str(&format!(", passing over {}", listed(&passage.skipped)));
     }
+    if !passage.cleared.is_empty() {
+        text.push_str(&format!(", and forgets what {} handed on", listed(&passage.cleared)));
+    }
+    text
+}
+
+/// Says where a way leads that can be gone; `back` is the how-manieth way back it would be, and of how many.
+fn going(rules: &Rules, back: Option<(u32, u32)>, gate: &GateId, reason: &Reason) -> String {
+    let place = place_of(rules, reason, gate);
+    let found = rules.workflow_of(&reason.file.task).and_then(|workflow| workflow.gate(gate)).map(|(_, gate)| gate);
+    let Some((count, limit)) = back else {
+        let alone = found.is_some_and(|gate| gate.kind == GateKind::Condition);
+        return format!("leads to {place}{}", if alone { ", which decides by itself" } else { "" });
+    };
+    let time = format!("the {} time of {limit}", ordinal(count));
+    if reason.file.task.gate.as_ref().is_some_and(|open| open.current == *gate) {
+        return format!("tries again here, {time}");
+    }
+    if found.is_some_and(|gate| gate.detour) {
+        return format!("sends it to {place}, {time}; from there it comes back here");
+    }
+    format!("sends it back to {place}, {time}")
 }
 
 fn spoken(verdict: Verdict) -> &'static str {
@@ -111,7 +129,46 @@ fn spoken(verdict: Verdict) -> &'static str {
     }
 }
 
-fn of_role(rules: &Rules, reason: &Reason, gate: &GateId) -> String {
+/// Says what happens in place of a way back that was gone too often.
+fn too_often(rules: &Rules, passage: &Passage, often: &TooOften, reason: &Reason) -> String {
+    let allowed = match often.limit {
+        0 => "none is allowed".to_owned(),
+        1 => "one is allowed".to_owned(),
+        limit => format!("{limit} are allowed"),
+    };
+    let then = match (&passage.escalated_to, &passage.to) {
+        (Some(role), _) => format!("it goes there, and is for {role}"),
+        (None, Destination::Gate(gate)) if *gate == often.to => "it goes there and waits for a person".to_owned(),
+        (None, Destination::Gate(gate)) => format!("it goes to {} instead", place_of(rules, reason, gate)),
+        (None, Destination::Cancelled) => "the task is called off".to_owned(),
+        (None, Destination::Fail) => "the task fails".to_owned(),
+        (None, Destination::End) => "the task ends".to_owned(),
+    };
+    format!("would be the {} way back to {}; {allowed}: {then}", ordinal(often.count), styled(CYAN, &often.to))
+}
+
+fn place_of(rules: &Rules, reason: &Reason, gate: &GateId) -> String {
     let found = rules.workflow_of(&reason.file.task).and_then(|workflow| workflow.gate(gate));
-    found.and_then(|(_, gate)| gate.role()).map(|role| format!(" (role {role})")).unwrap_or_default()
+    let role = found.and_then(|(_, gate)| gate.role()).map(|role| format!(" (role {role})")).unwrap_or_default();
+    format!("{}{role}", styled(CYAN, gate))
+}
+
+fn ordinal(number: u32) -> String {
+    let suffix = match (number % 10, number % 100) {
+        (_, 11..=13) => "th",
+        (1, _) => "st",
+        (2, _) => "nd",
+        (3, _) => "rd",
+        _ => "th",
+    };
+    format!("{number}{suffix}")
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn numbers_count_in_words() {
+        let told: Vec<String> = [1, 2, 3, 4, 11, 12, 13, 21, 22, 101, 111].into_iter().map(super::ordinal).collect();
+        assert_eq!(told.join(" "), "1st 2nd 3rd 4th 11th 12th 13th 21st 22nd 101st 111th");
+    }
 }

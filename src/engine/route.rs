@@ -22,8 +22,21 @@ pub struct Passage {
     pub retry: Option<u32>,
     /// The role that the next visit belongs to in place of its gate's.
     pub escalated_to: Option<RoleId>,
+    /// The way back that would have been gone once too often.
+    pub exhausted: Option<TooOften>,
     /// Conditions that failed on the way.
     pub trouble: Vec<ConditionTrouble>,
+}
+
+/// A way back that is not gone any more, or not as before.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TooOften {
+    /// The gate that it leads to.
+    pub to: GateId,
+    /// How often backward routes would have entered it.
+    pub count: u32,
+    /// How often they may.
+    pub limit: u32,
 }
 
 /// Returns where an outcome at the task's open gate would lead, or nothing when no visit is open.
@@ -196,10 +209,12 @@ impl Way<'_> {
 
     /// Counts a way back, and sends a task that has gone it too often where such tasks go.
     fn counted(&self, passage: Passage, history: &[Visit]) -> Passage {
-        let Some(count) = self.count(&passage.to, history) else { return passage };
+        let Some((to, count)) = self.count(&passage.to, history) else { return passage };
         let exits = &self.gate().exits;
-        let counted = Passage { retry: Some(count), ..passage };
-        if count <= exits.retries().unwrap_or(LOOP_LIMIT) {
+        let limit = exits.retries().unwrap_or(LOOP_LIMIT);
+        let too_often = (count > limit).then_some(TooOften { to, count, limit });
+        let counted = Passage { retry: Some(count), exhausted: too_often, ..passage };
+        if counted.exhausted.is_none() {
             return counted;
         }
         match &exits.on_exhausted {
@@ -211,17 +226,17 @@ impl Way<'_> {
             Exhausted::Escalate(role) => Passage { escalated_to: Some(role.clone()), ..counted },
             Exhausted::Route(target) => {
                 let instead = self.along(target, history);
-                let retry = self.count(&instead.to, history);
-                Passage { retry, cleared: counted.cleared, ..instead }
+                let retry = self.count(&instead.to, history).map(|(_, count)| count);
+                Passage { retry, cleared: counted.cleared, exhausted: counted.exhausted, ..instead }
             }
         }
     }
 
-    /// Returns how often the gate will have been entered by backward routes; nothing where this is no way back.
-    fn count(&self, to: &Destination, history: &[Visit]) -> Option<u32> {
+    /// Returns the gate, and how often it will have been entered by backward routes; nothing where this is no way back.
+    fn count(&self, to: &Destination, history: &[Visit]) -> Option<(GateId, u32)> {
         match to {
             Destination::Gate(gate) if is_backward(self.workflow, self.index, gate) => {
-                Some(fold::returns_to(history, gate) + 1)
+                Some((gate.clone(), fold::returns_to(history, gate) + 1))
             }
             _ => None,
         }
@@ -295,6 +310,14 @@ fn holds(condition: &Condition, gate: &Gate, scope: &Scope, trouble: &mut Vec<Co
 
 impl Passage {
     fn straight(to: Destination) -> Self {
-        Self { to, skipped: Vec::new(), cleared: Vec::new(), retry: None, escalated_to: None, trouble: Vec::new() }
+        Self {
+            to,
+            skipped: Vec::new(),
+            cleared: Vec::new(),
+            retry: None,
+            escalated_to: None,
+            exhausted: None,
+            trouble: Vec::new(),
+        }
     }
 }

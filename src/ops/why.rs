@@ -10,11 +10,11 @@ use super::in_force::{InForce, in_force_and_seen};
 use super::standing::{Pending, Standing, find, parse};
 use super::view::{taken_up, who};
 use super::workspace::Workspace;
-use crate::engine::{Passage, Post, Rules, preview, would_say};
+use crate::engine::{LOOP_LIMIT, Passage, Post, Rules, preview, unanswered, would_say};
 use crate::format::task_file::{Origin, TaskFile};
 use crate::model::{
-    AgentId, BranchStatus, Destination, Ending, GateId, Join, OpenBranch, OpenVisit, Outcome, Status, Task, TaskId,
-    Verdict,
+    AgentId, BranchStatus, Destination, Ending, GateId, Join, OpenBranch, OpenVisit, Outcome, RoleId, Status, Task,
+    TaskId, Verdict,
 };
 
 /// The answer to "why is it there".
@@ -44,7 +44,14 @@ pub struct Consequence {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Effect {
     /// The task goes somewhere.
-    Leads(Passage),
+    Leads {
+        /// The way.
+        passage: Passage,
+        /// How often the gate may send back.
+        limit: u32,
+        /// Whether it leads to a gate whose wishes nobody has answered yet.
+        answers: bool,
+    },
     /// The task stays at its gate, and a person decides.
     Holds,
     /// The branch has spoken, or waits; others are still open.
@@ -102,8 +109,14 @@ fn effect(rules: &Rules, task: &Task, post: &Post<'_>, outcome: &Outcome) -> Opt
         },
     };
     let passage = preview(rules, task, &said)?;
-    let own = passage.to == Destination::Gate(post.station().gate);
-    Some(if own && passage.retry.is_none() { Effect::Holds } else { Effect::Leads(passage) })
+    let here = post.station().gate;
+    if passage.to == Destination::Gate(here.clone()) && passage.retry.is_none() {
+        return Some(Effect::Holds);
+    }
+    let limit = post.fork.unwrap_or(post.gate).exits.retries().unwrap_or(LOOP_LIMIT);
+    let waits = |gate: &GateId| *gate != here && passage.to == Destination::Gate(gate.clone());
+    let answers = unanswered(&task.history).iter().any(|visit| waits(&visit.gate));
+    Some(Effect::Leads { passage, limit, answers })
 }
 
 /// Returns the answer as `--json` shows it.
@@ -113,18 +126,12 @@ pub fn reason_value(reason: &Reason) -> Value {
         .consequences
         .iter()
         .map(|consequence| {
-            let (to, skipped) = match &consequence.effect {
-                Effect::Leads(passage) => (Some(passage.to.to_string()), passage.skipped.as_slice()),
-                Effect::Holds | Effect::Speaks(_) => (None, [].as_slice()),
-            };
             let here = task.gate.as_ref().map(|open| open.current.to_string());
-            let skipped: Vec<&str> = skipped.iter().map(GateId::as_str).collect();
-            let mut value = json!({
-                "outcome": consequence.outcome.as_str(),
-                "to": to.or(here),
-                "stays": !matches!(consequence.effect, Effect::Leads(_)),
-                "skipped": skipped,
-            });
+            let mut value = match &consequence.effect {
+                Effect::Leads { passage, limit, .. } => way_value(passage, *limit),
+                Effect::Holds | Effect::Speaks(_) => json!({"to": here, "stays": true, "skipped": []}),
+            };
+            value["outcome"] = json!(consequence.outcome.as_str());
             if let Some(branch) = &consequence.branch {
                 value["branch"] = json!(branch.as_str());
             }
@@ -142,6 +149,20 @@ pub fn reason_value(reason: &Reason) -> Value {
         "because": reason.because,
         "who": reason.who.iter().map(AgentId::as_str).collect::<Vec<_>>(),
         "outcomes": outcomes,
+    })
+}
+
+fn way_value(passage: &Passage, limit: u32) -> Value {
+    let names = |gates: &[GateId]| gates.iter().map(ToString::to_string).collect::<Vec<_>>();
+    json!({
+        "to": passage.to.to_string(),
+        "stays": false,
+        "skipped": names(&passage.skipped),
+        "cleared": names(&passage.cleared),
+        "retry": passage.retry,
+        "maxRetries": limit,
+        "exhausted": passage.exhausted.as_ref().map(|way| json!({"to": way.to.as_str(), "retry": way.count})),
+        "escalatedTo": passage.escalated_to.as_ref().map(RoleId::as_str),
     })
 }
 

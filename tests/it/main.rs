@@ -10,6 +10,7 @@ mod environment;
 mod fork_checker;
 mod forks;
 mod git_states;
+mod graph;
 mod hostile;
 mod inbox;
 #[cfg(debug_assertions)]

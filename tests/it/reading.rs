@@ -56,6 +56,7 @@ fn reading_changes_nothing_and_needs_no_right_to_write() {
         &["gate", "status"],
         &["workflow", "list"],
         &["workflow", "show"],
+        &["workflow", "graph"],
         &["workflow", "validate"],
         &["org", "show"],
         &["org", "validate"],

@@ -112,7 +112,7 @@ fn a_task_goes_round_and_a_gate_that_decides_by_itself_commits_its_own_entry() {
       - agent-w or agent-v (role worker)
 
     What each outcome would do
-      complete  leads to review (role reviewer)
+      complete  leads to review (role reviewer), which waits for an answer
       blocked   holds it here until a person unblocks it
     ");
     let _ = env.complete(&id, "agent-v").success();
@@ -264,29 +264,29 @@ fn a_workflow_is_for_those_who_may_see_it() {
     --- stdout
     default
 
-    ○  plan      planner (agent-p)
-    │
-    ○  work      worker (agent-w, agent-v)
-    │
-    ○  mend      worker (agent-w, agent-v)
-    │            entered only by a route, and left to where the task came from
-    │
-    ○  review    reviewer (agent-r, agent-w)
-    │            approved -> $next
-    │            needs_review -> mend
-    │            rejected -> plan
-    │            withdrawn -> $end as cancelled
-    │            sends back once at most, then the work is planner's
-    │            not for the agent that worked at work
-    │
-    ○  size      decides by itself
-    │            when context.plan.days > 5
-    │            true -> document
-    │            false -> $end
-    │
-    ○  document  worker (agent-w, agent-v)
-    │
-    ●  end
+    ╭─▸○  plan      planner (agent-p)
+    │  │
+    │  ○  work      worker (agent-w, agent-v)
+    │  │
+    │╭▸○  mend      worker (agent-w, agent-v)
+    ││ │            entered only by a route, and left to where the task came from
+    ││ │
+    ╰┴─○  review    reviewer (agent-r, agent-w)
+       │            approved -> $next
+       │            needs_review -> mend
+       │            rejected -> plan
+       │            withdrawn -> $end as cancelled
+       │            sends back once at most, then the work is planner's
+       │            not for the agent that worked at work
+       │
+       ○  size      decides by itself
+       │            when context.plan.days > 5
+       │            true -> document
+       │            false -> $end
+       │
+       ○  document  worker (agent-w, agent-v)
+       │
+       ●  end
     ");
 }
 
@@ -383,4 +383,72 @@ fn mistakes_in_routes_are_told_with_their_place() {
 
     invalid: 3 errors, 1 note
     ");
+}
+
+#[test]
+fn why_says_what_each_outcome_would_do() {
+    let env = environment();
+    let id = env.new_task(&["Add login"]);
+    let _ = env.complete(&id, "agent-p").success();
+    let _ = env.complete(&id, "agent-v").success();
+    let consequences = || env.aof(&["why", &id]).success().stdout.split("What each outcome").nth(1).unwrap().to_owned();
+    assert_snapshot!(consequences(), @"
+    would do
+     approved      leads to size, which decides by itself
+     rejected      sends it back to plan (role planner), the 1st time of 1, and forgets what `work` handed on
+     withdrawn     calls the task off
+     needs_review  sends it to mend (role worker), the 1st time of 1; from there it comes back here
+     blocked       holds it here until a person unblocks it
+    ");
+    let _ = env.say(&id, "agent-r", "needs_review", &["--blocker", "The session never expires"]).success();
+    assert_snapshot!(consequences(), @"
+    would do
+     complete  leads to review (role reviewer), which waits for an answer
+     blocked   holds it here until a person unblocks it
+    ");
+    let _ = env.complete(&id, "agent-v").success();
+    assert_snapshot!(consequences(), @"
+    would do
+     approved      leads to size, which decides by itself
+     rejected      sends it back to plan (role planner), the 1st time of 1, and forgets what `work` handed on
+     withdrawn     calls the task off
+     needs_review  would be the 2nd way back to mend; one is allowed: it goes there, and is for planner
+     blocked       holds it here until a person unblocks it
+    ");
+    let why = env.aof(&["why", &id, "--json"]).success().json();
+    assert_eq!(why["outcomes"][1]["outcome"], "rejected");
+    assert_eq!((&why["outcomes"][1]["retry"], &why["outcomes"][1]["cleared"][0]), (&1.into(), &"work".into()));
+    assert_eq!(why["outcomes"][3]["exhausted"], serde_json::json!({"to": "mend", "retry": 2}));
+    assert_eq!((&why["outcomes"][3]["escalatedTo"], &why["outcomes"][3]["maxRetries"]), (&"planner".into(), &1.into()));
+}
+
+#[test]
+fn why_says_what_happens_when_a_way_back_is_used_up() {
+    for (exhausted, told) in [
+        ("$hold", "would be the 3rd way back to work; 2 are allowed: it goes there and waits for a person"),
+        ("$fail", "would be the 3rd way back to work; 2 are allowed: the task fails"),
+        ("{to: $end, as: cancelled}", "would be the 3rd way back to work; 2 are allowed: the task is called off"),
+        ("plan", "would be the 3rd way back to work; 2 are allowed: it goes to plan (role planner) instead"),
+        (
+            "{escalateTo: reviewer}",
+            "would be the 3rd way back to work; 2 are allowed: it goes there, and is for reviewer",
+        ),
+    ] {
+        let project = format!(
+            "workflow:\n  gates:\n    - {{id: plan, role: planner}}\n    - {{id: work, role: worker}}\n    - \
+             {{id: test, role: reviewer, routes: {{good: $next, bad: work}}, maxRetries: 2, onExhausted: {exhausted}}}\n"
+        );
+        let env = TestEnvironment::with_rules(&project, PEOPLE);
+        let id = env.new_task(&["Add login"]);
+        let _ = env.complete(&id, "agent-p").success();
+        for _ in 0..2 {
+            let _ = env.complete(&id, "agent-v").success();
+            let _ = env.say(&id, "agent-r", "bad", &[]).success();
+        }
+        let _ = env.complete(&id, "agent-v").success();
+        let why = env.aof(&["why", &id]).success();
+        assert!(why.stdout.contains(told), "{exhausted}: {why}");
+        let _ = env.say(&id, "agent-r", "bad", &[]).success();
+        check(&env);
+    }
 }

@@ -117,7 +117,7 @@ fn a_workflow_is_begun_in_a_file_and_a_commit_of_its_own() {
     began `care` from the template `basic`: workflows/care.yaml, commit COMMIT
 
     try next:
-      aof workflow show care                  see the ways that a task can go
+      aof workflow graph care                 see the ways that a task can go
       aof task new "..." --workflow care      create a task that goes them
     "#);
     assert_snapshot!(env.git_plain(&["show", "--stat", "--format=%an: %s%n%b"]), @"

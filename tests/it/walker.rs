@@ -3,10 +3,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use aof::engine::{Act, Decision, Post, Rules, decide, may_complete, passes_by_itself, unanswered};
+use aof::engine::{Act, Decision, Edge, Post, Rules, Way, decide, edges, may_complete, passes_by_itself, unanswered};
 use aof::format::config::{Source, load};
 use aof::model::{
-    Completion, Destination, Gate, Map, Outcome, Status, Target, Task, Ticket, Timestamp, Visit, Workflow,
+    BranchStatus, Completion, Destination, Gate, Map, Outcome, Status, Target, Task, Ticket, Timestamp, Visit, Workflow,
 };
 use aof::ops::{NewTask, new_from};
 
@@ -40,10 +40,18 @@ pub(crate) fn walk(rules: &Rules, workflow: &Workflow) -> Walk {
     for gate in &workflow.gates {
         let visited = walk.taken.iter().any(|(at, _, _)| *at == gate.id.as_str());
         assert!(visited, "no walk comes to gate `{}` of `{}`", gate.id, workflow.name);
+        for branch in gate.fork().map(|fork| fork.branches.as_slice()).unwrap_or_default() {
+            let here = format!("{}/{}", gate.id, branch.id());
+            let said =
+                |outcome: &Outcome| walk.taken.iter().any(|(at, said, _)| *at == here && said == outcome.as_str());
+            let mut written = branch.gate().exits.written().map(|(outcome, _)| outcome);
+            assert!(written.all(said), "not everything is said at {here}: {walk:#?}");
+        }
         for (outcome, route) in gate.exits.written() {
             assert!(walk.took(gate, outcome, &route.to), "`{outcome}` of `{}` is not taken: {walk:#?}", gate.id);
         }
     }
+    walk.compare(workflow);
     assert!(walk.ends.contains(Status::Complete.as_str()), "no walk through `{}` is complete", workflow.name);
     walk
 }
@@ -88,6 +96,38 @@ impl Walk {
         })
     }
 
+    /// Expects that the picture of the workflow has every way that was taken, and none that nobody took.
+    fn compare(&self, workflow: &Workflow) {
+        let edges = edges(workflow);
+        let drawn = |gate: &str, outcome: &str| -> BTreeSet<String> {
+            let takes = |edge: &&Edge| {
+                let said = edge.outcomes.iter().any(|said| said.as_str() == outcome);
+                edge.from.as_str() == gate && (said || matches!(edge.way, Way::Exhausted(_)))
+            };
+            let mut to: BTreeSet<String> = edges.iter().filter(takes).map(|edge| edge.to.to_string()).collect();
+            // Gates that do not apply are passed over.
+            while let Some(over) = edges.iter().find(|edge| {
+                edge.way == Way::Over && to.contains(edge.from.as_str()) && !to.contains(&edge.to.to_string())
+            }) {
+                to.insert(over.to.to_string());
+            }
+            to
+        };
+        let whole = |(gate, _, _): &&(String, String, String)| !gate.contains('/');
+        let answers = |to: &str| workflow.gates.iter().any(|gate| gate.id.as_str() == to && gate.can_reject());
+        for (gate, outcome, to) in self.taken.iter().filter(whole) {
+            let known = drawn(gate, outcome).contains(to) || outcome == "blocked" && to == gate || answers(to);
+            assert!(known, "`{outcome}` at `{gate}` of `{}` led to {to}, and is not drawn", workflow.name);
+        }
+        for edge in edges.iter().filter(|edge| !matches!(edge.way, Way::Over | Way::Exhausted(_))) {
+            let took = |outcome: &Outcome| {
+                let key = (edge.from.to_string(), outcome.to_string(), edge.to.to_string());
+                self.taken.contains(&key)
+            };
+            assert!(edge.outcomes.iter().all(took), "nobody took {edge:?} of `{}`", workflow.name);
+        }
+    }
+
     fn every_way(&mut self, rules: &Rules, workflow: &Workflow, kind: &Kind) {
         let mut open = vec![opened(rules, workflow, kind)];
         let mut known: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
@@ -116,20 +156,29 @@ impl Walk {
         if task.status == Status::Blocked || (escalated && said_before(task)) {
             return Vec::new();
         }
-        let acts: Vec<Act> = match Post::of(rules, task) {
-            None => {
-                assert!(passes_by_itself(rules, task), "a task of `{}` is stuck: {task:#?}", workflow.name);
-                vec![Act::Pass]
-            }
-            Some(post) => {
+        let acts: Vec<Act> = if passes_by_itself(rules, task) {
+            vec![Act::Pass]
+        } else {
+            let waits = |post: &Post<'_>| {
+                let open = task.gate.as_ref().zip(post.branch()).and_then(|(open, branch)| open.branch(branch));
+                open.is_some_and(|branch| branch.status == BranchStatus::Blocked)
+            };
+            let posts = Post::open(rules, task).into_iter().filter(|post| !waits(post));
+            let say = |post: Post<'_>| -> Vec<Act> {
                 let outcomes = post.outcomes(rules);
                 outcomes.iter().map(|outcome| Act::Complete(completion(rules, task, &post, outcome, kind))).collect()
-            }
+            };
+            posts.flat_map(say).collect()
         };
+        assert!(!acts.is_empty(), "a task of `{}` is stuck: {task:#?}", workflow.name);
         let after: Vec<Task> = acts.iter().map(|act| step(rules, task, act)).collect();
         for visit in after.iter().filter_map(|task| task.history.last()) {
             let to = visit.to.as_ref().map(ToString::to_string).unwrap_or_default();
-            self.taken.insert((visit.gate.to_string(), visit.outcome.to_string(), to));
+            self.taken.insert((visit.station().to_string(), visit.outcome.to_string(), to.clone()));
+            // What the branches of a fork came to is what the fork said.
+            if let Some(said) = visit.said().filter(|_| visit.branch.is_some()) {
+                self.taken.insert((visit.gate.to_string(), said.to_string(), to));
+            }
         }
         after
     }
@@ -149,7 +198,9 @@ fn situation(task: &Task) -> String {
     }
     let waiting: Vec<&str> = unanswered(&task.history).iter().map(|visit| visit.gate.as_str()).collect();
     let from = task.history.last().map(|visit| visit.gate.to_string());
-    let open = task.gate.as_ref().map(|open| (open.current.to_string(), open.escalated.clone()));
+    let branches = task.gate.iter().flat_map(|open| &open.branches);
+    let branches: Vec<String> = branches.map(|branch| format!("{} {}", branch.id, branch.status)).collect();
+    let open = task.gate.as_ref().map(|open| (open.current.to_string(), open.escalated.clone(), branches));
     format!("{open:?} {} from {from:?} {counts:?} {waiting:?}", task.status)
 }
 
@@ -196,8 +247,9 @@ fn at(visit: usize) -> Timestamp {
 fn completion(rules: &Rules, task: &Task, post: &Post<'_>, outcome: &Outcome, kind: &Kind) -> Completion {
     let members = &rules.org.role(post.role).unwrap().agents;
     let agent = members.iter().find(|agent| may_complete(rules, task, post, agent).is_ok());
+    let branch = post.branch().cloned();
     Completion {
-        ticket: Ticket { task: task.id.clone(), visit: None, branch: None },
+        ticket: Ticket { branch, ..task.ticket() },
         agent: agent.unwrap_or_else(|| panic!("nobody may complete `{}`", post.gate.id)).clone(),
         outcome: Some(outcome.to_string()),
         summary: Some(format!("said {outcome}")),

@@ -81,7 +81,7 @@ fn show(session: &Session, new: &NewWorkflow, made: &WorkflowFile, mode: DryRun)
             output.line(format!("began `{name}` from the template `{template}`: {}, commit {commit:.7}", made.path));
             output.line(format!("\n{}", styled(BOLD, "try next:")));
             for (command, what) in [
-                (format!("aof workflow show {name}"), "see the ways that a task can go"),
+                (format!("aof workflow graph {name}"), "see the ways that a task can go"),
                 (format!("aof task new \"...\" --workflow {name}"), "create a task that goes them"),
             ] {
                 output.line(format!("  {command:<38}  {what}"));

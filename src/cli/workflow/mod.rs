@@ -1,7 +1,13 @@
 //! `aof workflow ...`
 
 mod create;
+mod dot;
+mod drawing;
+mod graph;
 mod import;
+mod mermaid;
+mod picture;
+mod rail;
 mod show;
 mod validate;
 
@@ -15,6 +21,8 @@ use super::output::CYAN;
 use super::session::Session;
 use super::table::{Cell, Column, Table, width};
 use super::trouble::Trouble;
+use crate::engine::Rules;
+use crate::model::{Workflow, WorkflowName};
 use crate::ops::viewer;
 
 #[derive(Debug, Subcommand)]
@@ -27,6 +35,8 @@ pub(super) enum Command {
     Show(show::Args),
     /// Make a workflow of another system's file, and say what became of each of its fields
     Import(import::Args),
+    /// Draw the ways that a task can go, and where tasks stand now
+    Graph(graph::Args),
     /// Check project.yaml, org.yaml and workflows/ as they stand in the worktree
     Validate(validate::Args),
 }
@@ -37,8 +47,18 @@ pub(super) fn run(session: &Session, command: &Command) -> Result<ExitCode, Trou
         Command::Create(args) => create::run(session, args),
         Command::Show(args) => show::run(session, args),
         Command::Import(args) => import::run(session, args),
+        Command::Graph(args) => graph::run(session, args),
         Command::Validate(args) => validate::run(session, args),
     }
+}
+
+/// Returns the workflow of that name; the project's default without one.
+fn named<'a>(rules: &'a Rules, name: Option<&WorkflowName>) -> Result<&'a Workflow, Trouble> {
+    let name = name.unwrap_or(&rules.project.default_workflow);
+    rules.project.workflow(name).ok_or_else(|| {
+        let known = rules.project.workflows.iter().map(|workflow| workflow.name.to_string()).collect();
+        Trouble::Unknown { kind: "workflow", given: name.to_string(), known }
+    })
 }
 
 fn list(session: &Session, who: &Who) -> Result<ExitCode, Trouble> {

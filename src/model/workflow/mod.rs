@@ -44,13 +44,15 @@ impl Workflow {
 
     /// Returns every role that it names, each once, in the order of the gates; those that only step in come last.
     pub fn roles(&self) -> Vec<&RoleId> {
-        let working = self.gates.iter().filter_map(Gate::role);
+        let working = self.gates.iter().flat_map(Gate::roles);
         let stepping_in = self.gates.iter().flat_map(|gate| {
             let exhausted = match &gate.exits.on_exhausted {
                 Exhausted::Escalate(role) => Some(role),
                 Exhausted::Block | Exhausted::Route(_) => None,
             };
-            exhausted.into_iter().chain(gate.duty().and_then(|duty| duty.escalate_to.as_ref()))
+            let branches = gate.fork().map(|fork| fork.branches.as_slice()).unwrap_or_default();
+            let duties = gate.duty().into_iter().chain(branches.iter().map(Branch::duty));
+            exhausted.into_iter().chain(duties.filter_map(|duty| duty.escalate_to.as_ref()))
         });
         let mut roles = Vec::new();
         for role in working.chain(stepping_in) {
