@@ -13,6 +13,7 @@ mod fork;
 mod graph;
 mod guard;
 mod hash;
+pub mod outputs;
 mod people;
 mod post;
 mod refusal;

@@ -13,6 +13,7 @@ pub mod open_visit;
 mod org_file;
 mod project_file;
 pub mod schema;
+pub mod shape_file;
 pub mod task_file;
 pub mod template;
 mod toml;

@@ -13,6 +13,7 @@ mod outcome;
 mod place;
 mod project;
 mod severity;
+pub mod shape;
 mod task;
 mod visit;
 pub(crate) mod words;
@@ -30,6 +31,9 @@ pub use project::{Layout, Project};
 pub use severity::Severity;
 pub use task::{BranchStatus, OpenBranch, OpenVisit, Priority, ReviewContext, Routing, Task, Work};
 pub use visit::{Destination, Join, Visit};
+pub use shape::{Outputs, Shape};
+pub use task::{OpenVisit, Priority, ReviewContext, Routing, Task, Work};
+pub use visit::{Destination, Visit};
 pub use words::Unknown;
 pub use workflow::{
     Branch, Brief, BriefText, Duty, EndsAs, Exhausted, Exits, Fork, Gate, GateKind, GateType, Identity, JoinStrategy,
