@@ -20,6 +20,7 @@ mod refusal;
 mod replay;
 mod route;
 mod rules;
+pub mod signal;
 pub mod template;
 mod vague;
 mod warning;

@@ -14,6 +14,7 @@ mod org_file;
 mod project_file;
 pub mod schema;
 pub mod shape_file;
+pub mod signal_file;
 pub mod task_file;
 pub mod template;
 mod toml;

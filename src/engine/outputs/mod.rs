@@ -4,6 +4,7 @@
 
 mod describe;
 mod example;
+mod from_text;
 mod judge;
 mod problem;
 
@@ -12,5 +13,6 @@ mod tests;
 
 pub use describe::{Field, fields};
 pub use example::example;
+pub use from_text::from_text;
 pub use judge::judge;
 pub use problem::{Fact, Problem};

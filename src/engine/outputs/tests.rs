@@ -214,6 +214,37 @@ fn examples_are_what_people_wrote_first() {
 }
 
 #[test]
+fn texts_become_what_is_wanted() {
+    let shape = shape(
+        "properties: {text: {type: string}, any: {}, n: {type: integer}, b: {type: boolean}, e: {enum: [Low, 2]}, l: {type: array, items: {type: string}}, nl: {type: array, items: {type: number}}, o: {type: object}, maybe: {type: [\"null\", string]}}",
+    );
+    let fields = shape.fields().unwrap();
+    for (name, text, wanted) in [
+        ("text", " 3 ", json!("3")),
+        ("any", "3", json!("3")),
+        ("n", "3", json!(3)),
+        ("n", "three", json!("three")),
+        ("b", "true", json!(true)),
+        ("b", "yes", json!("yes")),
+        ("e", "low", json!("Low")),
+        ("e", "2", json!(2)),
+        ("e", "high", json!("high")),
+        ("l", "a.rs, b.rs", json!(["a.rs", "b.rs"])),
+        ("l", "- a, b\n- c", json!(["a, b", "c"])),
+        ("l", "- a, b", json!(["a, b"])),
+        ("l", "a\n\nb", json!(["a", "b"])),
+        ("l", "[\"x\"]", json!(["x"])),
+        ("l", "", json!([])),
+        ("nl", "1, 2.5, x", json!([1, 2.5, "x"])),
+        ("o", "{\"a\": 1}", json!({"a": 1})),
+        ("maybe", "null", json!(null)),
+        ("maybe", "x", json!("x")),
+    ] {
+        assert_eq!(from_text(fields.get(name).unwrap(), text), wanted, "{name} {text}");
+    }
+}
+
+#[test]
 fn hostile_shapes_and_values_end() {
     // Alternatives inside alternatives: each is judged once.
     let mut schema = "{type: string}".to_owned();

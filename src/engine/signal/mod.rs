@@ -1,0 +1,103 @@
+//! A verdict, read from what an agent wrote. What is quoted, code or a comment never decides; the last mark counts; what
+//! cannot be read is said to be so, and is never taken for a yes.
+//!
+//! Everything here takes time that grows with the length of the text, whatever is in it.
+
+mod items;
+mod key;
+mod mask;
+mod spans;
+mod status;
+mod tag;
+
+#[cfg(test)]
+mod tests;
+
+use self::mask::Masked;
+use crate::model::signal::Mark;
+
+/// What a text says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reading {
+    /// The verdict.
+    pub verdict: Verdict,
+    /// The values of the keys that were asked for, under the names that they were asked for by.
+    pub values: Vec<(String, String)>,
+    /// The items of the text's lists: what a reviewer wants mended.
+    pub items: Vec<String>,
+}
+
+/// The verdict of a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// `PASS`, or the line that was expected.
+    Passed,
+    /// `FAIL`.
+    Failed,
+    /// One of the words that were asked for, as it was asked for.
+    Named(String),
+    /// There is no mark.
+    Nothing,
+    /// There is a mark, and what it says is none of the words; this is what stands there.
+    Unreadable(String),
+}
+
+/// Reads a text. `words` are the outcomes that it may name, `keys` the outputs that `KEY: value` lines may give; case does not
+/// count for either.
+pub fn read(mark: &Mark, words: &[&str], keys: &[&str], text: &str) -> Reading {
+    let masked = Masked::new(text);
+    let (verdict, at) = match mark {
+        Mark::Tag { tag, .. } => tag::verdict(&masked, tag, words),
+        Mark::Key(key) => key::verdict(&masked, key, words),
+        Mark::Expects(line) => key::expected(&masked, line),
+        Mark::Status => {
+            let (verdict, values) = status::read(text, words, keys);
+            return Reading { verdict, values, items: items::items(&masked, 0, keys) };
+        }
+    };
+    let values = key::values(&masked, mark, keys);
+    let below = items::items(&masked, at, keys);
+    let items = if below.is_empty() { items::items(&masked, 0, keys) } else { below };
+    Reading { verdict, values, items }
+}
+
+/// Returns what is looked for, for messages.
+pub fn looked_for(mark: &Mark, words: &[&str]) -> String {
+    match mark {
+        Mark::Tag { tag, pass, fail } => {
+            let general = ["complete", "pass", "fail"];
+            let has = |word: &&str| general.iter().any(|known| known.eq_ignore_ascii_case(word));
+            if pass.is_some() || fail.is_some() || words.iter().any(has) {
+                format!("`<{tag}>PASS</{tag}>` or `<{tag}>FAIL</{tag}>`")
+            } else {
+                let list: Vec<String> = words.iter().map(|word| format!("`<{tag}>{word}</{tag}>`")).collect();
+                list.join(" or ")
+            }
+        }
+        Mark::Key(key) => {
+            let list: Vec<String> = words.iter().map(|word| format!("`{key}: {word}`")).collect();
+            format!("a line {}", list.join(" or "))
+        }
+        Mark::Expects(line) => format!("the line `{line}`"),
+        Mark::Status => {
+            let list: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
+            format!("`$status` in the frontmatter, one of {}", list.join(", "))
+        }
+    }
+}
+
+/// Returns the verdict that a word stands for.
+fn judged(word: &str, shown: &str, words: &[&str]) -> Verdict {
+    match words.iter().find(|known| known.eq_ignore_ascii_case(word)) {
+        Some(known) => Verdict::Named((*known).to_owned()),
+        None => Verdict::Unreadable(cut(shown.trim(), 80)),
+    }
+}
+
+/// Returns the beginning of a text.
+fn cut(text: &str, limit: usize) -> String {
+    match text.char_indices().nth(limit) {
+        Some((end, _)) => format!("{}...", text[..end].trim_end()),
+        None => text.to_owned(),
+    }
+}

@@ -1,0 +1,322 @@
+use proptest::prelude::*;
+
+use super::*;
+
+fn tag() -> Mark {
+    Mark::Tag { tag: "gate".to_owned(), pass: None, fail: None }
+}
+
+const OUTCOMES: &[&str] = &["complete", "needs_review", "blocked"];
+const DECISIONS: &[&str] = &["approved", "needs_fixes", "rejected"];
+const KEYS: &[&str] = &["pr_url", "comments", "files"];
+
+#[track_caller]
+fn says(mark: &Mark, words: &[&str], text: &str) -> Verdict {
+    let verdict = read(mark, words, KEYS, text).verdict;
+    // How lines end does not matter.
+    let crlf = read(mark, words, KEYS, &text.replace('\n', "\r\n")).verdict;
+    match (&verdict, &crlf) {
+        (Verdict::Unreadable(_), Verdict::Unreadable(_)) => {}
+        _ => assert_eq!(verdict, crlf, "{text:?}"),
+    }
+    verdict
+}
+
+fn gate(text: &str) -> Verdict {
+    says(&tag(), OUTCOMES, text)
+}
+
+#[test]
+fn the_last_tag_decides() {
+    use Verdict::{Failed, Nothing, Passed};
+    for (text, wanted) in [
+        ("<gate>PASS</gate>", Passed),
+        ("All is well.\n\n<gate>FAIL</gate>\n", Failed),
+        ("<gate>PASS</gate> and then <gate>FAIL</gate>", Failed),
+        ("<gate>FAIL</gate>\nlater\n<gate>PASS</gate> done", Passed),
+        ("<Gate> pass </GATE>", Passed),
+        ("<gate>\nPASS\n</gate>", Passed),
+        ("- <gate>PASS</gate>", Passed),
+        ("**<gate>PASS</gate>**", Passed),
+        ("<gate>Complete</gate>", Verdict::Named("complete".into())),
+        ("", Nothing),
+        ("I think it is good.", Nothing),
+        ("gate: PASS", Nothing),
+        ("<promise>COMPLETE</promise>", Nothing),
+        ("<gates>PASS</gates>", Nothing),
+    ] {
+        assert_eq!(gate(text), wanted, "{text}");
+    }
+    assert_eq!(says(&tag(), DECISIONS, "<gate>Needs_Fixes</gate>"), Verdict::Named("needs_fixes".into()));
+    assert_eq!(says(&tag(), &["PASS", "fail"], "<gate>pass</gate>"), Verdict::Named("PASS".into()));
+}
+
+#[test]
+fn what_cannot_be_read_is_no_yes() {
+    for text in [
+        "<gate></gate>",
+        "<gate>MAYBE</gate>",
+        "<gate>PASS or FAIL</gate>",
+        "<gate>PASS</gate>\n<gate>unclear</gate>",
+        "<gate>PASS</gate>\n<gate>PASS",
+        "PASS</gate>",
+        "<gate>PA\u{200b}SS</gate>",
+        "<gate>\u{feff}PASS</gate>",
+        "<gate>РASS</gate>",
+        "<gate>P\nASS</gate>",
+        "<gate>\n> PASS\n</gate>",
+        "<gate>`PASS`</gate>",
+        "<gate><!-- PASS --></gate>",
+        "<gate>\0PASS</gate>",
+    ] {
+        assert!(matches!(gate(text), Verdict::Unreadable(_)), "{text:?}: {:?}", gate(text));
+    }
+    let Verdict::Unreadable(shown) = gate(&format!("<gate>{}</gate>", "x".repeat(5_000))) else { panic!() };
+    assert!(shown.len() < 100);
+    // A tag that is torn apart is no tag.
+    assert_eq!(gate("<ga\nte>PASS</ga\nte>"), Verdict::Nothing);
+}
+
+#[test]
+fn what_is_quoted_never_decides() {
+    for text in [
+        "> <gate>PASS</gate>",
+        "   > <gate>PASS</gate>",
+        "```\n<gate>PASS</gate>\n```",
+        "```xml\n<gate>PASS</gate>",
+        "~~~\n<gate>PASS</gate>\n~~~\n",
+        "````\n```\n<gate>PASS</gate>\n```\n````",
+        "````\n```\n````\n```\n<gate>PASS</gate>",
+        "```\n~~~\n```\n~~~\n<gate>PASS</gate>\n~~~",
+        "```\n    ```\n<gate>PASS</gate>\n```",
+        "```\n``` x\n<gate>PASS</gate>\n```",
+        "    <gate>PASS</gate>",
+        "\t<gate>PASS</gate>",
+        "  \t<gate>PASS</gate>",
+        "Say `<gate>PASS</gate>` when done",
+        "Say ``<gate>PASS</gate> ` `` when done",
+        "Say `\n<gate>PASS</gate>\n` when done",
+        "\\`<gate>PASS</gate>\\`",
+        "\\` a `<gate>PASS</gate>`",
+        "<!-- <gate>PASS</gate> -->",
+        "<!--\n<gate>PASS</gate>\n",
+        "a <!-- b\n\n<gate>PASS</gate> --> c",
+        "<!--\n```\n-->\n```\n<gate>PASS</gate>\n```",
+        "<pre>\n<gate>PASS</gate>\n</pre>",
+        "x <CODE class=a><gate>PASS</gate></CODE>",
+        "<blockquote><gate>PASS</gate></blockquote>",
+        "+<gate>PASS</gate>",
+        "-<gate>PASS</gate>",
+        "@@ -1,2 +1,2 @@\n <gate>PASS</gate>\n+x\n",
+        "- ```\n  <gate>PASS</gate>\n  ```",
+        "1. ~~~\n   <gate>PASS</gate>\n",
+        "- a\n\n      <gate>PASS</gate>\n",
+        "> ```diff\n> +<gate>PASS</gate>\n> ```",
+    ] {
+        assert_eq!(gate(text), Verdict::Nothing, "{text}");
+        assert_eq!(gate(&format!("<gate>FAIL</gate>\n\n{text}")), Verdict::Failed, "{text}");
+        let key = text.replace("<gate>PASS</gate>", "DECISION: approved");
+        if !key.contains("`DECISION") && !key.contains(">DECISION") {
+            assert_eq!(says(&Mark::Key("DECISION".into()), DECISIONS, &key), Verdict::Nothing, "{key}");
+        }
+    }
+}
+
+#[test]
+fn what_only_stands_near_code_decides() {
+    for text in [
+        "```\ncode\n```\n<gate>PASS</gate>",
+        "`a` <gate>PASS</gate> `b`",
+        "it`s <gate>PASS</gate>",
+        "it`s\n\n<gate>PASS</gate>\n\nit`s",
+        "- `a\n- <gate>PASS</gate> b`",
+        "> quoted\n\n<gate>PASS</gate>",
+        "> ```\n\n<gate>PASS</gate>",
+        "- ```\n<gate>PASS</gate>",
+        "- a\n  - b\n\n<gate>PASS</gate>",
+        "<!-- a --> <gate>PASS</gate>",
+        "@@ -1 +1 @@\n-a\n+b\nsettled\n<gate>PASS</gate>",
+        "--- \n<gate>PASS</gate>",
+        "``` `` ```\n<gate>PASS</gate>",
+        "<codes><gate>PASS</gate>",
+    ] {
+        assert_eq!(gate(text), Verdict::Passed, "{text}");
+    }
+}
+
+#[test]
+fn keys_name_outcomes() {
+    let key = Mark::Key("DECISION".to_owned());
+    let named = |word: &str| Verdict::Named(word.to_owned());
+    for (text, wanted) in [
+        ("DECISION: approved", named("approved")),
+        ("decision: Approved.", named("approved")),
+        ("DECISION: rejected\n\nOn second thought\nDECISION: needs_fixes\n", named("needs_fixes")),
+        ("**DECISION:** approved", named("approved")),
+        ("**DECISION**: approved", named("approved")),
+        ("**DECISION: approved**", named("approved")),
+        ("__DECISION__: **approved**", named("approved")),
+        ("- DECISION: \"approved\"", named("approved")),
+        ("## Decision: approved", named("approved")),
+        ("DECISION:\n  approved\nbecause it is good", named("approved")),
+        ("DECISION: approved\nwith a long reason", named("approved")),
+        ("The DECISION: approved", Verdict::Nothing),
+        ("DECISION approved", Verdict::Nothing),
+        ("DECISION_X: approved", Verdict::Nothing),
+        ("DECISION:approved", Verdict::Nothing),
+    ] {
+        assert_eq!(says(&key, DECISIONS, text), wanted, "{text}");
+    }
+    for text in [
+        "DECISION:",
+        "DECISION: approved, mostly",
+        "DECISION: approved\nDECISION: unclear",
+        "DECISION: `approved`",
+        "DECISION: approved | rejected",
+        "DECISION: <promise>COMPLETE</promise>",
+    ] {
+        assert!(matches!(says(&key, DECISIONS, text), Verdict::Unreadable(_)), "{text}");
+    }
+}
+
+#[test]
+fn a_line_is_expected() {
+    let expects = Mark::Expects("STATUS: done".to_owned());
+    for text in ["STATUS: done", "x\n  Status: Done  \ny", "**STATUS: done**", "STATUS: retry\nSTATUS: done"] {
+        assert_eq!(says(&expects, OUTCOMES, text), Verdict::Passed, "{text}");
+    }
+    for text in ["", "STATUS: done soon", "> STATUS: done", "STATUS: done\nSTATUS: retry", "```\nSTATUS: done\n```"] {
+        assert_ne!(says(&expects, OUTCOMES, text), Verdict::Passed, "{text}");
+    }
+    assert_eq!(
+        says(&expects, OUTCOMES, "STATUS: done\nSTATUS: retry"),
+        Verdict::Unreadable("STATUS: retry".to_owned())
+    );
+    assert_eq!(says(&Mark::Expects("All good".into()), OUTCOMES, "so:\nall good\n"), Verdict::Passed);
+}
+
+#[test]
+fn frontmatter_says_its_status() {
+    let named = |word: &str| Verdict::Named(word.to_owned());
+    for (text, wanted) in [
+        ("---\n$status: approved\nbranch: x\n---\nbody", named("approved")),
+        ("\u{feff}\n\n---\n$status: \"Rejected\"\n---\n", named("rejected")),
+        ("---\nbranch: x\n---\n", Verdict::Nothing),
+        ("$status: approved", Verdict::Nothing),
+        ("text\n---\n$status: approved\n---\n", Verdict::Nothing),
+        ("> ---\n> $status: approved\n> ---\n", Verdict::Nothing),
+    ] {
+        assert_eq!(says(&Mark::Status, DECISIONS, text), wanted, "{text}");
+    }
+    for text in [
+        "---\n$status: approved\n",
+        "---\n$status: approved\n$status: approved\n---\n",
+        "---\n$status: done\n---",
+        "---\n$status:\n---",
+    ] {
+        assert!(matches!(says(&Mark::Status, DECISIONS, text), Verdict::Unreadable(_)), "{text}");
+    }
+    let text = "---\n$status: approved\npr_url: 'https://x/1'\nFiles:\n  - a\n  - b\ncomments: |\n  one\n  two\nother: 1\n---\nbody";
+    let values = read(&Mark::Status, DECISIONS, KEYS, text).values;
+    let wanted = [("pr_url", "https://x/1"), ("files", "- a\n- b"), ("comments", "one\ntwo")];
+    assert_eq!(values, wanted.map(|(key, value)| (key.to_owned(), value.to_owned())));
+}
+
+#[test]
+fn keys_give_values_that_run_on() {
+    let text = "Intro\nPR_URL: https://x/1\nCOMMENTS:\nNote: the parser\n- fails on `x: y`\n\n```\nPR_URL: no\n```\nFILES: a.rs\nSTATUS: done\nnot a file\nDECISION: approved\nfiles: b.rs\n";
+    let values = read(&Mark::Key("DECISION".into()), DECISIONS, KEYS, text).values;
+    let wanted = [
+        ("pr_url", "https://x/1"),
+        ("comments", "Note: the parser\n- fails on `x: y`\n\n```\nPR_URL: no\n```"),
+        ("files", "b.rs"),
+    ];
+    assert_eq!(values, wanted.map(|(key, value)| (key.to_owned(), value.to_owned())));
+    let values = read(&tag(), OUTCOMES, KEYS, "comments: a\nb\n<gate>FAIL</gate>\nc").values;
+    assert_eq!(values, [("comments".to_owned(), "a\nb".to_owned())]);
+}
+
+#[test]
+fn items_are_what_is_to_be_mended() {
+    let items = |text: &str| read(&tag(), OUTCOMES, KEYS, text).items;
+    assert_eq!(
+        items(
+            "# Review\n- no tests for\n  the parser\n* `x` leaks\n  - in two places\n1. typo\n- [x] builds\n- [ ] docs\n\nprose\n<gate>FAIL</gate>\n"
+        ),
+        ["no tests for the parser", "`x` leaks - in two places", "typo", "docs"]
+    );
+    assert_eq!(items("- good\n\n<gate>FAIL</gate>\n\n- bad\n- worse\n"), ["bad", "worse"]);
+    assert_eq!(items("```\n- code\n```\n> - quoted\n- pr_url: x\n<gate>FAIL</gate>"), Vec::<String>::new());
+    let many = items(&"- x\n".repeat(10_000));
+    assert_eq!(many.len(), 50);
+    assert!(items(&format!("- {}", "long ".repeat(5_000)))[0].len() < 500);
+}
+
+#[test]
+fn junk_is_read_in_no_time() {
+    // Each of these takes hours where a step looks at the rest of the text again and again.
+    for unit in [
+        "`",
+        "``` ",
+        "<gate>",
+        "</gate>",
+        "<!--",
+        "<!",
+        "\\`",
+        "- ",
+        "> ",
+        "a: b\n",
+        "- `\n",
+        "`\n\n",
+        "KEY: v\n",
+        "\u{200b}",
+        "<code",
+        "1. ",
+        "~~~\n",
+        "``\n",
+        "` `` ``` ",
+    ] {
+        let text = unit.repeat(130_000 / unit.len());
+        for mark in [tag(), Mark::Key("KEY".into()), Mark::Expects("KEY: x".into()), Mark::Status] {
+            read(&mark, OUTCOMES, KEYS, &text);
+            read(&mark, OUTCOMES, KEYS, &format!("---\n{text}"));
+        }
+    }
+}
+
+#[test]
+fn what_is_looked_for_can_be_told() {
+    for (mark, words, wanted) in [
+        (tag(), OUTCOMES, "`<gate>PASS</gate>` or `<gate>FAIL</gate>`"),
+        (tag(), &["approved", "rejected"][..], "`<gate>approved</gate>` or `<gate>rejected</gate>`"),
+        (Mark::Key("DECISION".into()), &["a", "b"][..], "a line `DECISION: a` or `DECISION: b`"),
+        (Mark::Expects("STATUS: done".into()), OUTCOMES, "the line `STATUS: done`"),
+        (Mark::Status, &["a", "b"][..], "`$status` in the frontmatter, one of `a`, `b`"),
+    ] {
+        assert_eq!(looked_for(&mark, words), wanted);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+    #[test]
+    fn nothing_panics_and_places_stay(text in "([ab:é`~>#*_+<\\-\n\r\t\0 ]|<gate>|</gate>|PASS|KEY: |<!--|-->|@@ -|---\n|\\$status: ){0,40}") {
+        for mark in [tag(), Mark::Key("KEY".into()), Mark::Expects("KEY: a".into()), Mark::Status] {
+            read(&mark, OUTCOMES, KEYS, &text);
+        }
+        let masked = Masked::new(&text);
+        prop_assert_eq!(masked.loud().len(), text.len());
+        for (loud, own) in masked.loud().bytes().zip(text.bytes()) {
+            prop_assert!(loud == own || loud == 0);
+        }
+    }
+
+    /// Whatever surrounds it, a verdict in a closed fence that is longer than any inside never decides.
+    #[test]
+    fn a_fence_holds(inside in "[a `~>\n-]{0,30}") {
+        let text = format!("{inside}\n<gate>PASS</gate>\n{inside}");
+        let long = "`".repeat(40);
+        prop_assert_eq!(gate(&format!("x\n\n{long}\n{text}\n{long}\n")), Verdict::Nothing);
+    }
+}
