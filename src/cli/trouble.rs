@@ -118,6 +118,14 @@ impl Trouble {
         for blocker in example["blockers"].as_array().into_iter().flatten() {
             text.push_str(&format!(" \\\n    --blocker {blocker}"));
         }
+        for (name, value) in example["outputs"].as_object().into_iter().flatten() {
+            // What reads as JSON is JSON: a text that would must be written as such.
+            let value = match value {
+                Value::String(text) if serde_json::from_str::<Value>(text).is_err() => text.clone(),
+                other => other.to_string(),
+            };
+            text.push_str(&format!(" \\\n    --output '{name}={}'", value.replace('\'', "'\\''")));
+        }
         Some(text)
     }
 

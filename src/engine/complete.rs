@@ -8,6 +8,7 @@ use super::post::Post;
 use super::refusal::Refusal;
 use super::route;
 use super::rules::Rules;
+use super::said::{Said, contradiction, said};
 use super::vague::is_vague;
 use super::warning::Warning;
 use crate::model::{
@@ -35,16 +36,26 @@ pub(super) fn complete(
     }
     guard::may_complete(rules, task, &post, &completion.agent)?;
     guard::separate_session(task, &post, completion)?;
-    let outcome = guard::outcome(rules, &post, &workflow.default_outcome, completion)?;
-    guard::content(&outcome, completion)?;
-    let mut visit = entry(&post, open, completion, stamp, outcome.clone());
+    let Said { outcome, completion, warnings } = said(rules, workflow, task, &post, completion)?;
+    let mut visit = entry(&post, open, &completion, stamp, outcome.clone());
     let gate = &workflow.gates[index];
     let said = match gate.fork().zip(branch) {
         Some((fork, id)) => speak(rules, task, fork, &id, &outcome, &mut visit),
         None => Some(outcome),
     };
-    let step = end(rules, task, &Ended { workflow, index, said, text: completion.body.as_ref() }, visit, now);
+    let mut step = end(rules, task, &Ended { workflow, index, said, text: completion.body.as_ref() }, visit, now);
+    step.warnings.splice(0..0, warnings);
     Ok(Decision::Step(Box::new(step)))
+}
+
+/// Returns whether the completion says one thing only. What the history keeps of a completion has no text any more, so this is
+/// asked of those that come, and never of those that are decided anew.
+pub(super) fn agrees(rules: &Rules, task: &Task, completion: &Completion) -> Result<(), Refusal> {
+    let branch = fork::meant(rules, task, &completion.ticket, &completion.agent)?;
+    match Post::meant(rules, task, branch.as_ref()) {
+        Some(post) => contradiction(&post, completion),
+        None => Ok(()),
+    }
 }
 
 /// Lets a gate that decides by itself decide.

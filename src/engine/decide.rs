@@ -1,6 +1,6 @@
 //! The one way a task changes: (rules, task, act, now) -> decision or refusal.
 
-use super::complete::{complete, pass};
+use super::complete::{agrees, complete, pass};
 use super::people;
 use super::refusal::Refusal;
 use super::rules::Rules;
@@ -113,7 +113,13 @@ pub struct Step {
 /// Decides an act.
 pub fn decide(rules: &Rules, task: &Task, act: &Act, now: Timestamp) -> Result<Decision, Refusal> {
     let step = match act {
-        Act::Complete(completion) => return complete(rules, task, completion, completion.stamp(), now),
+        Act::Complete(completion) => {
+            let decision = complete(rules, task, completion, completion.stamp(), now)?;
+            if matches!(decision, Decision::Step(_)) {
+                agrees(rules, task, completion)?;
+            }
+            return Ok(decision);
+        }
         Act::Pass => pass(rules, task, now),
         Act::Open => people::open(rules, task, now),
         Act::Claim { agent, branch } => return people::claim(rules, task, agent, branch.as_ref(), now),

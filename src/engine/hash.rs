@@ -3,7 +3,12 @@
 
 use serde_json::{Value, json};
 
-use crate::model::{Digest, Duty, Exhausted, Exits, Gate, GateId, GateKind, Map, Period, RoleId, Route, Workflow};
+use crate::model::shape::{Kind, Others};
+use crate::model::signal::Mark;
+use crate::model::{
+    ContextRules, Digest, Duty, Exhausted, Exits, Gate, GateId, GateKind, Map, Outcome, Outputs, Period, RoleId, Route,
+    Shape, Signal, Workflow,
+};
 
 /// Returns the hash of what the workflow decides: 16 hexadecimal digits.
 pub(super) fn hash(workflow: &Workflow) -> String {
@@ -14,6 +19,7 @@ pub(super) fn hash(workflow: &Workflow) -> String {
         "rejectionStrategy": workflow.rejection.as_str(),
         "holdsRejections": workflow.holds_rejections,
         "timeout": workflow.timeout.map(Period::seconds),
+        "context": of_context(&workflow.context),
         "gates": gates,
     });
     Digest::of(said.to_string().as_bytes()).as_str()[..16].to_owned()
@@ -50,7 +56,59 @@ fn of_duty(duty: &Duty) -> Value {
         "escalateTo": duty.escalate_to.as_ref().map(RoleId::as_str),
         "separateFrom": duty.separate_from.iter().map(GateId::as_str).collect::<Vec<_>>(),
         "separateBy": duty.separate_by.as_str(),
+        "outputs": of_outputs(&duty.outputs),
+        "signal": duty.signal.as_ref().map(of_signal),
     })
+}
+
+fn of_context(context: &ContextRules) -> Value {
+    json!({"input": context.input, "protected": context.protected, "maxBytes": context.max_bytes})
+}
+
+fn of_outputs(outputs: &Outputs) -> Value {
+    match outputs {
+        Outputs::Open => Value::Null,
+        Outputs::One(shape) => of_shape(shape),
+        Outputs::Variants(variants) => {
+            variants.iter().map(|variant| json!([variant.status, of_shape(&variant.shape)])).collect()
+        }
+    }
+}
+
+/// What a shape lets pass; what it says to its readers decides nothing.
+fn of_shape(shape: &Shape) -> Value {
+    json!({
+        "kinds": shape.kinds.iter().map(of_kind).collect::<Vec<_>>(),
+        "values": shape.values,
+        "anyOf": shape.any_of.iter().map(of_shape).collect::<Vec<_>>(),
+    })
+}
+
+fn of_kind(kind: &Kind) -> Value {
+    let bounds = match kind {
+        Kind::Object(fields) => json!({
+            "properties": fields.properties.iter().map(|(name, shape)| json!([name, of_shape(shape)])).collect::<Vec<_>>(),
+            "required": fields.required,
+            "others": fields.others == Others::Welcome,
+        }),
+        Kind::List(list) => json!([list.items.as_deref().map(of_shape), list.length.least, list.length.most]),
+        Kind::Text(length) => json!([length.least, length.most]),
+        Kind::Number(interval) | Kind::Integer(interval) => json!([interval.least, interval.most]),
+        Kind::Bool | Kind::Null => Value::Null,
+    };
+    json!([kind.word(), bounds])
+}
+
+fn of_signal(signal: &Signal) -> Value {
+    let missing = signal.missing.as_ref().map(Outcome::as_str);
+    let word = |outcome: &Option<Outcome>| json!(outcome.as_ref().map(Outcome::as_str));
+    let mark = match &signal.mark {
+        Mark::Tag { tag, pass, fail } => json!(["tag", tag, word(pass), word(fail)]),
+        Mark::Key(key) => json!(["key", key]),
+        Mark::Expects(line) => json!(["expects", line]),
+        Mark::Status => json!(["status"]),
+    };
+    json!({"mark": mark, "missing": missing})
 }
 
 fn of_exits(exits: &Exits) -> Value {

@@ -3,6 +3,7 @@
 //! `decide` is the one way a task changes: (rules, task, act, now) -> decision or refusal. Nothing here reads a file, a clock,
 //! the environment or a random number, and nothing here knows YAML or git: `ops` brings the input and carries out the answer.
 
+mod begin;
 pub mod brief;
 mod check;
 mod complete;
@@ -20,6 +21,7 @@ mod refusal;
 mod replay;
 mod route;
 mod rules;
+mod said;
 pub mod signal;
 pub mod template;
 mod vague;
@@ -29,6 +31,7 @@ mod wish;
 #[cfg(test)]
 mod tests;
 
+pub use begin::begin;
 pub use check::Finding;
 pub use complete::{may_mean, passes_by_itself};
 pub use decide::{Act, Actor, Decision, Step, decide};

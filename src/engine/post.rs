@@ -96,21 +96,8 @@ impl<'a> Post<'a> {
 
     /// Returns the outcomes that a completion may have here. A gate that decides has no `complete`.
     pub fn outcomes(&self, rules: &Rules) -> Vec<Outcome> {
-        let exits = &self.gate.exits;
-        let mut outcomes: Vec<Outcome> = exits.decisions().cloned().collect();
-        if outcomes.is_empty() {
-            outcomes.push(Outcome::Complete);
-        }
-        if self.gate.can_reject() {
-            outcomes.push(Outcome::NeedsReview);
-        }
-        outcomes.push(Outcome::Blocked);
-        if self.duty.can_skip && !self.requires_human(rules) {
-            outcomes.push(Outcome::Skip);
-        }
-        if exits.on_failure.is_some() {
-            outcomes.push(Outcome::Failed);
-        }
+        let mut outcomes = self.gate.possible();
+        outcomes.retain(|outcome| *outcome != Outcome::Skip || !self.requires_human(rules));
         outcomes
     }
 }

@@ -94,6 +94,16 @@ pub(super) fn is_backward(workflow: &Workflow, index: usize, to: &GateId) -> boo
     workflow.gate(to).is_some_and(|(place, gate)| place <= index || gate.detour)
 }
 
+/// Returns whether the gate's own route for the outcome leads back.
+pub(super) fn goes_back(workflow: &Workflow, gate: &Gate, outcome: &Outcome) -> bool {
+    let index = workflow.gate(&gate.id).map_or(0, |(index, _)| index);
+    match gate.exits.route(outcome).map(|route| &route.to) {
+        Some(Target::Gate(to)) => is_backward(workflow, index, to),
+        Some(Target::Origin | Target::Previous) => true,
+        _ => false,
+    }
+}
+
 /// Returns the outcome that stands for what a condition gate decides.
 pub(super) fn decision(holds: bool) -> Outcome {
     let word: Decision = if holds { "true" } else { "false" }.parse().expect("it is letters");

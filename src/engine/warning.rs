@@ -2,13 +2,40 @@
 
 use serde_json::{Value, json};
 
-use crate::model::ConditionTrouble;
+use crate::model::{ConditionTrouble, GateId, Outcome, listed};
 
 /// Something worth mending that stops nothing.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Warning {
     /// Blockers that do not say what to do (spec 1, 9.5).
     VagueBlockers(Vec<String>),
+    /// The text at a gate with a signal came to no verdict.
+    NoVerdict {
+        /// The gate.
+        gate: GateId,
+        /// Which visit of the gate this was, from 1.
+        attempt: usize,
+        /// What was looked for.
+        looked_for: String,
+        /// What was there in its place.
+        found: Option<String>,
+        /// What it was taken for.
+        outcome: Outcome,
+    },
+    /// Names in the texts of a gate stand for nothing yet.
+    MissingValues {
+        /// The gate.
+        gate: GateId,
+        /// The names.
+        names: Vec<String>,
+    },
+    /// Values were too long for the texts of a gate.
+    CutValues {
+        /// The gate.
+        gate: GateId,
+        /// The names.
+        names: Vec<String>,
+    },
     /// A condition failed to evaluate (spec 1, 9.8).
     ConditionError(ConditionTrouble),
 }
@@ -18,6 +45,9 @@ impl Warning {
     pub const fn code(&self) -> &'static str {
         match self {
             Self::VagueBlockers(_) => "vague_blockers",
+            Self::NoVerdict { .. } => "no_verdict",
+            Self::MissingValues { .. } => "missing_values",
+            Self::CutValues { .. } => "cut_values",
             Self::ConditionError(_) => "gate_condition_error",
         }
     }
@@ -34,6 +64,22 @@ impl Warning {
                     list.join(", ")
                 )
             }
+            Self::NoVerdict { gate, attempt, looked_for, found, outcome } => {
+                let there = match found {
+                    Some(found) => format!("there is only `{}`", found.escape_debug()),
+                    None => "there is none".to_owned(),
+                };
+                format!(
+                    "gate `{gate}` (attempt {attempt}) looked for {looked_for} in the text, and {there}; \
+                     what is quoted or code does not count. It was taken for `{outcome}`"
+                )
+            }
+            Self::MissingValues { gate, names } => {
+                format!("the texts of gate `{gate}` speak of {}, which nobody has handed on", listed(names))
+            }
+            Self::CutValues { gate, names } => {
+                format!("the texts of gate `{gate}` have no room for all of {}: it was cut", listed(names))
+            }
             Self::ConditionError(trouble) => {
                 let action =
                     if trouble.entered { "the gate is entered all the same" } else { "the gate is passed over" };
@@ -49,6 +95,16 @@ impl Warning {
     pub fn fields(&self) -> Vec<(&'static str, Value)> {
         match self {
             Self::VagueBlockers(blockers) => vec![("vagueBlockers", json!(blockers))],
+            Self::NoVerdict { gate, attempt, looked_for, found, outcome } => vec![
+                ("gate", json!(gate.as_str())),
+                ("attempt", json!(attempt)),
+                ("lookedFor", json!(looked_for)),
+                ("found", json!(found)),
+                ("outcome", json!(outcome.as_str())),
+            ],
+            Self::MissingValues { gate, names } | Self::CutValues { gate, names } => {
+                vec![("gate", json!(gate.as_str())), ("names", json!(names))]
+            }
             Self::ConditionError(trouble) => vec![
                 ("gate", json!(trouble.gate.as_str())),
                 ("expression", json!(trouble.expression)),

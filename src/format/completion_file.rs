@@ -37,7 +37,7 @@ pub fn parse(bytes: &[u8], syntax: Syntax, id: &CompletionId) -> Result<Completi
     if syntax == Syntax::Markdown {
         let front = frontmatter::parse(bytes)?;
         let body = Some(front.body().to_owned()).filter(|body| !body.trim().is_empty());
-        return read(&front.root, body, id);
+        return read_with(&front.root, body, id, Strangers::AreOutputs);
     }
     let text = std::str::from_utf8(bytes).map_err(|error| {
         let at = error.valid_up_to();
@@ -50,13 +50,48 @@ pub fn parse(bytes: &[u8], syntax: Syntax, id: &CompletionId) -> Result<Completi
     }
 }
 
+/// What keys mean that no completion has.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Strangers {
+    /// They are refused.
+    AreFaults,
+    /// They are outputs, where `$status` stands beside them: an agent that writes a document says all in its frontmatter.
+    AreOutputs,
+}
+
+/// Returns what the frontmatter of a text hands on, and the text behind it, if it says a `$status`.
+pub fn front_of(text: &str) -> Option<(Map, String)> {
+    let front = frontmatter::parse(text.as_bytes()).ok()?;
+    front.root.entry(STATUS)?;
+    let Value::Object(outputs) = front.root.to_value() else { return None };
+    Some((outputs, front.body().to_owned()))
+}
+
+/// The key that says the outcome among outputs.
+const STATUS: &str = "$status";
+
 fn read(node: &Node<'_>, body: Option<String>, id: &CompletionId) -> Result<Completion, Vec<Fault>> {
+    read_with(node, body, id, Strangers::AreFaults)
+}
+
+fn read_with(
+    node: &Node<'_>,
+    body: Option<String>,
+    id: &CompletionId,
+    strangers: Strangers,
+) -> Result<Completion, Vec<Fault>> {
     let mut faults = Vec::new();
-    let completion = fields(node, body, id, &mut faults);
+    let completion = fields(node, body, id, strangers, &mut faults);
     completion.filter(|_| faults.is_empty()).ok_or(faults)
 }
 
-fn fields(node: &Node<'_>, body: Option<String>, id: &CompletionId, faults: &mut Vec<Fault>) -> Option<Completion> {
+fn fields(
+    node: &Node<'_>,
+    body: Option<String>,
+    id: &CompletionId,
+    strangers: Strangers,
+    faults: &mut Vec<Fault>,
+) -> Option<Completion> {
     let mut fields = Fields::of(node, "a completion", faults)?;
     let ticket = fields.parsed("task", faults);
     let agent = fields.parsed("agent", faults);
@@ -65,11 +100,17 @@ fn fields(node: &Node<'_>, body: Option<String>, id: &CompletionId, faults: &mut
     let summary = fields.text("summary", faults);
     let blockers = fields.list("blockers", faults);
     let rejection_notes = fields.text("rejectionNotes", faults);
-    let outputs = fields.object("outputs", faults).unwrap_or_default();
+    let mut outputs = fields.object("outputs", faults).unwrap_or_default();
     let metadata = fields.object("metadata", faults).unwrap_or_default();
     let ticket = fields.require("task", ticket, faults);
     let agent = fields.require("agent", agent, faults);
-    fields.refuse_unknown(faults);
+    if strangers == Strangers::AreOutputs && fields.has(STATUS) {
+        for entry in fields.unknown() {
+            outputs.insert(entry.key.text.clone().into_owned(), entry.value.to_value());
+        }
+    } else {
+        fields.refuse_unknown(faults);
+    }
     Some(Completion {
         ticket: ticket?,
         agent: agent?,
@@ -132,6 +173,21 @@ mod tests {
         let long = read_as(&markdown, Syntax::Markdown).unwrap();
         assert_eq!(long.body.as_deref(), Some("\r\nLong text.\r\n"));
         assert_eq!(Completion { body: None, ..long }, plain);
+    }
+
+    #[test]
+    fn a_documents_frontmatter_says_its_status_and_outputs() {
+        let text = "---\ntask: AOF-abc\nagent: a\n$status: approved\nbranch: x\nfiles: [a, b]\n---\nIt is good.\n";
+        let read = read_as(text, Syntax::Markdown).unwrap();
+        let outputs = serde_json::json!({"$status": "approved", "branch": "x", "files": ["a", "b"]});
+        assert_eq!((Value::Object(read.outputs), read.outcome), (outputs, None));
+        assert!(read_as(&text.replace("$status", "status"), Syntax::Markdown).is_err());
+        assert!(read_as("task: AOF-abc\nagent: a\n$status: approved\n", Syntax::Yaml).is_err());
+        let (outputs, body) = front_of("---\n$status: a\nn: 1\n---\nText.\n").unwrap();
+        assert_eq!((Value::Object(outputs), body.as_str()), (serde_json::json!({"$status": "a", "n": 1}), "Text.\n"));
+        for none in ["Text.", "---\nn: 1\n---\n", "---\n$status: [\n---\n", "---\n$status: a\n"] {
+            assert_eq!(front_of(none), None, "{none}");
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::ops::Range;
 use std::str::FromStr;
 
-use super::yaml::{Fault, Key, Kind, Node};
+use super::yaml::{Entry, Fault, Key, Kind, Node};
 use crate::model::{Map, listed, nearest};
 
 /// The fields of one mapping. What has been asked for is known; what remains at the end is refused.
@@ -108,6 +108,11 @@ impl<'n, 's> Fields<'n, 's> {
             faults.push(Fault::new("missing_field", span, format!("{} needs `{key}`", self.what)));
         }
         value
+    }
+
+    /// Returns the fields that nobody asked for.
+    pub(super) fn unknown(&self) -> impl Iterator<Item = &'n Entry<'s>> {
+        self.node.entries().iter().filter(|entry| !self.known.contains(&entry.key.text.as_ref()))
     }
 
     /// Refuses every field that nobody asked for: it would be ignored.

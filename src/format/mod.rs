@@ -14,7 +14,7 @@ mod org_file;
 mod project_file;
 pub mod schema;
 pub mod shape_file;
-pub mod signal_file;
+mod signal_file;
 pub mod task_file;
 pub mod template;
 mod toml;

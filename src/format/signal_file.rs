@@ -10,7 +10,7 @@ use crate::model::signal::{Mark, NO_TAGS};
 const MARKS: &[&str] = &["tag", "key", "expects", "status"];
 
 /// Returns where a gate reads its verdict from.
-pub fn read(node: &Node<'_>, faults: &mut Vec<Fault>) -> Option<Signal> {
+pub(super) fn read(node: &Node<'_>, faults: &mut Vec<Fault>) -> Option<Signal> {
     match &node.kind {
         Kind::String(word) if word == "status" => Some(Signal { mark: Mark::Status, missing: None }),
         Kind::String(word) => {
@@ -200,7 +200,7 @@ mod tests {
         {expects: '<promise>COMPLETE</promise>'} :11 invalid_value: a promise that everybody makes is never a verdict (write the line as the agent is to write it, as in `expects: "STATUS: done"`)
         {tga: gate} :1 missing_field: a signal says what it looks for (give one of `tag`, `key`, `expects` and `status: true`)
         {tga: gate} :2 unknown_field: a signal has no field `tga` (did you mean `tag`?)
-        {tag: gate, missing: done now} :22 invalid_value: `done now` is not an outcome (it is one of `complete`, `needs_review`, `blocked`, `skip`)
+        {tag: gate, missing: done now} :22 invalid_value: `done now` is not a decision (use a letter or digit, then letters, digits, `-`, `_` or `.`, at most 64 in all, and no word that has a meaning already)
         "#);
     }
 }

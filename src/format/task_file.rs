@@ -12,7 +12,7 @@ use super::frontmatter::{self, Edit, Path, SpliceRefusal};
 use super::open_visit;
 use super::visit_entry;
 use super::yaml::{Fault, Node};
-use crate::model::{Map, ReviewContext, Routing, Status, Task, TaskId, Timestamp, Work, WorkflowName};
+use crate::model::{Map, ReviewContext, Routing, Status, Task, TaskId, Ticket, Timestamp, Work, WorkflowName};
 
 /// A task file that was read.
 #[derive(Debug, Clone, PartialEq)]
@@ -336,14 +336,44 @@ pub fn with_body(bytes: &[u8], text: &str) -> Result<Vec<u8>, SpliceRefusal> {
 pub fn with_comment(bytes: &[u8], name: &str, at: Timestamp, text: &str) -> Vec<u8> {
     let mut file = bytes.to_vec();
     let name: String = name.chars().filter(|c| !c.is_control()).collect();
-    append(&mut file, format!("\n<!-- aof:comment -->\n**{name}**, {at}:\n\n{}", text.trim_end()));
+    append(&mut file, format!("\n<!-- aof:comment -->\n**{name}**, {at}:\n\n{}", unmarked(text.trim_end())));
     file
 }
 
-/// Appends a completion's text under a heading; the marker says which visit it belongs to.
+/// What begins a marker of ours in a body.
+const MARKER: &str = "<!-- aof:";
+
+/// Returns the texts that completions brought into the body, with the numbers of their visits.
+pub fn works<'b>(task: &TaskId, body: &'b str) -> Vec<(usize, &'b str)> {
+    let mut works = Vec::new();
+    let mut rest = body;
+    while let Some(at) = rest.find(MARKER) {
+        let marker = &rest[at + MARKER.len()..];
+        let end = marker.find(MARKER).unwrap_or(marker.len());
+        let (section, next) = (&marker[..end], &marker[end..]);
+        rest = next;
+        let Some((head, text)) = section.split_once(" -->") else { continue };
+        let ticket = head.strip_prefix("work ").and_then(|ticket| ticket.parse::<Ticket>().ok());
+        if let Some(visit) = ticket.filter(|ticket| ticket.task == *task).and_then(|ticket| ticket.visit) {
+            // The heading is ours; the text begins behind it.
+            let text = text.trim_start_matches(['\r', '\n']);
+            works.push((visit, text.split_once('\n').map_or("", |(_, text)| text)));
+        }
+    }
+    works
+}
+
+/// Appends a completion's text under a heading; the marker says which visit it belongs to. A text cannot bring a marker of its
+/// own: it would speak for another visit.
 fn append_work(file: &mut Vec<u8>, work: &Work) {
     let agent = work.agent.as_ref().map(|agent| format!(" by {agent}")).unwrap_or_default();
-    append(file, format!("\n<!-- aof:work {} -->\n## {}{agent}\n\n{}", work.ticket, work.gate, work.text));
+    let text = unmarked(&work.text);
+    append(file, format!("\n<!-- aof:work {} -->\n## {}{agent}\n\n{text}", work.ticket, work.gate));
+}
+
+/// Returns the text without anything that would be taken for a marker; it looks the same when it is shown.
+fn unmarked(text: &str) -> String {
+    text.replace(MARKER, "<!--  aof:")
 }
 
 /// Appends a text to the body in the file's own line endings.

@@ -30,16 +30,14 @@ pub use outcome::{Ending, Outcome, Status};
 pub use place::Place;
 pub use project::{Layout, Project};
 pub use severity::Severity;
-pub use task::{BranchStatus, OpenBranch, OpenVisit, Priority, ReviewContext, Routing, Task, Work};
-pub use visit::{Destination, Join, Visit};
 pub use shape::{Outputs, Shape};
 pub use signal::Signal;
-pub use task::{OpenVisit, Priority, ReviewContext, Routing, Task, Work};
-pub use visit::{Destination, Visit};
+pub use task::{BranchStatus, OpenBranch, OpenVisit, Priority, ReviewContext, Routing, Task, Work};
+pub use visit::{Destination, Join, Visit};
 pub use words::Unknown;
 pub use workflow::{
-    Branch, Brief, BriefText, Duty, EndsAs, Exhausted, Exits, Fork, Gate, GateKind, GateType, Identity, JoinStrategy,
-    OnConditionError, RejectionStrategy, Route, Station, Target, Verdict, Workflow,
+    Branch, Brief, BriefText, ContextRules, Duty, EndsAs, Exhausted, Exits, Fork, Gate, GateKind, GateType, Identity,
+    JoinStrategy, OnConditionError, RejectionStrategy, Route, Station, Target, Verdict, Workflow,
 };
 
 /// A JSON object: metadata, outputs, context.

@@ -10,7 +10,7 @@ use super::standing::{Version, parse_with};
 use super::transaction::{Changed, DryRun, Write, commit};
 use super::workspace::Workspace;
 use crate::audit::{AuditError, CommitId, Head, Person};
-use crate::engine::{Act, Actor, Decision, Refusal, Rules, Step, decide};
+use crate::engine::{Act, Actor, Decision, Refusal, Rules, Step, begin, decide};
 use crate::format::task_file::{self, Defaults};
 use crate::model::{
     AgentId, Map, Org, Permission, Project, Routing, Status, Task, TaskId, Timestamp, WorkflowName, nearest,
@@ -183,7 +183,7 @@ pub(super) fn check_title(title: &str) -> Result<(), OpsError> {
 fn task(paths: &Paths, project: &Project, new: &NewTask, now: Timestamp) -> Result<Task, OpsError> {
     check_title(&new.title)?;
     let workflow = new.workflow.clone().unwrap_or_else(|| project.default_workflow.clone());
-    if project.workflow(&workflow).is_none() {
+    let Some(rules) = project.workflow(&workflow) else {
         let names: Vec<&str> = project.workflows.iter().map(|workflow| workflow.name.as_str()).collect();
         let meant = nearest(workflow.as_str(), names.iter().copied()).map(|name| format!("did you mean `{name}`? "));
         return Err(OpsError::Unfit {
@@ -191,8 +191,9 @@ fn task(paths: &Paths, project: &Project, new: &NewTask, now: Timestamp) -> Resu
             problem: format!("there is no workflow `{workflow}`"),
             fix: format!("{}there is {}", meant.unwrap_or_default(), crate::model::listed(names)),
         });
-    }
-    Ok(new_from(new, fresh_id(paths, project)?, workflow, now))
+    };
+    let new = NewTask { input: begin(rules, &new.input)?, ..new.clone() };
+    Ok(new_from(&new, fresh_id(paths, project)?, workflow, now))
 }
 
 /// Draws ids until one is free. One that is taken by a task which people moved to a folder of their own is told of later.

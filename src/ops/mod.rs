@@ -51,7 +51,7 @@ pub use list::{Filter, Sort, list};
 pub use next::{Next, next};
 pub use status::{Attention, Overview, overview, overview_value};
 pub use transaction::{Changed, DryRun};
-pub use view::{View, brief_value, briefed, frozen, show, task_value, who, who_at};
+pub use view::{View, brief_of, brief_value, briefed, frozen, show, task_value, who, who_at};
 pub use why::{Consequence, Effect, Reason, reason_value, why};
 pub use workflow::{Fate, NewWorkflow, WorkflowFile, create_workflow};
 pub use workspace::{Clock, Workspace};

@@ -8,9 +8,10 @@ use super::error::{OpsError, thaw};
 use super::in_force::{InForce, in_force};
 use super::standing::{Pending, Standing, find, parse};
 use super::workspace::Workspace;
-use crate::engine::brief::{GateContext, brief, brief_at};
+use crate::engine::brief::{Body, Form, GateContext, brief, brief_at};
+use crate::engine::outputs::Field;
 use crate::engine::{Act, Decision, Post, Refusal, Rules, decide, may_complete};
-use crate::format::task_file::{Origin, TaskFile, review_value};
+use crate::format::task_file::{Origin, TaskFile, review_value, works};
 use crate::model::{AgentId, GateId, Outcome, Task, TaskId, Ticket};
 use crate::store::ProjectPath;
 
@@ -30,12 +31,21 @@ pub fn show(workspace: &Workspace, id: &TaskId) -> Result<(View, InForce), OpsEr
     let (snapshot, _) = find(workspace, id)?;
     let file = parse(&in_force, id, &snapshot.path, &snapshot.bytes, workspace.now())?;
     let context = match file.origin {
-        Origin::Adopted => brief(&in_force.rules, &file.task),
-        Origin::HandMade => {
-            taken_up(workspace, &in_force, &file.task).ok().and_then(|task| brief(&in_force.rules, &task))
-        }
+        Origin::Adopted => brief(&in_force.rules, &file.task, &body_of(&file)),
+        Origin::HandMade => taken_up(workspace, &in_force, &file.task)
+            .ok()
+            .and_then(|task| brief(&in_force.rules, &task, &body_of(&file))),
     };
     Ok((View { file, path: snapshot.path, context }, in_force))
+}
+
+/// Returns what an agent is told at a post of the task of a file.
+pub fn brief_of(rules: &Rules, file: &TaskFile, post: &Post<'_>) -> Option<GateContext> {
+    brief_at(rules, &file.task, post, &body_of(file))
+}
+
+fn body_of(file: &TaskFile) -> Body<'_> {
+    Body { text: &file.body, works: works(&file.task.id, &file.body) }
 }
 
 /// Returns what of a task's file was changed by hand where it is the engine's, and how to take it back, as far as that can be
@@ -65,7 +75,7 @@ pub fn briefed(workspace: &Workspace, ticket: &Ticket) -> Result<(TaskFile, Gate
     let id = &ticket.task;
     let (view, in_force) = show(workspace, id)?;
     let task = &view.file.task;
-    if let Some(context) = brief_of_branch(&in_force.rules, task, ticket.branch.as_ref())? {
+    if let Some(context) = brief_of_branch(&in_force.rules, &view.file, ticket.branch.as_ref())? {
         return Ok((view.file, context, in_force));
     }
     if let Some(context) = view.context {
@@ -97,7 +107,8 @@ pub fn briefed(workspace: &Workspace, ticket: &Ticket) -> Result<(TaskFile, Gate
 }
 
 /// Returns the brief of a branch of an open fork: the one that is named, else the only one that is open.
-fn brief_of_branch(rules: &Rules, task: &Task, branch: Option<&GateId>) -> Result<Option<GateContext>, Refusal> {
+fn brief_of_branch(rules: &Rules, file: &TaskFile, branch: Option<&GateId>) -> Result<Option<GateContext>, Refusal> {
+    let task = &file.task;
     let Some(open) = &task.gate else { return Ok(None) };
     if open.branches.is_empty() && branch.is_none() {
         return Ok(None);
@@ -119,7 +130,7 @@ fn brief_of_branch(rules: &Rules, task: &Task, branch: Option<&GateId>) -> Resul
             return Err(Refusal::BranchNeeded { task: task.id.clone(), gate, open: tickets() });
         }
     };
-    Ok(Some(brief_at(rules, task, &post)))
+    Ok(brief_of(rules, file, &post))
 }
 
 /// Returns the task as `--json` shows it: its frontmatter as it stands, and `body`, `path`, `version`, `ticket`, `available`.
@@ -185,6 +196,9 @@ pub fn who_at(rules: &Rules, task: &Task, post: &Post<'_>) -> Vec<AgentId> {
 /// Returns the brief as `--json` shows it: spec 1's `gate_context`, and the review that it answers.
 pub fn brief_value(file: &TaskFile, context: &GateContext) -> Value {
     let mut told = Map::new();
+    if let Some(prompt) = &context.prompt {
+        told.insert("prompt".to_owned(), json!(prompt));
+    }
     told.insert("role".to_owned(), json!(context.role));
     told.insert("gate".to_owned(), json!(context.gate.to_string()));
     told.insert("expectations".to_owned(), json!(context.expectations));
@@ -194,6 +208,15 @@ pub fn brief_value(file: &TaskFile, context: &GateContext) -> Value {
     told.insert("tips".to_owned(), json!(context.tips));
     if let Some(instructions) = &context.instructions {
         told.insert("instructions".to_owned(), json!(instructions));
+    }
+    if let Some(verdict) = &context.verdict {
+        told.insert("verdict".to_owned(), json!(verdict));
+    }
+    if !context.outputs.is_empty() {
+        told.insert("outputs".to_owned(), context.outputs.iter().map(form_value).collect());
+    }
+    if !context.files.is_empty() {
+        told.insert("files".to_owned(), json!(context.files));
     }
     let mut map = Map::new();
     map.insert("id".to_owned(), json!(file.task.id.as_str()));
@@ -207,8 +230,29 @@ pub fn brief_value(file: &TaskFile, context: &GateContext) -> Value {
     if let Some(review) = &context.review {
         map.insert("reviewContext".to_owned(), review_value(review));
     }
+    if !context.earlier.is_empty() {
+        map.insert("earlierReviews".to_owned(), context.earlier.iter().map(review_value).collect());
+    }
     if let Some(Value::Object(routing)) = file.raw.get("routing") {
         map.insert("routing".to_owned(), Value::Object(routing.clone()));
     }
     Value::Object(map)
+}
+
+/// Returns what is to be handed on with an outcome.
+fn form_value(form: &Form) -> Value {
+    let field = |field: &Field| {
+        json!({
+            "name": field.name,
+            "required": field.required,
+            "form": field.form,
+            "description": field.description,
+            "default": field.default,
+        })
+    };
+    json!({
+        "outcome": form.outcome.as_str(),
+        "fields": form.fields.iter().map(field).collect::<Vec<_>>(),
+        "example": form.example,
+    })
 }

@@ -27,6 +27,7 @@ mod stepping_in;
 mod task_complete;
 mod task_new;
 mod templates;
+mod texts;
 mod walker;
 mod watch;
 mod workflow_import;

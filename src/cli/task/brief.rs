@@ -4,12 +4,14 @@ use std::process::ExitCode;
 
 use clap::ValueEnum;
 
+use super::shown::warnings;
 use crate::cli::output::inert;
 use crate::cli::page::{Page, not_taken_up, warn_of_visit};
 use crate::cli::session::{Session, now};
 use crate::cli::table::one_line;
 use crate::cli::trouble::Trouble;
-use crate::engine::brief::GateContext;
+use crate::engine::brief::{Form as OutputForm, GateContext};
+use crate::engine::outputs::Field;
 use crate::format::task_file::{Origin, TaskFile};
 use crate::model::Ticket;
 use crate::ops::{brief_value, briefed};
@@ -32,6 +34,8 @@ enum Form {
     Text,
     /// Markdown, for a prompt
     Markdown,
+    /// What `--json` shows
+    Json,
 }
 
 pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
@@ -42,12 +46,15 @@ pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
     if file.origin == Origin::HandMade {
         session.warn(&format!("{} is {}", file.task.id, not_taken_up(Some(&context.gate))));
     }
-    if session.output.is_json() {
-        session.output.data(brief_value(&file, &context));
+    session.warn_all(&context.warnings);
+    if session.output.is_json() || args.format == Form::Json {
+        let mut value = brief_value(&file, &context);
+        value["warnings"] = warnings(&context.warnings);
+        session.output.data(value);
     } else {
         session.output.print(&match args.format {
             Form::Text => text(&file, &context),
-            Form::Markdown => markdown(&file, &context),
+            Form::Markdown | Form::Json => markdown(&file, &context),
         });
     }
     Ok(ExitCode::SUCCESS)
@@ -57,6 +64,9 @@ pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
 pub(super) fn text(file: &TaskFile, context: &GateContext) -> String {
     let mut page = Page::of(&file.task);
     page.line(format!("  gate {}, ticket {}", context.gate, context.ticket));
+    if let Some(prompt) = &context.prompt {
+        page.text(prompt);
+    }
     page.text(&context.role);
     if let Some(instructions) = &context.instructions {
         page.text(instructions);
@@ -69,11 +79,26 @@ pub(super) fn text(file: &TaskFile, context: &GateContext) -> String {
     let outcomes: Vec<(&str, String)> =
         context.outcomes.iter().map(|(outcome, meaning)| (outcome.as_str(), one_line(meaning))).collect();
     page.facts(&outcomes);
+    if let Some(verdict) = &context.verdict {
+        page.line(format!("  {}", in_words(verdict)));
+    }
+    for form in &context.outputs {
+        page.head(&format!("Hand on with {}", form.outcome));
+        page.list(lines(form));
+        page.line(format!("  as in {}", one_line(&form.example.to_string())));
+    }
+    if !context.files.is_empty() {
+        page.head("Files");
+        page.list(&context.files);
+    }
     if !context.tips.is_empty() {
         page.head("Tips");
         page.list(&context.tips);
     }
     if let Some(review) = &context.review {
+        page.review(review, now());
+    }
+    for review in &context.earlier {
         page.review(review, now());
     }
     let description = file.task.description.as_deref().unwrap_or_default();
@@ -87,6 +112,22 @@ pub(super) fn text(file: &TaskFile, context: &GateContext) -> String {
     page.into_text()
 }
 
+/// Returns how a text says the outcome.
+fn in_words(verdict: &str) -> String {
+    format!("A text can say it, too: {}. The last one counts; what is quoted or code does not.", one_line(verdict))
+}
+
+/// Returns the fields that are handed on with an outcome, a line each.
+fn lines(form: &OutputForm) -> Vec<String> {
+    let line = |field: &Field| {
+        let need = if field.required { "" } else { " (optional)" };
+        let about = field.description.as_ref().map(|text| format!(" - {text}")).unwrap_or_default();
+        let default = field.default.as_ref().map(|value| format!("; {value} unless you say")).unwrap_or_default();
+        format!("{}{need}: {}{default}{about}", field.name, field.form)
+    };
+    form.fields.iter().map(line).collect()
+}
+
 /// Returns the brief for a prompt.
 fn markdown(file: &TaskFile, context: &GateContext) -> String {
     let mut text = format!("# {}: {}\n\n", file.task.id, one_line(&file.task.title));
@@ -97,12 +138,21 @@ fn markdown(file: &TaskFile, context: &GateContext) -> String {
         }
     };
     let items = |list: &[String]| list.iter().map(|item| format!("- {}", one_line(item))).collect::<Vec<_>>();
+    section("Asked", context.prompt.iter().map(|text| inert(text.trim_end())).collect());
     section("Instructions", context.instructions.iter().map(|text| inert(text.trim_end())).collect());
     section("Expected", items(&context.expectations));
     let outcomes = context.outcomes.iter().map(|(outcome, meaning)| format!("- `{outcome}`: {}", one_line(meaning)));
-    section("Outcomes", outcomes.collect());
+    let verdict = context.verdict.iter().map(|verdict| format!("\n{}", in_words(verdict)));
+    section("Outcomes", outcomes.chain(verdict).collect());
+    for form in &context.outputs {
+        let mut own = items(&lines(form));
+        let example = serde_json::to_string_pretty(&form.example).unwrap_or_default();
+        own.push(format!("\n```json\n{}\n```", inert(&example)));
+        section(&format!("Outputs with `{}`", form.outcome), own);
+    }
+    section("Files", context.files.iter().map(|pattern| format!("- `{}`", one_line(pattern))).collect());
     section("Tips", items(&context.tips));
-    if let Some(review) = &context.review {
+    for review in context.review.iter().chain(&context.earlier) {
         let mut lines = items(&review.blockers);
         lines.extend(review.notes.iter().map(|notes| format!("\n{}", inert(notes.trim_end()))));
         section(&format!("Sent back from `{}`", review.from_gate), lines);

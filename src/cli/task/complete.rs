@@ -8,6 +8,7 @@ use crate::cli::input;
 use crate::cli::session::{Session, now};
 use crate::cli::trouble::Trouble;
 use crate::engine::{Post, Rules, branch_of};
+use crate::format::completion_file::front_of;
 use crate::model::{AgentId, Completion, CompletionId, Ticket};
 use crate::ops::{DryRun, Workspace, acting_agent, complete, show};
 use crate::store::random::DeliveryId;
@@ -45,7 +46,7 @@ pub(in crate::cli) struct Args {
     /// Note a fact for the record
     #[arg(long = "meta", value_name = "KEY=VALUE", value_parser = key_value)]
     metadata: Vec<(String, serde_json::Value)>,
-    /// A text of up to 64 KiB for the body of the task; `-` reads stdin
+    /// A text of up to 64 KiB for the body of the task; `-` reads stdin. Frontmatter with `$status` says outcome and outputs
     #[arg(short, long, value_name = "FILE|-")]
     file: Option<String>,
     /// What makes this completion count once, however often it is sent
@@ -97,6 +98,14 @@ fn completion(args: &Args, agent: AgentId) -> Result<Completion, Trouble> {
         Some(id) => id.clone(),
         None => DeliveryId::new(now())?.completion(),
     };
+    let mut body = args.file.as_deref().map(input::text).transpose()?;
+    let mut outputs = object(&args.outputs);
+    if let Some((said, text)) = body.as_deref().and_then(front_of) {
+        for (key, value) in said {
+            outputs.entry(key).or_insert(value);
+        }
+        body = Some(text);
+    }
     Ok(Completion {
         ticket: args.ticket.clone(),
         agent,
@@ -104,9 +113,9 @@ fn completion(args: &Args, agent: AgentId) -> Result<Completion, Trouble> {
         summary: args.summary.clone(),
         blockers: (!args.blockers.is_empty()).then(|| args.blockers.clone()),
         rejection_notes: args.notes.clone(),
-        outputs: object(&args.outputs),
+        outputs,
         metadata: object(&args.metadata),
-        body: args.file.as_deref().map(input::text).transpose()?,
+        body,
         id,
     })
 }

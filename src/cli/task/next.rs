@@ -9,10 +9,9 @@ use super::shown;
 use crate::cli::arguments::{Rehearsal, Who};
 use crate::cli::session::Session;
 use crate::cli::trouble::Trouble;
-use crate::engine::brief::brief_at;
 use crate::engine::{Post, Rules};
 use crate::model::{AgentId, RoleId, Ticket, listed};
-use crate::ops::{Changed, DryRun, Next, acting_agent, brief_value, next};
+use crate::ops::{Changed, DryRun, Next, acting_agent, brief_of, brief_value, next};
 
 /// Take your next task, and show what is to be done
 #[derive(Debug, clap::Args)]
@@ -71,7 +70,8 @@ fn check_role(rules: &Rules, role: &RoleId, agent: &AgentId) -> Result<(), Troub
 
 fn show(session: &Session, rules: &Rules, changed: &Changed, ticket: &Ticket, mode: DryRun) {
     let task = &changed.after.task;
-    let context = Post::meant(rules, task, ticket.branch.as_ref()).map(|post| brief_at(rules, task, &post));
+    let context =
+        Post::meant(rules, task, ticket.branch.as_ref()).and_then(|post| brief_of(rules, &changed.after, &post));
     if session.output.is_json() {
         let mut value = context.map_or_else(|| json!({}), |context| brief_value(&changed.after, &context));
         value["task"] = shown::value(rules, changed, mode);

@@ -32,6 +32,11 @@ impl Checker<'_> {
             self.people(index, gate, duty);
             self.timing(index, gate, duty);
             self.separation(index, duty);
+            self.outputs(index, gate, duty);
+            if let Some(signal) = &duty.signal {
+                self.signal(index, gate, signal);
+            }
+            self.texts(index, gate);
             self.branch_exits(index, branch);
             self.words(index, gate);
             if let Some(condition) = self.condition(index, gate) {

@@ -2,9 +2,11 @@
 
 mod forks;
 mod gates;
+mod handover;
 mod org;
 mod reach;
 mod routes;
+mod texts;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -97,9 +99,14 @@ impl Checker<'_> {
                 self.people(index, gate, duty);
                 self.timing(index, gate, duty);
                 self.separation(index, duty);
+                self.outputs(index, gate, duty);
+                if let Some(signal) = &duty.signal {
+                    self.signal(index, gate, signal);
+                }
             }
             self.rejection(index, gate);
             self.routes(index, gate);
+            self.texts(index, gate);
             if let Some(condition) = self.condition(index, gate) {
                 conditions.insert((self.workflow.name.clone(), Station::from(&gate.id)), condition);
             }

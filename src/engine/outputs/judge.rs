@@ -8,9 +8,14 @@ use crate::model::{Map, nearest};
 
 /// Returns everything about the outputs that the shape does not allow, in the order of the declaration.
 pub fn judge(shape: &Shape, outputs: &Map) -> Vec<Problem> {
-    let mut problems = Vec::new();
     // The clone is of what a completion may bring: 32 KiB.
-    value(shape, &Value::Object(outputs.clone()), &Path::Root, &mut problems);
+    judge_value(shape, &Value::Object(outputs.clone()))
+}
+
+/// Returns everything about a value that the shape does not allow.
+pub(in crate::engine) fn judge_value(shape: &Shape, given: &Value) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    value(shape, given, &Path::Root, &mut problems);
     problems
 }
 

@@ -33,6 +33,10 @@ pub enum Fact {
     Items { got: usize, limit: Limit<u64> },
     /// The number is too small or too large.
     Size { got: Number, limit: Limit<Number> },
+    /// It is larger than the workflow lets gates hand on.
+    Heavy { bytes: usize, limit: usize },
+    /// The name means what the task started with, and this gate does not declare it.
+    Protected,
     /// No alternative fits; these are the problems of the one that is nearest.
     NoneFits { shapes: usize, nearest: Vec<Problem> },
 }
@@ -51,6 +55,8 @@ impl Problem {
             Fact::Items { .. } => "too_many",
             Fact::Size { limit: Limit::Least(_), .. } => "too_small",
             Fact::Size { .. } => "too_large",
+            Fact::Heavy { .. } => "output_too_large",
+            Fact::Protected => "protected_output",
             Fact::NoneFits { .. } => "no_alternative",
         }
     }
@@ -94,6 +100,12 @@ impl Problem {
                 Limit::Least(least) => format!("{name} is {got}, and it must be at least {least}"),
                 Limit::Most(most) => format!("{name} is {got}, and it must be at most {most}"),
             },
+            Fact::Heavy { bytes, limit } => format!(
+                "{name} has {bytes} bytes, and one value may have {limit}: write it to a file, and hand on the file's path"
+            ),
+            Fact::Protected => {
+                format!("{name} means what the task started with, and no gate may change that: use another name")
+            }
             Fact::NoneFits { shapes, nearest } => {
                 let list: Vec<String> = nearest.iter().take(5).map(Self::message).collect();
                 format!("{name} fits none of its {shapes} forms; by the nearest one, {}", list.join("; "))
@@ -136,6 +148,11 @@ impl Problem {
                 put("got", json!(got));
                 put("expected", bound(limit.clone()));
             }
+            Fact::Heavy { bytes, limit } => {
+                put("got", json!(bytes));
+                put("expected", bound(Limit::Most(limit)));
+            }
+            Fact::Protected => {}
             Fact::NoneFits { nearest, .. } => {
                 put("problems", nearest.iter().map(Self::to_value).collect());
             }

@@ -16,6 +16,11 @@ impl Refusal {
             Self::MissingSummary { outcome } | Self::MissingBlockers { outcome } | Self::EmptyBlockers { outcome } => {
                 Some(sample(outcome))
             }
+            Self::InvalidOutputs { outcome, example, .. } => {
+                let mut value = sample(outcome);
+                value["outputs"] = (**example).clone();
+                Some(value)
+            }
             _ => None,
         }
     }

@@ -7,6 +7,7 @@ use crate::model::{RoleId, Ticket};
 
 impl Refusal {
     /// Returns the fields beside code and message (spec 1, section 9).
+    #[expect(clippy::too_many_lines, reason = "one arm a refusal")]
     pub fn fields(&self) -> Vec<(&'static str, Value)> {
         match self {
             Self::MissingOutcome { gate, valid } => {
@@ -17,6 +18,23 @@ impl Refusal {
             Self::MissingBlockers { .. } | Self::EmptyBlockers { .. } => vec![("requiredField", json!("blockers"))],
             Self::TooLong { field, bytes, limit } => {
                 vec![("field", json!(field)), ("bytes", json!(bytes)), ("limit", json!(limit))]
+            }
+            Self::ContradictoryStatus { outcome, status } => {
+                vec![("outcome", json!(outcome)), ("status", json!(status))]
+            }
+            Self::ContradictoryVerdict { gate, outcome, verdict } => {
+                vec![("gate", text(gate)), ("outcome", text(outcome)), ("verdict", text(verdict))]
+            }
+            Self::InvalidOutputs { gate, outcome, problems, .. } => vec![
+                ("gate", text(gate)),
+                ("outcome", text(outcome)),
+                ("problems", problems.iter().map(super::Problem::to_value).collect()),
+            ],
+            Self::MissingInput { workflow, missing } => {
+                vec![("workflow", text(workflow)), ("missing", texts(missing)), ("requiredField", json!("context"))]
+            }
+            Self::UnknownInput { workflow, given, known } => {
+                vec![("workflow", text(workflow)), ("unknown", texts(given)), ("knownInputs", texts(known))]
             }
             Self::WrongTask { assigned, attempted } => {
                 vec![("assignedTask", text(assigned)), ("attemptedTask", text(attempted))]

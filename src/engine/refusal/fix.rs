@@ -3,6 +3,9 @@
 use super::Refusal;
 use crate::model::{GateId, Identity, Outcome, RoleId, Ticket, listed, nearest};
 
+/// How many problems of one completion are written out; programs get all of them.
+const PROBLEM_LIMIT: usize = 20;
+
 impl Refusal {
     /// Returns what to do instead.
     #[expect(clippy::too_many_lines, reason = "one arm a refusal; each is a sentence")]
@@ -26,6 +29,28 @@ impl Refusal {
                 "put the text into a file of the repository and name the file in the summary".to_owned()
             }
             Self::TooLong { .. } => "keep it short, and hand the rest on as a file".to_owned(),
+            Self::ContradictoryStatus { .. } => "say it once: give the outcome, or `$status`".to_owned(),
+            Self::ContradictoryVerdict { .. } => {
+                "make up your mind: mend the text, or give no outcome and let the text speak".to_owned()
+            }
+            Self::InvalidOutputs { problems, .. } => {
+                let shown = problems.iter().take(PROBLEM_LIMIT).map(|problem| format!("- {}", problem.message()));
+                let mut lines = vec!["mend this, all at once:".to_owned()];
+                lines.extend(shown);
+                if problems.len() > PROBLEM_LIMIT {
+                    lines.push(format!("- and {} more", problems.len() - PROBLEM_LIMIT));
+                }
+                lines.join("\n")
+            }
+            Self::MissingInput { missing, .. } => {
+                let options: Vec<String> = missing.iter().map(|name| format!("--context {name}=VALUE")).collect();
+                format!("give `{}`", options.join(" "))
+            }
+            Self::UnknownInput { given, known, .. } => {
+                let meant = given.iter().find_map(|name| nearest(name, known.iter().map(String::as_str)));
+                let question = meant.map(|name| format!("did you mean `{name}`? ")).unwrap_or_default();
+                format!("{question}it begins with {}", listed(known))
+            }
             Self::WrongTask { assigned, attempted } => format!(
                 "complete `{assigned}`, or give it back first: `aof task release {assigned}`; see `{attempted}` with `aof task show {attempted}`"
             ),

@@ -7,6 +7,9 @@ mod fields;
 mod fix;
 mod problem;
 
+use serde_json::Value;
+
+use super::outputs::Problem;
 use crate::model::{
     AgentId, CompletionId, GateId, Identity, Outcome, Permission, RoleId, Station, Status, TaskId, Ticket, Timestamp,
     Visit, WorkflowName,
@@ -27,6 +30,16 @@ pub enum Refusal {
     EmptyBlockers { outcome: Outcome },
     /// A text is longer than a history should carry.
     TooLong { field: &'static str, bytes: usize, limit: usize },
+    /// The outcome is said twice, and not the same.
+    ContradictoryStatus { outcome: String, status: String },
+    /// The outcome is not what the completion's own text says.
+    ContradictoryVerdict { gate: GateId, outcome: Outcome, verdict: Outcome },
+    /// What is handed on is not what the gate declares.
+    InvalidOutputs { gate: GateId, outcome: Outcome, problems: Vec<Problem>, example: Box<Value> },
+    /// A task of the workflow cannot begin without these.
+    MissingInput { workflow: WorkflowName, missing: Vec<String> },
+    /// Tasks of the workflow do not begin with these.
+    UnknownInput { workflow: WorkflowName, given: Vec<String>, known: Vec<String> },
     /// The agent has another task (9.6).
     WrongTask { assigned: TaskId, attempted: TaskId },
     /// Somebody else has claimed this task.
@@ -127,7 +140,7 @@ impl Refusal {
     }
 
     /// Returns the code that stands for the refusal in JSON.
-    pub const fn code(&self) -> &'static str {
+    pub fn code(&self) -> &'static str {
         match self {
             Self::MissingOutcome { .. } => "missing_outcome",
             Self::InvalidOutcome { .. } => "invalid_outcome",
@@ -135,6 +148,11 @@ impl Refusal {
             Self::MissingBlockers { .. } => "missing_blockers",
             Self::EmptyBlockers { .. } => "empty_blockers",
             Self::TooLong { .. } => "too_long",
+            Self::ContradictoryStatus { .. } => "contradictory_status",
+            Self::ContradictoryVerdict { .. } => "contradictory_verdict",
+            Self::InvalidOutputs { problems, .. } => of_problems(problems),
+            Self::MissingInput { .. } => "missing_input",
+            Self::UnknownInput { .. } => "unknown_input",
             Self::WrongTask { .. } => "wrong_task",
             Self::AssignedToAnother { .. } => "assigned_to_another",
             Self::WrongRole { .. } => "wrong_role",
@@ -177,4 +195,10 @@ impl Refusal {
         }
         text
     }
+}
+
+/// Returns the code of outputs that are wrong in one way, or in several.
+fn of_problems(problems: &[Problem]) -> &'static str {
+    let all = |code: &str| problems.iter().all(|problem| problem.code() == code);
+    ["output_too_large", "protected_output"].into_iter().find(|code| all(code)).unwrap_or("invalid_outputs")
 }

@@ -5,6 +5,7 @@ use crate::model::{Identity, Permission, listed};
 
 impl Refusal {
     /// Returns what is wrong, and why: one sentence.
+    #[expect(clippy::too_many_lines, reason = "one arm a refusal; each is a sentence")]
     pub fn problem(&self) -> String {
         match self {
             Self::MissingOutcome { gate, .. } => format!("gate `{gate}` wants an outcome, and none was given"),
@@ -16,6 +17,24 @@ impl Refusal {
             Self::EmptyBlockers { .. } => "`blockers` is there, but it names nothing".to_owned(),
             Self::TooLong { field, bytes, limit } => {
                 format!("`{field}` has {bytes} bytes, and the limit is {limit}")
+            }
+            Self::ContradictoryStatus { outcome, status } => {
+                format!("the outcome is `{outcome}`, and `$status` in the outputs says `{status}`")
+            }
+            Self::ContradictoryVerdict { outcome, verdict, .. } => {
+                format!("the outcome is `{outcome}`, and the text that comes with it says `{verdict}`")
+            }
+            Self::InvalidOutputs { gate, outcome, problems, .. } => {
+                let count = problems.len();
+                let things =
+                    if count == 1 { "one thing is wrong".to_owned() } else { format!("{count} things are wrong") };
+                format!("{things} with the outputs for `{outcome}` at gate `{gate}`")
+            }
+            Self::MissingInput { workflow, missing } => {
+                format!("a task of workflow `{workflow}` begins with {}, and nobody said it", listed(missing))
+            }
+            Self::UnknownInput { workflow, given, .. } => {
+                format!("a task of workflow `{workflow}` does not begin with {}", listed(given))
             }
             Self::WrongTask { assigned, attempted } => {
                 format!("you tried to complete `{attempted}`, and your task is `{assigned}`")

@@ -14,6 +14,7 @@ mod tag;
 mod tests;
 
 use self::mask::Masked;
+use crate::model::Outcome;
 use crate::model::signal::Mark;
 
 /// What a text says.
@@ -59,6 +60,13 @@ pub fn read(mark: &Mark, words: &[&str], keys: &[&str], text: &str) -> Reading {
     let below = items::items(&masked, at, keys);
     let items = if below.is_empty() { items::items(&masked, 0, keys) } else { below };
     Reading { verdict, values, items }
+}
+
+/// Returns what is looked for at a gate with these outcomes, for messages; who cannot go on says so as an outcome.
+pub(super) fn looked_for_at(mark: &Mark, possible: &[Outcome]) -> String {
+    let judging = |outcome: &&Outcome| !matches!(outcome, Outcome::Blocked | Outcome::Skip | Outcome::Failed);
+    let words: Vec<&str> = possible.iter().filter(judging).map(Outcome::as_str).collect();
+    looked_for(mark, &words)
 }
 
 /// Returns what is looked for, for messages.

@@ -1,5 +1,6 @@
 //! The rules as tables, and what must hold for every history.
 
+mod briefs;
 mod completions;
 mod forks;
 mod people;
@@ -8,6 +9,7 @@ mod random_forks;
 mod random_routes;
 mod replay;
 mod routes;
+mod texts;
 mod validation;
 mod ways;
 mod world;

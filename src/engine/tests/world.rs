@@ -24,7 +24,7 @@ pub(super) fn gate(name: &str, role: &str) -> Gate {
         detour: false,
         exits: Exits::default(),
         metadata: Map::new(),
-        kind: GateKind::Work(Duty::of(id(role))),
+        kind: GateKind::Work(Box::new(Duty::of(id(role)))),
     }
 }
 
@@ -54,6 +54,7 @@ pub(super) fn workflow(gates: Vec<Gate>) -> Workflow {
         version: None,
         visible_to: Vec::new(),
         timeout: None,
+        context: ContextRules::default(),
         default_outcome: Outcome::Complete,
         rejection: RejectionStrategy::Origin,
         holds_rejections: false,

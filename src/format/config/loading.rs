@@ -6,8 +6,8 @@ use crate::format::project_file::{Definition, ProjectFile, Rank, default_name};
 use crate::format::yaml::{self, Fault, Limits, Node, line_column};
 use crate::format::{org_file, project_file, workflow_file};
 use crate::model::{
-    Duty, Exits, Gate, GateKind, Layout, Map, OnConditionError, Org, Outcome, Project, RejectionStrategy, Severity,
-    Workflow, WorkflowName, listed,
+    ContextRules, Duty, Exits, Gate, GateKind, Layout, Map, OnConditionError, Org, Outcome, Project, RejectionStrategy,
+    Severity, Workflow, WorkflowName, listed,
 };
 
 #[derive(Default)]
@@ -157,7 +157,7 @@ fn implicit() -> Workflow {
         detour: false,
         exits: Exits::default(),
         metadata: Map::new(),
-        kind: GateKind::Work(Duty::of("default".parse().expect("it is letters"))),
+        kind: GateKind::Work(Box::new(Duty::of("default".parse().expect("it is letters")))),
     };
     Workflow {
         name: default_name(),
@@ -165,6 +165,7 @@ fn implicit() -> Workflow {
         version: None,
         visible_to: Vec::new(),
         timeout: None,
+        context: ContextRules::default(),
         default_outcome: Outcome::Complete,
         rejection: RejectionStrategy::Origin,
         holds_rejections: false,

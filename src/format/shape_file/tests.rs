@@ -178,7 +178,7 @@ required: [x]
 "
         )
         .join("\n"), @"
-    12:1 unknown_field: a choice of variants has no field `required` (beside `oneOf` stands no other keyword: what all variants have is declared in each of them)
+    12:1 unknown_field: a choice of variants has no field `required` (what all variants have is declared in each of them)
     4:35 duplicate_variant: variants `approved` and `Approved` differ in case only, and case does not count (make one of them, with `anyOf` for what may differ)
     5:28 missing_status: a variant is for one `$status` (write `$status: {const: WORD}`, and a variant for each word)
     6:18 missing_status: this variant does not say which way out it is for (add `$status: {const: WORD}` to its `properties`)

@@ -16,8 +16,9 @@ pub(super) fn read(node: &Node<'_>, faults: &mut Vec<Fault>) -> Option<Outputs> 
         );
     }
     let list = fields.take("oneOf");
-    fields.refuse_unknown_but(faults, |_| {
-        Some("beside `oneOf` stands no other keyword: what all variants have is declared in each of them".to_owned())
+    fields.refuse_unknown_but(faults, |key| {
+        let keyword = ["properties", "required", "additionalProperties", "anyOf"].contains(&key);
+        keyword.then(|| "what all variants have is declared in each of them".to_owned())
     });
     let items = match list.map(|list| (list, &list.kind)) {
         Some((_, Form::Sequence(items))) if !items.is_empty() => items,

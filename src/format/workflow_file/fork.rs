@@ -66,6 +66,6 @@ fn read_branch(node: &Node<'_>, faults: &mut Vec<Fault>) -> Option<Branch> {
         detour: false,
         exits,
         metadata: Map::new(),
-        kind: GateKind::Work(duty?),
+        kind: GateKind::Work(Box::new(duty?)),
     })
 }

@@ -3,6 +3,7 @@
 use super::{brief, fork, route};
 use crate::format::decode::{Fields, parse_text_list, wrong_kind};
 use crate::format::yaml::{Fault, Kind, Node};
+use crate::format::{shape_file, signal_file};
 use crate::model::{Duty, Exits, Gate, GateId, GateKind, GateType, Identity, OnConditionError};
 
 /// What is asked of whoever works, and so of each branch of a fork.
@@ -43,7 +44,7 @@ pub(super) fn read(node: &Node<'_>, faults: &mut Vec<Fault>) -> Option<Gate> {
     let kind = match kind {
         GateType::Work => {
             fork::refuse(&mut fields, faults);
-            read_duty(&mut fields, faults).map(GateKind::Work)
+            read_duty(&mut fields, faults).map(|duty| GateKind::Work(Box::new(duty)))
         }
         GateType::Fork => fork::read(&mut fields, faults).map(GateKind::Fork),
         GateType::Condition => {
@@ -53,7 +54,7 @@ pub(super) fn read(node: &Node<'_>, faults: &mut Vec<Fault>) -> Option<Gate> {
     };
     match kind {
         Some(GateKind::Condition) => fields.refuse_unknown_but(faults, |key| {
-            ["role", "canReject", "outputs", "brief"].contains(&key).then(|| {
+            ["role", "canReject", "outputs", "signal", "files", "brief"].contains(&key).then(|| {
                 "nobody works at a gate of `type: condition`: it has `when`, `routes`, `maxRetries` and `onExhausted`"
                     .to_owned()
             })
@@ -83,6 +84,9 @@ pub(super) fn read_duty(fields: &mut Fields<'_, '_>, faults: &mut Vec<Fault>) ->
         escalate_to: fields.parsed("escalateTo", faults),
         separate_from,
         separate_by,
+        outputs: fields.take("outputs").map(|node| shape_file::read(node, faults)).unwrap_or_default(),
+        signal: fields.take("signal").and_then(|node| signal_file::read(node, faults)),
+        files: fields.list("files", faults).unwrap_or_default(),
         brief: fields.take("brief").map(|node| brief::read(node, faults)).unwrap_or_default(),
         role: fields.require("role", role, faults)?,
     })

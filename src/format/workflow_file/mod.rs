@@ -1,6 +1,7 @@
 //! One workflow: a mapping in project.yaml, or a file of `workflows/`.
 
 mod brief;
+mod context;
 mod fork;
 mod gate;
 mod route;
@@ -63,6 +64,7 @@ pub(super) fn read(node: &Node<'_>, name: Option<WorkflowName>, faults: &mut Vec
     let version = fields.text("version", faults);
     let visible_to = fields.list("visibleTo", faults).unwrap_or_default();
     let timeout = fields.parsed("timeout", faults);
+    let context = fields.take("context").map(|node| context::read(node, faults)).unwrap_or_default();
     fields.refuse_unknown(faults);
     Some(Workflow {
         name: name?,
@@ -73,6 +75,7 @@ pub(super) fn read(node: &Node<'_>, name: Option<WorkflowName>, faults: &mut Vec
         rejection,
         holds_rejections,
         timeout,
+        context,
         gates: gates?,
     })
 }

@@ -1,7 +1,7 @@
 //! A gate: one stage of a workflow, what is asked of whoever stands at it, and the ways out.
 
 use crate::model::words::words;
-use crate::model::{Branch, Brief, Exits, Fork, GateId, Map, Outcome, Period, RoleId};
+use crate::model::{Branch, Brief, Exits, Fork, GateId, Map, Outcome, Outputs, Period, RoleId, Signal};
 
 /// One stage (spec 1, 1.1).
 #[derive(Debug, Clone, PartialEq)]
@@ -28,7 +28,7 @@ pub struct Gate {
 #[derive(Debug, Clone, PartialEq)]
 pub enum GateKind {
     /// Somebody works.
-    Work(Duty),
+    Work(Box<Duty>),
     /// Nobody does: `when` chooses between the decisions `true` and `false`.
     Condition,
     /// Several do, each at a branch; what they say joins to one `complete` or `needs_review`.
@@ -54,6 +54,12 @@ pub struct Duty {
     pub separate_from: Vec<GateId>,
     /// What counts as the same worker.
     pub separate_by: Identity,
+    /// What completions hand on.
+    pub outputs: Outputs,
+    /// Where the verdict is read from when a completion names no outcome.
+    pub signal: Option<Signal>,
+    /// What the work may touch, as patterns of paths; told to the agent.
+    pub files: Vec<String>,
     /// What agents are told; what is absent is generated.
     pub brief: Brief,
 }
@@ -70,6 +76,9 @@ impl Duty {
             escalate_to: None,
             separate_from: Vec::new(),
             separate_by: Identity::Agent,
+            outputs: Outputs::Open,
+            signal: None,
+            files: Vec::new(),
             brief: Brief::default(),
         }
     }
@@ -90,6 +99,26 @@ impl Gate {
             GateKind::Fork(fork) => Some(fork),
             GateKind::Work(_) | GateKind::Condition => None,
         }
+    }
+
+    /// Returns every outcome that a completion may ever have here, `failed` and `skip` only where the gate says so.
+    pub fn possible(&self) -> Vec<Outcome> {
+        let Some(duty) = self.duty() else { return Vec::new() };
+        let mut outcomes: Vec<Outcome> = self.exits.decisions().cloned().collect();
+        if outcomes.is_empty() {
+            outcomes.push(Outcome::Complete);
+        }
+        if self.can_reject() {
+            outcomes.push(Outcome::NeedsReview);
+        }
+        outcomes.push(Outcome::Blocked);
+        if duty.can_skip {
+            outcomes.push(Outcome::Skip);
+        }
+        if self.exits.on_failure.is_some() {
+            outcomes.push(Outcome::Failed);
+        }
+        outcomes
     }
 
     /// Returns whose work it is.

@@ -1,11 +1,13 @@
 //! A workflow: the ordered gates that a class of tasks goes through. Definitions only; where a task stands is the task's.
 
 mod brief;
+mod context;
 mod fork;
 mod gate;
 mod route;
 
 pub use brief::{Brief, BriefText};
+pub use context::ContextRules;
 pub use fork::{Branch, Fork, JoinStrategy, Station, Verdict};
 pub use gate::{Duty, Gate, GateKind, GateType, Identity, OnConditionError};
 pub use route::{EndsAs, Exhausted, Exits, Route, Target};
@@ -32,6 +34,8 @@ pub struct Workflow {
     pub holds_rejections: bool,
     /// How long a visit may take at gates that do not say.
     pub timeout: Option<Period>,
+    /// What tasks start with, and what gates hand on.
+    pub context: ContextRules,
     /// The gates, in order; never empty.
     pub gates: Vec<Gate>,
 }

@@ -1,0 +1,67 @@
+//! What a gate lets a completion hand on, by its outcome.
+
+use serde_json::Value;
+
+use super::{Fact, Problem, judge};
+use crate::model::shape::{Fields, Kind, Others};
+use crate::model::{ContextRules, Duty, Map, Outcome, Outputs, Shape};
+
+/// Returns what is handed on with the outcome, where something is declared. Outcomes without a shape of their own may hand on
+/// what the gate declares, and need not: who is blocked has no result yet.
+pub(in crate::engine) fn shape_of(duty: &Duty, outcome: &Outcome) -> Option<Shape> {
+    let declared = duty.outputs.shape(outcome.as_str());
+    let ends = matches!(outcome, Outcome::Complete | Outcome::Decision(_));
+    match &duty.outputs {
+        Outputs::Open => None,
+        Outputs::One(shape) if ends => Some(shape.clone()),
+        Outputs::Variants(_) if declared.is_some() => declared.cloned(),
+        Outputs::One(shape) => Some(optional(&[shape])),
+        Outputs::Variants(variants) => {
+            Some(optional(&variants.iter().map(|variant| &variant.shape).collect::<Vec<_>>()))
+        }
+    }
+}
+
+/// Returns a shape of the fields of all, none of them required.
+fn optional(shapes: &[&Shape]) -> Shape {
+    let mut fields = Fields::default();
+    for other in shapes.iter().filter_map(|shape| shape.fields()) {
+        if other.others == Others::Welcome {
+            fields.others = Others::Welcome;
+        }
+        for (name, shape) in &other.properties {
+            if fields.get(name).is_none() {
+                fields.properties.push((name.clone(), shape.clone()));
+            }
+        }
+    }
+    Shape { kinds: vec![Kind::Object(fields)], ..Shape::default() }
+}
+
+/// Returns everything that the gate and its workflow do not allow of the outputs.
+pub(in crate::engine) fn judge_at(rules: &ContextRules, duty: &Duty, outcome: &Outcome, outputs: &Map) -> Vec<Problem> {
+    let declared = duty.outputs.names();
+    let mut problems: Vec<Problem> = Vec::new();
+    for (name, value) in outputs {
+        if rules.protects(name) && !declared.contains(&name.as_str()) {
+            problems.push(Problem { path: name.clone(), fact: Fact::Protected });
+        }
+        let bytes = bytes(value);
+        if bytes > rules.max_bytes {
+            problems.push(Problem { path: name.clone(), fact: Fact::Heavy { bytes, limit: rules.max_bytes } });
+        }
+    }
+    if let Some(shape) = shape_of(duty, outcome) {
+        let told: Vec<String> = problems.iter().map(|problem| problem.path.clone()).collect();
+        // A name that is protected has been told; that it is not declared either would only say it twice.
+        let found = judge(&shape, outputs).into_iter();
+        problems.extend(
+            found.filter(|problem| !(matches!(problem.fact, Fact::Undeclared { .. }) && told.contains(&problem.path))),
+        );
+    }
+    problems
+}
+
+fn bytes(value: &Value) -> usize {
+    serde_json::to_string(value).map_or(0, |text| text.len())
+}

@@ -1,0 +1,191 @@
+//! What a completion says at its gate: its outcome, wherever it stands, and what it hands on.
+//!
+//! The outcome is what is given as such; else `$status` in the outputs; else, where the gate has a `signal`, what the text says.
+//! A text that says nothing there is a rejection, or what the gate takes it for.
+
+use super::guard;
+use super::outputs::{example, from_text, judge_at, shape_of};
+use super::post::Post;
+use super::refusal::Refusal;
+use super::route::goes_back;
+use super::rules::Rules;
+use super::signal::{Reading, Verdict, looked_for_at, read};
+use super::warning::Warning;
+use crate::model::signal::Mark;
+use crate::model::{Completion, Outcome, Signal, Task, Workflow};
+
+/// The key in the outputs that says the outcome.
+const STATUS: &str = "$status";
+
+/// The longest notes that are taken from a text, in bytes.
+const NOTES_LIMIT: usize = 4 * 1024;
+
+/// A completion with everything that it says where it belongs.
+pub(super) struct Said {
+    pub(super) outcome: Outcome,
+    pub(super) completion: Completion,
+    pub(super) warnings: Vec<Warning>,
+}
+
+/// Returns what the completion says, or why it says nothing that counts.
+pub(super) fn said(
+    rules: &Rules,
+    workflow: &Workflow,
+    task: &Task,
+    post: &Post<'_>,
+    given: &Completion,
+) -> Result<Said, Refusal> {
+    let mut completion = given.clone();
+    completion.outcome = word(post, &mut completion)?;
+    let mut warnings = Vec::new();
+    if completion.outcome.is_none()
+        && let Some(signal) = &post.duty.signal
+    {
+        warnings.extend(from_words(workflow, task, post, signal, &mut completion));
+    }
+    let outcome = guard::outcome(rules, post, &workflow.default_outcome, &completion)?;
+    guard::content(&outcome, &completion)?;
+    let problems = judge_at(&workflow.context, post.duty, &outcome, &completion.outputs);
+    if !problems.is_empty() {
+        let shape = shape_of(post.duty, &outcome).unwrap_or_default();
+        let example = if shape.kinds.is_empty() { serde_json::json!({}) } else { example(&shape) };
+        let gate = post.gate.id.clone();
+        return Err(Refusal::InvalidOutputs { gate, outcome, problems, example: Box::new(example) });
+    }
+    Ok(Said { outcome, completion, warnings })
+}
+
+/// Returns whether the completion's text agrees with its outcome, where it says one.
+pub(super) fn contradiction(post: &Post<'_>, given: &Completion) -> Result<(), Refusal> {
+    let mut completion = given.clone();
+    let Some(word) = word(post, &mut completion)? else { return Ok(()) };
+    let Some(signal) = &post.duty.signal else { return Ok(()) };
+    let possible = post.gate.possible();
+    let Some(outcome) = possible.iter().find(|outcome| outcome.is_meant_by(&word)) else { return Ok(()) };
+    // Who cannot go on, or tried and failed, has no verdict to stand by.
+    if matches!(outcome, Outcome::Blocked | Outcome::Failed | Outcome::Skip) {
+        return Ok(());
+    }
+    match verdict(post, signal, &reading(post, signal, text(&completion))) {
+        Some(verdict) if verdict != *outcome => {
+            Err(Refusal::ContradictoryVerdict { gate: post.gate.id.clone(), outcome: outcome.clone(), verdict })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Returns the outcome that is given, as such or as `$status`, and takes the latter out of what is handed on.
+fn word(post: &Post<'_>, completion: &mut Completion) -> Result<Option<String>, Refusal> {
+    let status = completion.outputs.remove(STATUS).map(|status| match status {
+        serde_json::Value::String(word) => word,
+        other => other.to_string(),
+    });
+    // `_` stands for the only way out there is.
+    let status = status.filter(|status| status != "_" || post.judges());
+    match (completion.outcome.clone(), status) {
+        (Some(outcome), Some(status)) if !outcome.eq_ignore_ascii_case(&status) => {
+            Err(Refusal::ContradictoryStatus { outcome, status })
+        }
+        (outcome, status) => Ok(outcome.or(status)),
+    }
+}
+
+fn text(completion: &Completion) -> &str {
+    let texts = [&completion.body, &completion.summary];
+    texts.into_iter().flatten().find(|text| !text.trim().is_empty()).map_or("", String::as_str)
+}
+
+fn reading(post: &Post<'_>, signal: &Signal, text: &str) -> Reading {
+    let words: Vec<Outcome> = post.gate.possible();
+    let words: Vec<&str> = words.iter().map(Outcome::as_str).collect();
+    read(&signal.mark, &words, &post.duty.outputs.names(), text)
+}
+
+/// Returns the outcome that a text says.
+fn verdict(post: &Post<'_>, signal: &Signal, reading: &Reading) -> Option<Outcome> {
+    let (pass, fail) = match &signal.mark {
+        Mark::Tag { pass, fail, .. } => (pass.clone(), fail.clone()),
+        _ => (None, None),
+    };
+    match &reading.verdict {
+        Verdict::Passed => Some(pass.unwrap_or(Outcome::Complete)),
+        Verdict::Failed => Some(fail.unwrap_or(Outcome::NeedsReview)),
+        Verdict::Named(word) => post.gate.possible().into_iter().find(|outcome| outcome.is_meant_by(word)),
+        Verdict::Nothing | Verdict::Unreadable(_) => None,
+    }
+}
+
+/// Fills in what the text says: the outcome, the outputs, and what is to be mended. Returns what is to be said if it says none.
+fn from_words(
+    workflow: &Workflow,
+    task: &Task,
+    post: &Post<'_>,
+    signal: &Signal,
+    completion: &mut Completion,
+) -> Option<Warning> {
+    let text = text(completion).to_owned();
+    let reading = reading(post, signal, &text);
+    let found = verdict(post, signal, &reading);
+    let outcome = found.clone().or_else(|| signal.missing.clone()).unwrap_or(Outcome::NeedsReview);
+    completion.outcome = Some(outcome.to_string());
+    if let Some(shape) = shape_of(post.duty, &outcome) {
+        for (name, value) in &reading.values {
+            let declared = shape.fields().and_then(|fields| fields.get(name));
+            if let Some(shape) = declared.filter(|_| !completion.outputs.contains_key(name)) {
+                completion.outputs.insert(name.clone(), from_text(shape, value));
+            }
+        }
+    }
+    if completion.summary.is_none() {
+        completion.summary =
+            text.lines().map(str::trim).find(|line| !line.is_empty()).map(|line| cut(line, 200).to_owned());
+    }
+    let back = matches!(outcome, Outcome::NeedsReview | Outcome::Blocked) || goes_back(workflow, post.gate, &outcome);
+    if back {
+        if completion.blockers.is_none() {
+            let items = if reading.items.is_empty() { vec![blocker(found.is_some())] } else { reading.items };
+            completion.blockers = Some(items);
+        }
+        if completion.rejection_notes.is_none() && completion.body.is_some() {
+            completion.rejection_notes = Some(notes(&text));
+        }
+    }
+    if found.is_some() {
+        return None;
+    }
+    Some(Warning::NoVerdict {
+        gate: post.gate.id.clone(),
+        attempt: attempts(task, post),
+        looked_for: looked_for_at(&signal.mark, &post.gate.possible()),
+        found: match reading.verdict {
+            Verdict::Unreadable(found) => Some(found),
+            _ => None,
+        },
+        outcome,
+    })
+}
+
+/// Returns which visit of its gate or branch this is, from 1.
+fn attempts(task: &Task, post: &Post<'_>) -> usize {
+    let here = post.station();
+    let earlier = task.history.iter().filter(|visit| visit.gate == here.gate && visit.branch == here.branch);
+    earlier.count() + 1
+}
+
+fn blocker(judged: bool) -> String {
+    if judged {
+        "Settle what the review's notes say".to_owned()
+    } else {
+        "The review came to no verdict that could be read; its notes say what there is".to_owned()
+    }
+}
+
+fn notes(text: &str) -> String {
+    let text = text.trim();
+    let start = cut(text, NOTES_LIMIT);
+    if start.len() == text.len() { text.to_owned() } else { format!("{start}\n\n[the rest is in the task's body]") }
+}
+
+fn cut(text: &str, limit: usize) -> &str {
+    &text[..text.floor_char_boundary(limit)]
+}

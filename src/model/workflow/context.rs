@@ -1,0 +1,43 @@
+//! What a task starts with, and what its gates may hand on.
+
+use crate::model::Map;
+
+/// The rules of a workflow for its tasks' context.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ContextRules {
+    /// What a task starts with: names and defaults; null is for what whoever makes the task must say. Absent means that
+    /// anything may be said.
+    pub input: Option<Map>,
+    /// The names that always mean the input; absent means the usual ones where there is an input.
+    pub protected: Option<Vec<String>>,
+    /// The largest value that a gate may hand on under one name, in bytes of its JSON.
+    pub max_bytes: usize,
+}
+
+impl ContextRules {
+    /// The largest value where the workflow does not say.
+    pub const DEFAULT_BYTES: usize = 4096;
+
+    /// The names that are protected where the workflow declares an input and does not say.
+    pub const USUALLY_PROTECTED: &[&str] = &["task", "repo", "branch"];
+
+    /// Tells whether the name always means the input.
+    pub fn protects(&self, name: &str) -> bool {
+        match (&self.protected, &self.input) {
+            (Some(names), _) => names.iter().any(|known| known == name),
+            (None, Some(_)) => Self::USUALLY_PROTECTED.contains(&name),
+            (None, None) => false,
+        }
+    }
+
+    /// Tells whether a task starts with a value of that name.
+    pub fn declares(&self, name: &str) -> bool {
+        self.input.as_ref().is_some_and(|input| input.contains_key(name))
+    }
+}
+
+impl Default for ContextRules {
+    fn default() -> Self {
+        Self { input: None, protected: None, max_bytes: Self::DEFAULT_BYTES }
+    }
+}
