@@ -45,7 +45,7 @@ pub(super) fn said(
     }
     let outcome = guard::outcome(rules, post, &workflow.default_outcome, &completion)?;
     guard::content(&outcome, &completion)?;
-    let problems = judge_at(&workflow.context, post.duty, &outcome, &completion.outputs);
+    let problems = judge_at(workflow, post.duty, &outcome, &completion.outputs);
     if !problems.is_empty() {
         let shape = shape_of(post.duty, &outcome).unwrap_or_default();
         let example = if shape.kinds.is_empty() { serde_json::json!({}) } else { example(&shape) };

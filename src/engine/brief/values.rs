@@ -39,7 +39,7 @@ impl<'a> Values<'a> {
     }
 
     fn bare(&self, name: &str) -> Option<Cow<'a, Value>> {
-        if self.workflow.context.protects(name) {
+        if self.workflow.protects(name) {
             return self.given(name);
         }
         let incoming = self.incoming.and_then(|visit| visit.outputs.get(name)).map(Cow::Borrowed);

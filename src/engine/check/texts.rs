@@ -131,7 +131,7 @@ impl Checker<'_> {
 
     fn bare(&self, text: &Spot<'_>, name: &str) -> Option<(Severity, String, String)> {
         let context = &self.workflow.context;
-        if context.declares(name) || context.protects(name) {
+        if context.declares(name) || self.workflow.protects(name) {
             return None;
         }
         let duties = || self.workflow.gates.iter().filter_map(|gate| gate.duty().map(|duty| (gate, duty)));

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::{Fact, Problem, judge};
 use crate::model::shape::{Fields, Kind, Others};
-use crate::model::{ContextRules, Duty, Map, Outcome, Outputs, Shape};
+use crate::model::{Duty, Map, Outcome, Outputs, Shape, Workflow};
 
 /// Returns what is handed on with the outcome, where something is declared. Outcomes without a shape of their own may hand on
 /// what the gate declares, and need not: who is blocked has no result yet.
@@ -39,16 +39,17 @@ fn optional(shapes: &[&Shape]) -> Shape {
 }
 
 /// Returns everything that the gate and its workflow do not allow of the outputs.
-pub(in crate::engine) fn judge_at(rules: &ContextRules, duty: &Duty, outcome: &Outcome, outputs: &Map) -> Vec<Problem> {
+pub(in crate::engine) fn judge_at(workflow: &Workflow, duty: &Duty, outcome: &Outcome, outputs: &Map) -> Vec<Problem> {
     let declared = duty.outputs.names();
     let mut problems: Vec<Problem> = Vec::new();
     for (name, value) in outputs {
-        if rules.protects(name) && !declared.contains(&name.as_str()) {
+        if workflow.protects(name) && !declared.contains(&name.as_str()) {
             problems.push(Problem { path: name.clone(), fact: Fact::Protected });
         }
         let bytes = bytes(value);
-        if bytes > rules.max_bytes {
-            problems.push(Problem { path: name.clone(), fact: Fact::Heavy { bytes, limit: rules.max_bytes } });
+        if bytes > workflow.context.max_bytes {
+            problems
+                .push(Problem { path: name.clone(), fact: Fact::Heavy { bytes, limit: workflow.context.max_bytes } });
         }
     }
     if let Some(shape) = shape_of(duty, outcome) {

@@ -234,3 +234,36 @@ fn names_that_nothing_can_fill_are_found_at_load() {
     error unknown_name: `{{ab.any}}`: `ab` is no gate of the workflow (did you mean `a`?)
     ");
 }
+
+#[test]
+fn a_variant_speaks_to_the_next_gate_and_a_declared_name_is_nobodys_input() {
+    let text = "
+workflow:
+  context: {input: {branch: main, repo: web}}
+  gates:
+    - id: develop
+      role: backend
+      outputs: {properties: {branch: {type: string}, worktree: {type: string}}, required: [branch, worktree]}
+    - id: review
+      role: architect
+      routes:
+        approved: {to: test, prompt: 'Test branch {{{branch}}} at {{{worktree}}} of {{repo}}'}
+        rejected: {to: develop, prompt: 'Fix: {{{comments}}}'}
+      outputs:
+        oneOf:
+          - properties: {$status: {const: approved}, branch: {type: string}, worktree: {type: string}}
+            required: [$status, branch, worktree]
+          - {properties: {$status: {const: rejected}, comments: {type: string}}, required: [$status, comments]}
+    - {id: test, role: qa, outputs: {properties: {}}}
+";
+    let rules = made(text).unwrap();
+    let task = begun(&rules, &json!({"repo": "web"}));
+    let task = tell(&rules, &task, "agent-7", "complete", &json!({"branch": "dev", "worktree": "/d"}));
+    let task = tell(&rules, &task, "agent-3", "approved", &json!({"branch": "rev", "worktree": "/r"}));
+    let context = brief(&rules, &task, &Body::default()).unwrap();
+    assert_eq!(context.prompt.unwrap(), "Test branch rev at /r of web");
+    // A name that is protected by name stays the input's, whoever declares it.
+    let rules = made(&text.replace("repo: web}}", "repo: web}, protected: [branch]}")).unwrap();
+    let context = brief(&rules, &task, &Body::default()).unwrap();
+    assert_eq!(context.prompt.unwrap(), "Test branch main at /r of web");
+}

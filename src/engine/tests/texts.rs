@@ -9,7 +9,7 @@ use crate::model::*;
 
 const WORKFLOW: &str = "
 workflow:
-  context: {input: {repo: null, branch: main}, maxBytes: 60}
+  context: {input: {repo: null, branch: main}, protected: [repo, branch], maxBytes: 60}
   gates:
     - id: implement
       role: backend

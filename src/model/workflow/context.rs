@@ -8,7 +8,7 @@ pub struct ContextRules {
     /// What a task starts with: names and defaults; null is for what whoever makes the task must say. Absent means that
     /// anything may be said.
     pub input: Option<Map>,
-    /// The names that always mean the input; absent means the usual ones where there is an input.
+    /// The names that always mean the input; absent means the usual ones.
     pub protected: Option<Vec<String>>,
     /// The largest value that a gate may hand on under one name, in bytes of its JSON.
     pub max_bytes: usize,
@@ -18,17 +18,8 @@ impl ContextRules {
     /// The largest value where the workflow does not say.
     pub const DEFAULT_BYTES: usize = 4096;
 
-    /// The names that are protected where the workflow declares an input and does not say.
+    /// The names that are protected where the workflow does not say, as far as a task starts with them and no gate declares them.
     pub const USUALLY_PROTECTED: &[&str] = &["task", "repo", "branch"];
-
-    /// Tells whether the name always means the input.
-    pub fn protects(&self, name: &str) -> bool {
-        match (&self.protected, &self.input) {
-            (Some(names), _) => names.iter().any(|known| known == name),
-            (None, Some(_)) => Self::USUALLY_PROTECTED.contains(&name),
-            (None, None) => false,
-        }
-    }
 
     /// Tells whether a task starts with a value of that name.
     pub fn declares(&self, name: &str) -> bool {

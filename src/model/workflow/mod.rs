@@ -66,6 +66,23 @@ impl Workflow {
         }
         roles
     }
+
+    /// Tells whether the name always means what a task starts with.
+    pub fn protects(&self, name: &str) -> bool {
+        let declares = |duty: &Duty| duty.outputs.names().contains(&name);
+        let declared = |gate: &Gate| {
+            gate.duty().is_some_and(declares)
+                || gate.fork().is_some_and(|fork| fork.branches.iter().any(|branch| declares(branch.duty())))
+        };
+        match &self.context.protected {
+            Some(names) => names.iter().any(|known| known == name),
+            None => {
+                ContextRules::USUALLY_PROTECTED.contains(&name)
+                    && self.context.declares(name)
+                    && !self.gates.iter().any(declared)
+            }
+        }
+    }
 }
 
 words!(
