@@ -1,7 +1,7 @@
 //! Forks: what opens, what each branch may say, and what they come to together.
 
 use super::world::*;
-use crate::engine::brief::brief_at;
+use crate::engine::brief::{Body, brief_at};
 use crate::engine::{Act, Actor, Change, Decision, Finding, Post, Refusal, Rules, decide, explain, passes_by_itself};
 use crate::model::*;
 
@@ -124,7 +124,7 @@ fn one_rejection_comes_back_once_with_what_everybody_wants() {
     // The fork opens anew, its branches are told their own part, and its pass answers the rejection.
     let task = say(&rules, &task, "agent-7", "complete").unwrap().task;
     assert_eq!(stands(&task), "review@5 ready");
-    let brief = brief_at(&rules, &task, &Post::of_branch(&rules, &task, &id("a")).unwrap());
+    let brief = brief_at(&rules, &task, &Post::of_branch(&rules, &task, &id("a")).unwrap(), &Body::default()).unwrap();
     assert_eq!(brief.ticket.to_string(), "AOF-abc@5/a");
     assert_eq!(brief.expectations[0], "Check that this is settled: coverage is 65%, need 80%");
     let task = ["a", "b", "c"]
