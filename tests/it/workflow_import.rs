@@ -113,6 +113,29 @@ fn an_imported_workflow_is_committed_alone_and_runs() {
 }
 
 #[test]
+fn agents_side_by_side_become_branches_that_join() {
+    let env = kitchen();
+    let steps = r#"{"id": "both", "steps": [
+        {"id": "make", "agent": "coder", "on_success": "judge"},
+        {"id": "judge", "type": "parallel", "agents": ["tester", "researcher"], "on_success": "end", "on_error": "make"}]}"#;
+    env.write("both.json", steps);
+    let _ = env.aof(&["workflow", "import", "both.json"]).success();
+    let id = env.new_task(&["Two opinions", "--workflow", "both"]);
+    let ready = |env: &TestEnvironment| {
+        let _ = env.say(&id, "agent-1", "complete", &[]).success();
+    };
+    ready(&env);
+    let _ = env.say(&id, "agent-2", "complete", &[]).success();
+    let _ = env.say(&id, "agent-3", "needs_review", &["--blocker", "The second line is missing"]).success();
+    assert!(env.task_text(&id).contains("current: make"), "{}", env.task_text(&id));
+    ready(&env);
+    for agent in ["agent-3", "agent-2"] {
+        let _ = env.say(&id, agent, "complete", &[]).success();
+    }
+    assert!(env.task_path(&id).starts_with("tasks/archive/"), "it is done");
+}
+
+#[test]
 #[cfg(debug_assertions)]
 fn an_import_that_is_killed_anywhere_is_whole_or_nothing() {
     for point in aof::stop::POINTS {
