@@ -112,6 +112,68 @@ fn an_imported_workflow_is_committed_alone_and_runs() {
     assert!(!env.exists(&format!("tasks/{id}.md")), "it is done");
 }
 
+/// The files of every system, in the words that its readers are tested with.
+const FIXTURES: [(&str, &str); 5] = [
+    ("antfarm.yml", include_str!("../fixtures/import/antfarm.yml")),
+    ("openagents.json", include_str!("../fixtures/import/openagents.json")),
+    ("status-graph.yaml", include_str!("../fixtures/import/status-graph.yaml")),
+    ("orbital.toml", include_str!("../fixtures/import/orbital.toml")),
+    ("hops.yaml", include_str!("../fixtures/import/aof-hops.yaml")),
+];
+
+#[test]
+fn what_every_system_writes_is_valid_with_the_roles_that_are_told() {
+    for (file, text) in FIXTURES {
+        let env = TestEnvironment::with_rules("project: {name: Import}\ndefaultWorkflow: usual\n", "");
+        env.write("workflows/usual.yaml", "gates:\n  - {id: work, role: worker}\n");
+        env.write(file, text);
+        let json = env.aof(&["--json", "workflow", "import", file]).success().json();
+        let snippet = json["orgSnippet"].as_str().unwrap();
+        let worker = if snippet.contains("  worker:") { "" } else { "  worker: {agents: [agent-1]}\n" };
+        env.write("org.yaml", format!("{snippet}{worker}"));
+        let _ = env.aof(&["workflow", "validate"]).success();
+        env.commit_all(file);
+        for workflow in json["workflows"].as_array().unwrap() {
+            let name = workflow["name"].as_str().unwrap();
+            let topic: &[&str] = if name == "song" { &["--context", "topic=rain"] } else { &[] };
+            let id = env.new_task(&[&["It begins", "--workflow", name], topic].concat());
+            assert!(env.task_text(&id).contains("status: ready"), "{file}: {}", env.task_text(&id));
+        }
+    }
+}
+
+#[test]
+fn verdicts_and_keys_of_replies_are_read_as_they_were() {
+    let env = TestEnvironment::with_rules(
+        "project: {name: Import}\n",
+        "roles:\n  cook: {agents: [agent-1]}\n  Taster-No-1: {agents: [agent-2]}\n  human: {agents: [human-ada]}\n",
+    );
+    env.write("antfarm.yml", FIXTURES[0].1);
+    let _ = env.aof(&["workflow", "import", "antfarm.yml"]).success();
+    let id = env.new_task(&["Soup"]);
+    let reply = |agent: &str, text: &str| {
+        env.write("reply.md", text);
+        env.aof(&["task", "complete", &id, "--agent", agent, "--summary", "Replied", "--file", "reply.md"]).success()
+    };
+    let at = |gate: &str| assert!(env.task_text(&id).contains(&format!("current: {gate}\n")), "{}", env.task_text(&id));
+    let _ = reply("agent-1", "STATUS: done\nRECIPE_FILE: soup.md\nSEASON: winter\n");
+    at("cook");
+    let brief = env.aof(&["task", "brief", &id]).success().stdout;
+    assert!(brief.contains("Cook soup.md (winter)") && brief.contains("{{if guests}}"), "{brief}");
+    let _ = reply("agent-1", "STATUS: retry\nPROBLEMS:\n- It burned\n");
+    at("write");
+    let _ = reply("agent-1", "STATUS: done\nRECIPE_FILE: stew.md\nSEASON: winter\n");
+    let _ = reply("agent-1", "STATUS: done\nCOOK: a stew\n");
+    at("taste");
+    let _ = reply("agent-2", "STATUS: done\nDECISION: again\nTASTE_NOTES: more salt\n");
+    at("cook");
+    let _ = reply("agent-1", "STATUS: done\nCOOK: a salty stew\n");
+    let _ = reply("agent-2", "STATUS: done\nDECISION: serve\nTASTE_NOTES: good\n");
+    at("tell");
+    let _ = env.say(&id, "agent-1", "complete", &[]).success();
+    assert!(env.task_path(&id).starts_with("tasks/archive/"), "it is done");
+}
+
 #[test]
 fn agents_side_by_side_become_branches_that_join() {
     let env = kitchen();
