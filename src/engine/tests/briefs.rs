@@ -228,7 +228,7 @@ fn names_that_nothing_can_fill_are_found_at_load() {
     error unknown_name: `{{a.ulr}}`: `ulr` is nothing that the gate hands on (did you mean `url`?)
     error unknown_name: `{{c.url}}`: `c` is no gate of the workflow (did you mean `a`?)
     error unknown_name: `{{task.titel}}`: `titel` is nothing that is known of a task (did you mean `title`?)
-    error unknown_name: `{{a.b.c}}`: no value has a name of three parts (write `{{gate.name}}`)
+    error unknown_name: `{{a.b.c}}`: `a` is no fork of the workflow (there is none)
     error unknown_name: `{{input.no}}`: `no` is nothing that a task begins with (there is `repo`)
     ---
     error unknown_name: `{{ab.any}}`: `ab` is no gate of the workflow (did you mean `a`?)
