@@ -99,6 +99,7 @@ pub fn brief_at(rules: &Rules, task: &Task, post: &Post<'_>, body: &Body<'_>) ->
         },
         Some(review) if !gate.can_reject() => Occasion::Mending(review),
         _ if gate.can_reject() => Occasion::Review,
+        _ if gate.exits.decides() => Occasion::Decision,
         _ if post.requires_human(rules) => Occasion::Approval,
         _ => Occasion::Work,
     };
@@ -118,7 +119,11 @@ pub fn brief_at(rules: &Rules, task: &Task, post: &Post<'_>, body: &Body<'_>) ->
             })
             .collect(),
         tips: written.tips.clone().unwrap_or_else(|| tips(gate)),
-        instructions: written.instructions.clone(),
+        // What is to be done does not change because it has to be done again.
+        instructions: written
+            .instructions
+            .clone()
+            .or_else(|| post.duty.brief.entry.instructions.as_ref().map(|text| gaps.fill(&values, text))),
         verdict: post.duty.signal.as_ref().map(|signal| looked_for_at(&signal.mark, &post.gate.possible())),
         outputs: forms(post, rules),
         files: post.duty.files.clone(),
@@ -226,7 +231,11 @@ fn written<'a>(brief: &'a Brief, occasion: &Occasion<'_>, entered: Option<&Visit
     let returned = entered.is_some_and(|visit| visit.retry.is_some());
     match occasion {
         Occasion::Mending(_) => &brief.reentry,
-        Occasion::Work | Occasion::Approval if returned && brief.reentry != BriefText::default() => &brief.reentry,
+        Occasion::Work | Occasion::Decision | Occasion::Approval
+            if returned && brief.reentry != BriefText::default() =>
+        {
+            &brief.reentry
+        }
         _ => &brief.entry,
     }
 }

@@ -1,8 +1,4 @@
 //! A workflow as the text of a file: short, in block style, small things on one line. What it says is not judged here.
-//!
-//! Instructions that stand twice are written once: an anchor and an alias keep the two from drifting apart.
-
-use std::cell::Cell;
 
 use serde_json::{Map, Value};
 
@@ -14,50 +10,26 @@ const WIDTH: usize = 110;
 const DEPTH: usize = 3;
 /// A gate of more lines stands apart from the next.
 const PARAGRAPH: usize = 6;
-/// From this length on a text of one line is written below its gate only once.
-const LONG: usize = 80;
 
 /// Returns the workflow as a YAML document. The gates, and the branches of forks, are the items of lists in block style.
 pub fn render(workflow: &Map<String, Value>) -> String {
     let mut out = String::new();
-    push_entries(&mut out, workflow, 0, None);
+    push_entries(&mut out, workflow, 0);
     out
 }
 
-/// What the texts of a gate are called when they are shared.
-struct Gate<'v> {
-    id: &'v str,
-    /// The instructions, if they stand in `reentry` too.
-    shared: Option<&'v str>,
-    /// Whether they are written already.
-    written: Cell<bool>,
-}
-
-impl<'v> Gate<'v> {
-    fn of(map: &'v Map<String, Value>) -> Option<Self> {
-        let id = map.get("id")?.as_str()?;
-        let brief = map.get("brief");
-        let text = |brief: Option<&'v Value>| brief?.get("instructions")?.as_str();
-        let entry = text(brief).filter(|text| text.contains('\n') || text.len() > LONG);
-        let again = text(brief.and_then(|brief| brief.get("reentry")));
-        let plain = id.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'));
-        let shared = entry.filter(|_| plain && entry == again);
-        Some(Self { id, shared, written: Cell::new(false) })
-    }
-}
-
-fn push_entries(out: &mut String, map: &Map<String, Value>, column: usize, gate: Option<&Gate<'_>>) {
+fn push_entries(out: &mut String, map: &Map<String, Value>, column: usize) {
     for (name, value) in map {
         push_spaces(out, column);
         out.push_str(&key(name));
         out.push(':');
-        push_value(out, name, value, column, gate);
+        push_value(out, name, value, column);
     }
 }
 
-fn push_value(out: &mut String, name: &str, value: &Value, column: usize, gate: Option<&Gate<'_>>) {
+fn push_value(out: &mut String, name: &str, value: &Value, column: usize) {
     if let Value::String(text) = value {
-        return push_text(out, name, text, column, gate);
+        return push_text(out, text, column);
     }
     let used = out.len() - out.rfind('\n').map_or(0, |at| at + 1);
     if let Some(line) = one_line(name, value, used) {
@@ -68,21 +40,13 @@ fn push_value(out: &mut String, name: &str, value: &Value, column: usize, gate: 
     }
     out.push('\n');
     match value {
-        Value::Object(map) => push_entries(out, map, column + 2, gate),
+        Value::Object(map) => push_entries(out, map, column + 2),
         Value::Array(items) => push_items(out, items, column + 2),
         _ => {}
     }
 }
 
-fn push_text(out: &mut String, name: &str, text: &str, column: usize, gate: Option<&Gate<'_>>) {
-    let shared = gate.filter(|gate| name == "instructions" && gate.shared == Some(text));
-    if let Some(gate) = shared {
-        if gate.written.replace(true) {
-            out.push_str(&format!(" *{}\n", gate.id));
-            return;
-        }
-        out.push_str(&format!(" &{}", gate.id));
-    }
+fn push_text(out: &mut String, text: &str, column: usize) {
     out.push(' ');
     if let Some(header) = literal_header(text) {
         out.push_str(&header);
@@ -105,16 +69,15 @@ fn item_text(item: &Value, column: usize) -> String {
     let mut out = " ".repeat(column) + "-";
     match item {
         Value::Object(map) if !map.is_empty() => {
-            let gate = Gate::of(map);
             let mut lines = String::new();
             match one_line("", item, column + 1).filter(|_| !map.contains_key("id")) {
                 Some(line) => lines.push_str(&format!("{line}\n")),
-                None => push_entries(&mut lines, map, column + 2, gate.as_ref()),
+                None => push_entries(&mut lines, map, column + 2),
             }
             out.push(' ');
             out.push_str(lines.trim_start_matches(' '));
         }
-        Value::String(text) => push_text(&mut out, "", text, column, None),
+        Value::String(text) => push_text(&mut out, text, column),
         other => out.push_str(&format!(" {}\n", flow(other))),
     }
     out
@@ -161,7 +124,7 @@ mod tests {
             "context": {"input": {"repo": "", "tries": 3}},
             "gates": [
                 {"id": "work", "role": "worker", "outputs": {"changes": {"type": "string"}},
-                 "brief": {"instructions": long, "reentry": {"instructions": long}}},
+                 "brief": {"instructions": long, "reentry": {"instructions": "Mend it."}}},
                 {"id": "check", "role": "checker",
                  "routes": {"good": "$next", "bad": {"to": "work", "prompt": "mend: {{changes}}"}, "true": "$end"},
                  "maxRetries": 2, "metadata": {}},
@@ -178,13 +141,12 @@ mod tests {
             role: worker
             outputs: {changes: {type: string}}
             brief:
-              instructions: &work |
+              instructions: |
                 Do it well.
 
                 - {{task}}
                   as asked
-              reentry:
-                instructions: *work
+              reentry: {instructions: Mend it.}
 
           - id: check
             role: checker

@@ -6,6 +6,7 @@ use crate::model::{BriefText, Gate, Outcome, ReviewContext};
 pub(super) enum Occasion<'a> {
     Work,
     Review,
+    Decision,
     Approval,
     Mending(&'a ReviewContext),
     Again(&'a ReviewContext),
@@ -17,6 +18,7 @@ pub(super) fn role(gate: &Gate, occasion: &Occasion<'_>) -> String {
     match occasion {
         Occasion::Work => format!("You do the work of this task{purpose}."),
         Occasion::Review => format!("You review this task{purpose}: it goes on only if you find it good."),
+        Occasion::Decision => format!("You work on this task{purpose}, and decide how it goes on."),
         Occasion::Approval => format!("You decide whether this task is accepted{purpose}."),
         Occasion::Mending(_) => format!("You mend what a review of this task found{purpose}."),
         Occasion::Again(_) => {
@@ -38,6 +40,10 @@ pub(super) fn expectations(gate: &Gate, occasion: &Occasion<'_>) -> Vec<String> 
             "Compare the result with what the title and the body of the task ask for".to_owned(),
             "Name every fault you find, each as a blocker of its own".to_owned(),
         ]),
+        Occasion::Decision => list.extend([
+            gate.description.clone().unwrap_or_else(|| "Do what the title and the body of the task ask for".to_owned()),
+            "Decide by what you found, not by what is wished for".to_owned(),
+        ]),
         Occasion::Approval => list.push("Decide by what the title and the body of the task ask for".to_owned()),
         Occasion::Mending(review) => {
             list.extend(review.blockers.iter().map(|blocker| format!("Settle: {blocker}")));
@@ -56,7 +62,9 @@ pub(super) fn meaning(written: &BriefText, outcome: &Outcome, occasion: &Occasio
         return text.clone();
     }
     match (outcome, occasion) {
-        (Outcome::Complete, Occasion::Work) => "Your work is finished and can go on to the next step.",
+        (Outcome::Complete, Occasion::Work | Occasion::Decision) => {
+            "Your work is finished and can go on to the next step."
+        }
         (Outcome::Complete, Occasion::Review) => "You found it good; it goes on.",
         (Outcome::Complete, Occasion::Approval) => "You accept it; it goes on.",
         (Outcome::Complete, Occasion::Mending(_)) => "Everything listed is settled; it goes back to be reviewed.",

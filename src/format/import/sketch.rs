@@ -252,8 +252,7 @@ impl WorkSketch {
         put(&mut brief, "expectations", (!self.brief.expectations.is_empty()).then(|| json!(self.brief.expectations)));
         put(&mut brief, "tips", (!self.brief.tips.is_empty()).then(|| json!(self.brief.tips)));
         put(&mut brief, "instructions", self.brief.instructions.as_ref().map(|text| json!(text)));
-        let again = self.brief.again.as_ref().or(self.brief.instructions.as_ref());
-        let again = again.filter(|_| visits == Visits::Again);
+        let again = self.brief.again.as_ref().filter(|_| visits == Visits::Again);
         put(&mut brief, "reentry", again.map(|text| json!({"instructions": text})));
         put(map, "brief", (!brief.is_empty()).then_some(Value::Object(brief)));
     }
