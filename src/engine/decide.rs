@@ -1,5 +1,6 @@
 //! The one way a task changes: (rules, task, act, now) -> decision or refusal.
 
+use super::claims;
 use super::complete::{agrees, complete, pass};
 use super::people;
 use super::refusal::Refusal;
@@ -122,8 +123,8 @@ pub fn decide(rules: &Rules, task: &Task, act: &Act, now: Timestamp) -> Result<D
         }
         Act::Pass => pass(rules, task, now),
         Act::Open => people::open(rules, task, now),
-        Act::Claim { agent, branch } => return people::claim(rules, task, agent, branch.as_ref(), now),
-        Act::Release { by, branch } => people::release(rules, task, by, branch.as_ref(), now),
+        Act::Claim { agent, branch } => return claims::claim(rules, task, agent, branch.as_ref(), now),
+        Act::Release { by, branch } => claims::release(rules, task, by, branch.as_ref(), now),
         Act::Unblock { by, branch, reason } => {
             people::unblock(rules, task, by, branch.as_ref(), reason.as_deref(), now)
         }

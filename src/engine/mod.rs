@@ -6,6 +6,7 @@
 mod begin;
 pub mod brief;
 mod check;
+mod claims;
 mod complete;
 pub mod condition;
 mod decide;

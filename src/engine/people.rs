@@ -1,17 +1,16 @@
-//! What is done with a task besides completing it: opened, claimed, given back, set going, called off, taken up again, moved.
+//! What is done with a task besides working at it: opened, set going, called off, taken up again, moved.
 
-use super::complete::{arrive, blank, looping, open_now, post, unknown_workflow};
-use super::decide::{Actor, Decision, Step};
+use super::complete::{arrive, blank, looping, open_now, unknown_workflow};
+use super::decide::{Actor, Step};
 use super::fold;
 use super::fork;
-use super::guard;
 use super::refusal::Refusal;
 use super::route;
 use super::rules::Rules;
 use super::warning::Warning;
 use crate::model::{
-    AgentId, BranchStatus, Destination, Ending, Event, Gate, GateId, OpenBranch, OpenVisit, Permission, Status, Task,
-    Ticket, Timestamp, Visit, Workflow,
+    BranchStatus, Destination, Ending, Event, Gate, GateId, OpenBranch, OpenVisit, Permission, Status, Task, Timestamp,
+    Visit, Workflow,
 };
 
 pub(super) fn open(rules: &Rules, task: &Task, now: Timestamp) -> Result<Step, Refusal> {
@@ -38,106 +37,6 @@ pub(super) fn open(rules: &Rules, task: &Task, now: Timestamp) -> Result<Step, R
     events.extend(passage.trouble.iter().cloned().map(Event::ConditionError));
     let warnings = passage.trouble.into_iter().map(Warning::ConditionError).collect();
     Ok(arrive(rules, Step { task: after, work: None, events, warnings }))
-}
-
-pub(super) fn claim(
-    rules: &Rules,
-    task: &Task,
-    agent: &AgentId,
-    branch: Option<&GateId>,
-    now: Timestamp,
-) -> Result<Decision, Refusal> {
-    let open = open_now(task)?;
-    let ticket = Ticket { task: task.id.clone(), visit: None, branch: branch.cloned() };
-    let branch = fork::meant(rules, task, &ticket, agent)?;
-    let post = post(rules, task, open, branch.as_ref())?;
-    guard::may_complete(rules, task, &post, agent)?;
-    if post.holder.is_some() {
-        return Ok(Decision::Settled { visit: open.visit });
-    }
-    let own = branch.as_ref().and_then(|id| open.branch(id)).filter(|own| own.status == BranchStatus::Blocked);
-    if task.status == Status::Blocked || own.is_some() {
-        let blockers = own.map_or_else(|| task.blockers.clone(), |own| own.blockers.clone());
-        return Err(Refusal::Blocked { ticket: task.ticket_of(branch.as_ref()).without_visit(), blockers });
-    }
-    let mut after = task.clone();
-    hand_out(&mut after, branch.as_ref(), agent);
-    after.updated = now.max(task.updated);
-    Ok(Decision::Step(Box::new(Step::silent(after))))
-}
-
-fn hand_out(task: &mut Task, branch: Option<&GateId>, agent: &AgentId) {
-    match (branch, &mut task.gate) {
-        (Some(id), Some(open)) => {
-            for own in open.branches.iter_mut().filter(|own| own.id == *id) {
-                own.agent = Some(agent.clone());
-                own.status = BranchStatus::InProgress;
-            }
-            fork::follow(task);
-        }
-        _ => {
-            task.routing.agent = Some(agent.clone());
-            task.status = Status::InProgress;
-        }
-    }
-}
-
-pub(super) fn release(
-    rules: &Rules,
-    task: &Task,
-    by: &Actor,
-    branch: Option<&GateId>,
-    now: Timestamp,
-) -> Result<Step, Refusal> {
-    let open = open_now(task)?;
-    let mut after = task.clone();
-    after.updated = now.max(task.updated);
-    let theirs = |holder: &AgentId| !matches!(by, Actor::Agent(agent) if agent != holder);
-    let not_theirs = |holder: &AgentId, branch: Option<&GateId>| match by.agent() {
-        Some(agent) => Refusal::AssignedToAnother {
-            ticket: task.ticket_of(branch).without_visit(),
-            holder: holder.clone(),
-            agent: agent.clone(),
-        },
-        None => Refusal::NotClaimed { task: task.id.clone() },
-    };
-    if open.branches.is_empty() {
-        let Some(holder) = &task.routing.agent else {
-            return Err(Refusal::NotClaimed { task: task.id.clone() });
-        };
-        if !theirs(holder) {
-            return Err(not_theirs(holder, None));
-        }
-        after.routing.agent = None;
-        if after.status == Status::InProgress {
-            after.status = Status::Ready;
-        }
-        return Ok(Step::silent(after));
-    }
-    let claimed = |own: &&OpenBranch| own.agent.is_some() && branch.is_none_or(|id| own.id == *id);
-    let claimed: Vec<&OpenBranch> = open.branches.iter().filter(claimed).collect();
-    let own: Vec<&OpenBranch> = claimed.iter().copied().filter(|own| own.agent.as_ref().is_some_and(theirs)).collect();
-    let id = match (&own[..], &claimed[..]) {
-        ([own], _) => own.id.clone(),
-        ([], []) => return Err(Refusal::NotClaimed { task: task.id.clone() }),
-        ([], [other, ..]) => {
-            let holder = other.agent.as_ref().ok_or_else(|| Refusal::NotClaimed { task: task.id.clone() })?;
-            return Err(not_theirs(holder, Some(&other.id)));
-        }
-        _ => {
-            return Err(Refusal::BranchNeeded {
-                task: task.id.clone(),
-                gate: open.current.clone(),
-                open: fork::open_tickets(rules, task),
-            });
-        }
-    };
-    for own in after.gate.iter_mut().flat_map(|open| &mut open.branches).filter(|own| own.id == id) {
-        own.agent = None;
-        own.status = BranchStatus::Ready;
-    }
-    fork::follow(&mut after);
-    Ok(Step::silent(after))
 }
 
 pub(super) fn unblock(

@@ -18,9 +18,30 @@ enum Act {
     FinishingAfterAnEdit,
     /// A hand-made file is taken up.
     Adoption,
+    /// A branch of a fork speaks while another is open.
+    Branch,
+    /// The last branch of a fork speaks.
+    Join,
 }
 
-const ACTS: [Act; 5] = [Act::Plain, Act::Finishing, Act::AfterAnEdit, Act::FinishingAfterAnEdit, Act::Adoption];
+const ACTS: [Act; 7] =
+    [Act::Plain, Act::Finishing, Act::AfterAnEdit, Act::FinishingAfterAnEdit, Act::Adoption, Act::Branch, Act::Join];
+
+/// The work, and two reviews of it at the same time.
+const FORKED: &str = "\
+workflow:
+  gates:
+    - {id: implement, role: backend}
+    - {id: review, type: fork, branches: [{id: code, role: architect}, {id: docs, role: writer}]}
+    - {id: approve, role: backend}
+";
+
+const PEOPLE: &str = "\
+roles:
+  backend: {agents: [agent-7, agent-8]}
+  architect: {agents: [agent-3]}
+  writer: {agents: [agent-5]}
+";
 
 struct Scene {
     env: TestEnvironment,
@@ -31,7 +52,10 @@ struct Scene {
 
 impl Scene {
     fn new(act: Act) -> Self {
-        let env = TestEnvironment::new();
+        let env = match act {
+            Act::Branch | Act::Join => TestEnvironment::with_rules(FORKED, PEOPLE),
+            _ => TestEnvironment::new(),
+        };
         let other = env.new_task(&["Another task"]);
         let (id, agent) = match act {
             Act::Adoption => {
@@ -46,6 +70,13 @@ impl Scene {
             scene.env.write(&format!("tasks/{}.tests.yaml", scene.id), "tests: []\n");
             scene.env.commit_all("tests");
             scene.agent = "agent-3";
+        }
+        if matches!(act, Act::Branch | Act::Join) {
+            let _ = scene.env.complete(&scene.id, "agent-7");
+            scene.agent = "agent-3";
+        }
+        if matches!(act, Act::Join) {
+            let _ = scene.env.complete(&scene.id, "agent-5");
         }
         if matches!(act, Act::AfterAnEdit | Act::FinishingAfterAnEdit) {
             let path = scene.env.task_path(&scene.id);

@@ -96,7 +96,10 @@ impl Refusal {
                 vec![("workflow", text(workflow)), ("yourAgentId", text(agent)), ("visibleTo", texts(viewers))]
             }
             Self::NoGateApplies { workflow } => vec![("workflow", json!(workflow))],
-            Self::NobodyWorksHere { task, gate } | Self::NotAutomatic { task, gate } => {
+            Self::NobodyWorksHere { task, gate }
+            | Self::NotAutomatic { task, gate }
+            | Self::NotFinished { task, gate }
+            | Self::BranchesNotOpen { task, gate } => {
                 vec![("task", text(task)), ("gate", text(gate))]
             }
             Self::NotSeparate { task, gate, agent, by, worked_at } => vec![
@@ -107,7 +110,6 @@ impl Refusal {
                 ("by", text(by)),
             ],
             Self::NotBlocked { task, status } => vec![("task", text(task)), ("status", text(status))],
-            Self::NotFinished { task, gate } => vec![("task", text(task)), ("gate", text(gate))],
             Self::MissingReason { .. } => vec![("requiredField", json!("reason"))],
             Self::NotPermitted { agent, act } => vec![("yourAgentId", text(agent)), ("permission", text(act))],
             Self::Blocked { ticket, blockers } => vec![("task", text(ticket)), ("blockers", json!(blockers))],
@@ -126,7 +128,6 @@ impl Refusal {
                 ("branch", ticket.branch.as_ref().map_or(Value::Null, text)),
                 ("openBranches", tickets(open)),
             ],
-            Self::BranchesNotOpen { task, gate } => vec![("task", text(task)), ("gate", text(gate))],
         }
     }
 }

@@ -69,13 +69,13 @@ impl Branch {
     /// Returns what an outcome there means for the fork.
     pub fn verdict(&self, outcome: &Outcome) -> Verdict {
         match (self.0.exits.route(outcome).map(|route| &route.to), outcome) {
-            (Some(Target::Next), _) => Verdict::Pass,
-            (Some(Target::Hold), _) => Verdict::Hold,
-            (Some(_), _) | (None, Outcome::NeedsReview) => Verdict::Reject,
-            (None, Outcome::Complete) => Verdict::Pass,
+            (Some(Target::Next), _) | (None, Outcome::Complete) => Verdict::Pass,
             (None, Outcome::Skip) => Verdict::Skip,
-            // A decision and a failure have no meaning without a route, so nothing but `blocked` gets here.
-            (None, Outcome::Blocked | Outcome::Failed | Outcome::Decision(_)) => Verdict::Hold,
+            // A decision and a failure have no meaning without a route, so nothing but `blocked` is meant.
+            (Some(Target::Hold), _) | (None, Outcome::Blocked | Outcome::Failed | Outcome::Decision(_)) => {
+                Verdict::Hold
+            }
+            (Some(_), _) | (None, Outcome::NeedsReview) => Verdict::Reject,
         }
     }
 
