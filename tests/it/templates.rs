@@ -1,5 +1,7 @@
 //! The templates: each is valid, each can be walked to its end on every way, and each is written as a person asked for it.
 
+use std::path::Path;
+
 use aof::engine::Rules;
 use aof::format::config::{Source, load};
 use aof::format::template::{Founder, Template};
@@ -67,10 +69,11 @@ fn a_project_begins_with_each() {
         // What the first task tells a person to type works.
         let body = env.read(&env.files("tasks")[0]).replace("\\\n", "");
         let line = body.lines().find(|line| line.trim().starts_with("aof task complete")).unwrap();
-        let words: Vec<&str> = line.split('"').next().unwrap().split_whitespace().skip(1).collect();
-        let args = [&words[..], &["Did it"]].concat();
-        let args = if args.contains(&"--agent") { args } else { [&args[..], &["--agent", "agent-1"]].concat() };
-        let _ = env.aof(&args).success();
+        let mut shell = env.command("sh");
+        let folder = Path::new(env!("CARGO_BIN_EXE_aof")).parent().unwrap();
+        let path = format!("{}:{}", folder.display(), std::env::var("PATH").unwrap());
+        shell.args(["-c", line]).env("PATH", path).env("AOF_AGENT", "agent-1");
+        let _ = env.run(shell).success();
         assert_eq!(env.git(&["status", "--porcelain"]), "", "{template}");
     }
 }
@@ -247,6 +250,8 @@ fn the_templates_are_listed() {
     compound             Think, plan, work, review, and keep what was learned for the next time
     feature-development  A feature: a plan that a person accepts, code, tests, review, release
     bug-fix              A bug: find the cause, fix it, prove it
+    comprehensive-test   All kinds of tests at the same time, and a report
+    refactor             A change of form: looked into, accepted by a person, made, and checked from three sides at once
     deploy               A release: check it, have it approved, roll it out, watch it, and roll it back if need be
     solve-issue          An issue: five roles, ten ways out
     fast                 All of the work in one go, a hard review, a check

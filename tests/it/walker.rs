@@ -3,10 +3,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use aof::engine::outputs::example;
 use aof::engine::{Act, Decision, Edge, Post, Rules, Way, decide, edges, may_complete, passes_by_itself, unanswered};
 use aof::format::config::{Source, load};
 use aof::model::{
-    BranchStatus, Completion, Destination, Gate, Map, Outcome, Status, Target, Task, Ticket, Timestamp, Visit, Workflow,
+    BranchStatus, Completion, Destination, Gate, Map, Outcome, Outputs, Status, Target, Task, Ticket, Timestamp, Visit,
+    Workflow,
 };
 use aof::ops::{NewTask, new_from};
 
@@ -255,10 +257,19 @@ fn completion(rules: &Rules, task: &Task, post: &Post<'_>, outcome: &Outcome, ki
         summary: Some(format!("said {outcome}")),
         blockers: matches!(outcome, Outcome::NeedsReview | Outcome::Blocked).then(|| vec!["line 3 is wrong".into()]),
         rejection_notes: None,
-        outputs: kind.outputs.clone(),
+        outputs: outputs(post, outcome, kind),
         metadata: Map::new(),
         body: None,
         id: format!("c{}", task.history.len()).parse().unwrap(),
+    }
+}
+
+/// Returns what is handed on: what the gate declares, or what its conditions ask for.
+fn outputs(post: &Post<'_>, outcome: &Outcome, kind: &Kind) -> Map {
+    match post.duty.outputs.shape(outcome.as_str()) {
+        Some(shape) => example(shape).as_object().unwrap().clone(),
+        None if post.duty.outputs == Outputs::Open => kind.outputs.clone(),
+        None => Map::new(),
     }
 }
 

@@ -9,7 +9,7 @@ pub use self::people::{Founder, Part};
 
 use super::config::{Source, read};
 use crate::model::words::words;
-use crate::model::{RoleId, TaskId, Workflow};
+use crate::model::{RoleId, Shape, TaskId, Workflow};
 
 words!(
     /// A process to begin with.
@@ -28,6 +28,10 @@ words!(
         FeatureDevelopment = "feature-development",
         /// A bug.
         BugFix = "bug-fix",
+        /// Tests of all kinds at once.
+        ComprehensiveTest = "comprehensive-test",
+        /// A change of form.
+        Refactor = "refactor",
         /// A release that can be taken back.
         Deploy = "deploy",
         /// An issue, by five roles.
@@ -117,11 +121,19 @@ impl Template {
         };
         let workflow = self.workflow();
         let first = &workflow.gates[0];
-        let cast = self.cast(&first.role().into_iter().collect::<Vec<_>>(), founder);
+        let cast = self.cast(&first.roles(), founder);
         let agent = cast.first().and_then(|part| part.agents.first()).unwrap_or(&founder.agent);
         let outcome = first.exits.decisions().next().map_or("complete", |decision| decision.as_str());
-        let values =
-            [("task", id.as_str()), ("gate", first.id.as_str()), ("agent", agent.as_str()), ("outcome", outcome)];
+        let shape = first.duty().and_then(|duty| duty.outputs.shape(outcome));
+        let required = shape.and_then(Shape::fields).map(|fields| fields.required.as_slice()).unwrap_or_default();
+        let outputs: String = required.iter().fold(String::new(), |line, name| line + &format!(" --output {name}=..."));
+        let values = [
+            ("task", id.as_str()),
+            ("gate", first.id.as_str()),
+            ("agent", agent.as_str()),
+            ("outcome", outcome),
+            ("outputs", &outputs),
+        ];
         FirstTask { title, body: filled(body, &values) }
     }
 
@@ -139,6 +151,8 @@ impl Template {
             Self::Compound => include_str!("compound.yaml"),
             Self::FeatureDevelopment => include_str!("feature-development.yaml"),
             Self::BugFix => include_str!("bug-fix.yaml"),
+            Self::ComprehensiveTest => include_str!("comprehensive-test.yaml"),
+            Self::Refactor => include_str!("refactor.yaml"),
             Self::Deploy => include_str!("deploy.yaml"),
             Self::SolveIssue => include_str!("solve-issue.yaml"),
             Self::Fast => include_str!("fast.yaml"),
