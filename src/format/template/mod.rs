@@ -211,8 +211,8 @@ mod tests {
                 assert_eq!(configuration.project.name.as_deref(), Some(shown.as_str()));
                 let own = configuration.org.agent(&founder.agent).unwrap();
                 assert_eq!(own.email.as_deref(), Some("ada@garden.example"));
-                for gate in &configuration.project.workflows[0].gates {
-                    assert!(!configuration.org.role(gate.role().unwrap()).unwrap().agents.is_empty());
+                for role in configuration.project.workflows[0].roles() {
+                    assert!(!configuration.org.role(role).unwrap().agents.is_empty());
                 }
                 for agent in configuration.org.all_agents() {
                     assert!(configuration.org.is_registered(agent), "{agent}");
