@@ -7,7 +7,7 @@ use super::standing::Standing;
 use super::transaction::{Changed, Choice, DryRun, change};
 use super::workspace::Workspace;
 use crate::audit::Person;
-use crate::engine::{Act, Actor, Decision, branch_of, decide, may_mean};
+use crate::engine::{Act, Actor, Decision, Refusal, branch_of, decide, may_mean};
 use crate::model::{AgentId, GateId, Ticket};
 
 /// Takes the task for the agent, or the branch that the ticket names.
@@ -55,6 +55,7 @@ pub fn cancel(
     reason: &str,
     dry_run: DryRun,
 ) -> Result<Changed, OpsError> {
+    of_the_whole(ticket, "cancel")?;
     by_actor(workspace, ticket, agent, dry_run, &|by| Act::Cancel { by, reason: reason.to_owned() })
 }
 
@@ -67,6 +68,7 @@ pub fn reopen(
     reason: &str,
     dry_run: DryRun,
 ) -> Result<Changed, OpsError> {
+    of_the_whole(ticket, "reopen")?;
     by_actor(workspace, ticket, agent, dry_run, &|by| Act::Reopen { by, to: to.clone(), reason: reason.to_owned() })
 }
 
@@ -79,7 +81,16 @@ pub fn override_to(
     reason: &str,
     dry_run: DryRun,
 ) -> Result<Changed, OpsError> {
+    of_the_whole(ticket, "override")?;
     by_actor(workspace, ticket, agent, dry_run, &|by| Act::Override { by, to: to.clone(), reason: reason.to_owned() })
+}
+
+/// Nobody calls off or moves a branch alone.
+fn of_the_whole(ticket: &Ticket, act: &'static str) -> Result<(), Refusal> {
+    match &ticket.branch {
+        Some(_) => Err(Refusal::NotOfABranch { ticket: ticket.clone(), act }),
+        None => Ok(()),
+    }
 }
 
 fn by_actor(

@@ -597,6 +597,15 @@ fn a_person_may_leave_a_fork() {
     let env = environment();
     let id = at_fork(&env);
     let _ = env.say(&id, "agent-s", "complete", &[]).success();
+    let branch = format!("{id}@1/docs");
+    assert_snapshot!(env.aof(&["task", "cancel", &branch, "--reason", "No"]), @"
+    exit 4
+    --- stderr
+    error: `cancel` is about the whole task, and `AOF-xxxxx@1/docs` names a branch of it
+
+    hint: if that is what you want: `aof task cancel AOF-xxxxx`
+    ");
+    let _ = env.aof(&["task", "release", &format!("{id}@1/nonsense"), "--agent", "agent-s"]).code(4);
     assert_snapshot!(env.aof(&["task", "override", &id, "--to", "approve", "--reason", "It is urgent"]), @"
     exit 0
     --- stdout
@@ -797,22 +806,22 @@ fn a_fork_is_shown_with_its_branches() {
     --- stdout
     default
 
-    ○  implement        backend (agent-7, agent-8)
-    │
-    ○  parallel-review  3 branches at once, until all of them pass
-    │                   needs_review -> implement
-    ├                   security  security (agent-s)
-    │                     needs_review rejects
-    ├                   docs  writer (agent-w)
-    │                     when !tags.includes('no-docs')
-    │                     needs_review rejects
-    ├                   style  backend (agent-7, agent-8)
-    │                     fine passes
-    │                     ugly rejects
-    │
-    ○  approve          lead (agent-l)
-    │
-    ●  end
+    ╭▸○  implement        backend (agent-7, agent-8)
+    │ │
+    ╰─○  parallel-review  3 branches at once, until all of them pass
+      │                   needs_review -> implement
+      ├                   security  security (agent-s)
+      │                     needs_review rejects
+      ├                   docs  writer (agent-w)
+      │                     when !tags.includes('no-docs')
+      │                     needs_review rejects
+      ├                   style  backend (agent-7, agent-8)
+      │                     fine passes
+      │                     ugly rejects
+      │
+      ○  approve          lead (agent-l)
+      │
+      ●  end
     ");
     let value = env.aof(&["workflow", "show", "--json"]).json();
     assert_eq!(value["gates"][1]["joinStrategy"], "all");

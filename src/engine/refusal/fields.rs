@@ -116,6 +116,9 @@ impl Refusal {
             Self::BranchNeeded { task, gate, open } => {
                 vec![("task", text(task)), ("gate", text(gate)), ("openBranches", tickets(open))]
             }
+            Self::NotOfABranch { ticket, .. } => {
+                vec![("task", text(&ticket.task)), ("branch", ticket.branch.as_ref().map_or(Value::Null, text))]
+            }
             Self::NotYourBranch { task, gate, agent, open } => vec![
                 ("task", text(task)),
                 ("gate", text(gate)),

@@ -144,6 +144,7 @@ impl Refusal {
                 format!("leave it to an agent of the role, or take another with `aof task next`:\n{}", roles.join("\n"))
             }
             Self::BranchNeeded { open, .. } | Self::NoSuchBranch { open, .. } => branches(open),
+            Self::NotOfABranch { ticket, act } => format!("if that is what you want: `aof task {act} {}`", ticket.task),
             Self::BranchesNotOpen { task, gate } => {
                 format!("open them with `aof task override {task} --to {gate} --reason \"...\"`")
             }

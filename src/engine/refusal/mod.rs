@@ -105,6 +105,8 @@ pub enum Refusal {
     NotYourBranch { task: TaskId, gate: GateId, agent: AgentId, open: Vec<(Ticket, RoleId)> },
     /// The branch that was named is not open.
     NoSuchBranch { ticket: Ticket, gate: GateId, open: Vec<(Ticket, RoleId)> },
+    /// A branch was named where the whole task is meant.
+    NotOfABranch { ticket: Ticket, act: &'static str },
     /// The gate became a fork while the task stood there.
     BranchesNotOpen { task: TaskId, gate: GateId },
 }
@@ -182,6 +184,7 @@ impl Refusal {
             Self::BranchNeeded { .. } => "branch_needed",
             Self::NotYourBranch { .. } => "not_your_branch",
             Self::NoSuchBranch { .. } => "no_such_branch",
+            Self::NotOfABranch { .. } => "not_of_a_branch",
             Self::BranchesNotOpen { .. } => "branches_not_open",
         }
     }

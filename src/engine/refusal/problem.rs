@@ -121,6 +121,9 @@ impl Refusal {
                 let branch = ticket.branch.as_ref().map(|branch| format!(" `{branch}`")).unwrap_or_default();
                 format!("task `{}` is at gate `{gate}`, and no branch{branch} is open there", ticket.task)
             }
+            Self::NotOfABranch { ticket, act } => {
+                format!("`{act}` is about the whole task, and `{ticket}` names a branch of it")
+            }
             Self::BranchesNotOpen { task, gate } => {
                 format!("gate `{gate}` became a fork while task `{task}` stood there, and its branches never opened")
             }

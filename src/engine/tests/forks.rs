@@ -322,6 +322,52 @@ fn a_rejection_that_is_held_waits_for_a_person() {
     assert_eq!((stands(&task), branches(&task)), ("review@4 ready".into(), vec!["ready", "ready", "ready"]));
 }
 
+/// Returns the rules in which the gate behind the fork may send a task back to it, and that once is too often.
+fn sent_back(then: Exhausted) -> Rules {
+    let mut flow = forked(JoinStrategy::All);
+    flow.gates[2] = routed(reviewing("done", "architect"), &[("needs_review", "review")]);
+    flow.gates[2].exits.max_retries = Some(0);
+    flow.gates[2].exits.on_exhausted = then;
+    rules(flow)
+}
+
+fn back_at_fork(rules: &Rules) -> Task {
+    let passed = walk(rules, &[("a", "complete"), ("b", "complete"), ("c", "complete")]);
+    say(rules, &passed, "agent-3", "needs_review").unwrap().task
+}
+
+#[test]
+fn a_fork_that_is_escalated_belongs_to_that_role_in_all_its_branches() {
+    let rules = sent_back(Exhausted::Escalate(id("po")));
+    let mut task = back_at_fork(&rules);
+    assert_eq!(stands(&task), "review@5 ready");
+    let roles: Vec<&str> = task.gate.iter().flat_map(|open| &open.branches).map(|own| own.role.as_str()).collect();
+    assert_eq!(roles, ["po", "po", "po"]);
+    assert_eq!(say_at(&rules, &task, "a", "agent-3", "complete").unwrap_err().code(), "human_required");
+    for branch in ["a", "b", "c"] {
+        task = say_at(&rules, &task, branch, "human-ada", "complete").unwrap().task;
+    }
+    assert_eq!(stands(&task), "done@8 ready");
+}
+
+#[test]
+fn a_fork_to_which_a_task_comes_back_too_often_waits_as_a_whole() {
+    let rules = sent_back(Exhausted::Block);
+    let task = back_at_fork(&rules);
+    assert_eq!(stands(&task), "review@5 blocked");
+    assert_eq!(say_at(&rules, &task, "a", "agent-3", "complete").unwrap_err().code(), "circular_loop");
+    let claim = Act::Claim { agent: id("agent-3"), branch: None };
+    assert_eq!(decide(&rules, &task, &claim, at(99)).unwrap_err().code(), "task_blocked");
+    let unblock = |reason: Option<&str>| Act::Unblock {
+        by: Actor::Person(None),
+        branch: None,
+        reason: reason.map(str::to_owned),
+    };
+    assert_eq!(decide(&rules, &task, &unblock(None), at(99)).unwrap_err().code(), "missing_reason");
+    let task = step(&rules, &task, &unblock(Some("once more")), 99).unwrap().task;
+    assert_eq!((stands(&task), branches(&task)), ("review@6 ready".into(), vec!["ready", "ready", "ready"]));
+}
+
 #[test]
 fn what_branches_hand_on_stands_side_by_side() {
     let rules = rules(forked(JoinStrategy::All));
