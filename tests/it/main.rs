@@ -6,6 +6,7 @@
 
 mod architecture;
 mod checker;
+mod cookbook;
 mod environment;
 mod fork_checker;
 mod forks;

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use aof::engine::outputs::example;
+use aof::engine::outputs::{example, judge};
 use aof::engine::{Act, Decision, Edge, Post, Rules, Way, decide, edges, may_complete, passes_by_itself, unanswered};
 use aof::format::config::{Source, load};
 use aof::model::{
@@ -267,7 +267,12 @@ fn completion(rules: &Rules, task: &Task, post: &Post<'_>, outcome: &Outcome, ki
 /// Returns what is handed on: what the gate declares, or what its conditions ask for.
 fn outputs(post: &Post<'_>, outcome: &Outcome, kind: &Kind) -> Map {
     match post.duty.outputs.shape(outcome.as_str()) {
-        Some(shape) => example(shape).as_object().unwrap().clone(),
+        Some(shape) => {
+            let usual = example(shape).as_object().unwrap().clone();
+            let mut wished = usual.clone();
+            wished.extend(kind.outputs.clone());
+            if judge(shape, &wished).is_empty() { wished } else { usual }
+        }
         None if post.duty.outputs == Outputs::Open => kind.outputs.clone(),
         None => Map::new(),
     }
