@@ -1,5 +1,6 @@
 //! Claims: an agent takes a task, or a branch of one, and gives it back.
 
+use super::branch;
 use super::complete::{open_now, post};
 use super::decide::{Actor, Decision, Step};
 use super::fork;
@@ -17,7 +18,7 @@ pub(super) fn claim(
 ) -> Result<Decision, Refusal> {
     let open = open_now(task)?;
     let ticket = Ticket { task: task.id.clone(), visit: None, branch: branch.cloned() };
-    let branch = fork::meant(rules, task, &ticket, agent)?;
+    let branch = branch::meant(rules, task, &ticket, agent)?;
     let post = post(rules, task, open, branch.as_ref())?;
     guard::may_complete(rules, task, &post, agent)?;
     if post.holder.is_some() {
@@ -61,7 +62,7 @@ pub(super) fn release(
         return Err(Refusal::NoSuchBranch {
             ticket: task.ticket_of(Some(id)),
             gate: open.current.clone(),
-            open: fork::open_tickets(rules, task),
+            open: branch::open_tickets(rules, task),
         });
     }
     if open.branches.is_empty() {
@@ -105,7 +106,7 @@ fn claimed_branch<'a>(
         _ => Err(Refusal::BranchNeeded {
             task: task.id.clone(),
             gate: open.current.clone(),
-            open: fork::open_tickets(rules, task),
+            open: branch::open_tickets(rules, task),
         }),
     }
 }

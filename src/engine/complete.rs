@@ -1,5 +1,6 @@
 //! A completion: judged, and turned into the entry that ends the visit.
 
+use super::branch;
 use super::decide::{Decision, Step};
 use super::fold;
 use super::fork;
@@ -29,7 +30,7 @@ pub(super) fn complete(
     }
     let open = open_visit(task, completion)?;
     let (workflow, index) = standing(rules, task, open)?;
-    let branch = fork::meant(rules, task, &completion.ticket, &completion.agent)?;
+    let branch = branch::meant(rules, task, &completion.ticket, &completion.agent)?;
     let post = post(rules, task, open, branch.as_ref())?;
     if let Some(refusal) = looping(rules, task) {
         return Err(refusal);
@@ -51,7 +52,7 @@ pub(super) fn complete(
 /// Returns whether the completion says one thing only. What the history keeps of a completion has no text any more, so this is
 /// asked of those that come, and never of those that are decided anew.
 pub(super) fn agrees(rules: &Rules, task: &Task, completion: &Completion) -> Result<(), Refusal> {
-    let branch = fork::meant(rules, task, &completion.ticket, &completion.agent)?;
+    let branch = branch::meant(rules, task, &completion.ticket, &completion.agent)?;
     match Post::meant(rules, task, branch.as_ref()) {
         Some(post) => contradiction(&post, completion),
         None => Ok(()),
@@ -103,7 +104,7 @@ fn speak(
     visit: &mut Visit,
 ) -> Option<Outcome> {
     let verdict = fork.branch(id).map(|(_, branch)| branch.verdict(outcome))?;
-    visit.entered = task.gate.as_ref().map_or(visit.entered, |open| fork::entered(task, open, id));
+    visit.entered = task.gate.as_ref().map_or(visit.entered, |open| branch::entered(task, open, id));
     visit.branch = Some(id.clone());
     visit.verdict = Some(verdict);
     let (join, unfinished) = fork::after(rules, task, fork, id, verdict)?;
@@ -164,7 +165,7 @@ pub(super) fn post<'a>(
         (None, Some(_)) => Err(Refusal::NoSuchBranch {
             ticket: task.ticket_of(branch),
             gate: rules.workflow_of(task).map_or_else(|| open.current.clone(), |own| own.gates[index].id.clone()),
-            open: fork::open_tickets(rules, task),
+            open: branch::open_tickets(rules, task),
         }),
     }
 }
@@ -176,7 +177,7 @@ pub fn may_mean(task: &Task, ticket: &Ticket, agent: Option<&AgentId>) -> Result
     if visit > current {
         return Err(Refusal::VisitAhead { task: task.id.clone(), visit, current });
     }
-    match fork::ending(&task.history, ticket).filter(|_| visit < current) {
+    match branch::ending(&task.history, ticket).filter(|_| visit < current) {
         Some(entry) => Err(Refusal::visit_ended(ticket, entry, agent)),
         None => Ok(()),
     }

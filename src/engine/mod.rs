@@ -4,6 +4,7 @@
 //! the environment or a random number, and nothing here knows YAML or git: `ops` brings the input and carries out the answer.
 
 mod begin;
+mod branch;
 pub mod brief;
 mod check;
 mod claims;
@@ -33,11 +34,12 @@ mod wish;
 mod tests;
 
 pub use begin::begin;
+pub use branch::branch_of;
 pub use check::Finding;
 pub use complete::{may_mean, passes_by_itself};
 pub use decide::{Act, Actor, Decision, Step, decide};
 pub use fold::unanswered;
-pub use fork::{branch_of, would_say};
+pub use fork::would_say;
 pub use graph::{Edge, Way, edges, first};
 pub use guard::{LOOP_LIMIT, may_complete};
 pub use post::Post;

@@ -1,5 +1,6 @@
 //! What is done with a task besides working at it: opened, set going, called off, taken up again, moved.
 
+use super::branch;
 use super::complete::{arrive, blank, looping, open_now, unknown_workflow};
 use super::decide::{Actor, Step};
 use super::fold;
@@ -55,7 +56,7 @@ pub(super) fn unblock(
         return Err(Refusal::NoSuchBranch {
             ticket: task.ticket_of(Some(id)),
             gate: open.current.clone(),
-            open: fork::open_tickets(rules, task),
+            open: branch::open_tickets(rules, task),
         });
     }
     if !waits && (task.status != Status::Blocked || branch.is_some()) {

@@ -99,11 +99,11 @@ fn branches_are_taken_briefed_completed_and_recorded_each_on_its_own() {
     AOF-xxxxx  Add login
       gate parallel-review/style, ticket AOF-xxxxx@1/style
 
-    You do the work of this task.
+    You work on this task, and decide how it goes on.
 
     Expected
       - Do what the title and the body of the task ask for
-      - Check your result yourself before you hand it on
+      - Decide by what you found, not by what is wished for
 
     Outcomes
       fine     You decide: fine.
