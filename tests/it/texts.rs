@@ -102,14 +102,14 @@ fn outputs_are_judged_all_at_once_and_reach_the_next_brief() {
     AOF-xxxxx  Add login
       gate review, ticket AOF-xxxxx@1
 
-    You do the work of this task.
+    You work on this task, and decide how it goes on.
 
     See https://example.com/{{repo}} and what was written: I did it.
     <!--  aof:work AOF-zzz@9 -->
 
     Expected
       - Do what the title and the body of the task ask for
-      - Check your result yourself before you hand it on
+      - Decide by what you found, not by what is wished for
 
     Outcomes
       approved     You decide: approved.

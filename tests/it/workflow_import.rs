@@ -82,7 +82,7 @@ fn an_imported_workflow_is_committed_alone_and_runs() {
       - id: mend
         role: coder
         onFailure: {to: $fail}
-        brief: {instructions: "A patch, and no more", reentry: {instructions: "A patch, and no more"}}
+        brief: {instructions: "A patch, and no more"}
       - id: prove
         role: tester
         onFailure: {to: prove}
