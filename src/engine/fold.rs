@@ -9,7 +9,8 @@ use super::post::Post;
 use super::rules::Rules;
 use super::wish::{wants, wish};
 use crate::model::{
-    Destination, Ending, Event, GateId, Map, OpenVisit, Outcome, ReviewContext, RoleId, Status, Task, Timestamp, Visit,
+    Destination, Ending, Event, Exhausted, GateId, Map, OpenVisit, Outcome, ReviewContext, RoleId, Status, Task,
+    Timestamp, Visit,
 };
 
 /// Moves the task by one entry. The entry's fields decide; the rules only say whose the next gate is.
@@ -114,7 +115,9 @@ fn unanswered_at(history: &[Visit]) -> Vec<usize> {
             (Ending::Override | Ending::Reopened | Ending::Cancelled, _) => open.clear(),
             (_, Some(outcome)) if sends_back(visit, outcome) => {
                 open.retain(|other| history[*other].gate != visit.gate);
-                open.push(index);
+                if !is_settled(visit) {
+                    open.push(index);
+                }
             }
             // A branch that has spoken while others are open is not its fork.
             (_, Some(Outcome::Blocked | Outcome::Failed) | None) => {}
@@ -129,6 +132,12 @@ fn unanswered_at(history: &[Visit]) -> Vec<usize> {
     // A decision may lead back as a matter of course; only who says that something needs mending must be answered.
     open.retain(|index| history[*index].said() == Some(&Outcome::NeedsReview));
     open
+}
+
+/// A rejection is settled where the workflow sends a task that came back too often somewhere else: that gate has the word.
+fn is_settled(visit: &Visit) -> bool {
+    let stays = visit.to == Some(Destination::Gate(visit.gate.clone()));
+    visit.retry.is_none() && !stays
 }
 
 fn sends_back(visit: &Visit, outcome: &Outcome) -> bool {
@@ -184,6 +193,9 @@ pub(super) fn exhausted(rules: &Rules, task: &Task) -> Option<(GateId, u32)> {
     let count = last.retry.filter(|_| last.escalated_to.is_none())?;
     let from = rules.workflow_of(task).and_then(|workflow| workflow.gate(&last.gate)).map(|(_, gate)| gate);
     let limit = from.and_then(|gate| gate.exits.retries()).unwrap_or(LOOP_LIMIT);
+    // Where a gate sends tasks elsewhere after too many returns, what it says of their number has been heeded.
+    let elsewhere = from.is_some_and(|gate| matches!(gate.exits.on_exhausted, Exhausted::Route(_)));
+    let limit = if elsewhere { limit.max(LOOP_LIMIT) } else { limit };
     (count > limit).then(|| (last.gate.clone(), count))
 }
 

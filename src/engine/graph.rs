@@ -147,7 +147,9 @@ impl Drawing<'_> {
     fn senders(&self, detour: &GateId) -> Vec<GateId> {
         let to = Target::Gate(detour.clone());
         let sends = |gate: &&Gate| {
-            gate.exits.written().any(|(_, route)| route.to == to) || gate.exits.reject_to.as_ref() == Some(detour)
+            gate.exits.written().any(|(_, route)| route.to == to)
+                || gate.exits.on_exhausted == Exhausted::Route(to.clone())
+                || gate.exits.reject_to.as_ref() == Some(detour)
         };
         self.workflow.gates.iter().filter(sends).map(|gate| gate.id.clone()).collect()
     }

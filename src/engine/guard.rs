@@ -58,7 +58,8 @@ pub(super) fn separate_session(task: &Task, post: &Post<'_>, completion: &Comple
 fn separate<'a>(task: &'a Task, post: &Post<'_>, by: Identity, same: impl Fn(&Visit) -> bool) -> Option<&'a Visit> {
     let duty = post.duty;
     let worked = |visit: &&Visit| {
-        matches!(visit.outcome, Ending::Said(_)) && duty.separate_from.contains(&visit.gate) && same(visit)
+        let somebody = visit.agent.is_some() && matches!(visit.outcome, Ending::Said(_));
+        somebody && duty.separate_from.contains(&visit.gate) && same(visit)
     };
     task.history.iter().rev().filter(|_| duty.separate_by == by).find(worked)
 }

@@ -88,10 +88,10 @@ pub(super) fn judgement(rules: &Rules, workflow: &Workflow, gate: &Gate, task: &
     (applies(rules, workflow, gate, &scope, &mut trouble), trouble)
 }
 
-/// Returns whether the way from the gate number `index` to `to` is a way back: to an earlier gate, to the gate itself, or off
-/// the line.
+/// Returns whether the way from the gate number `index` to `to` is a way back: to an earlier gate, to the gate itself, off the
+/// line, or from there.
 pub(super) fn is_backward(workflow: &Workflow, index: usize, to: &GateId) -> bool {
-    workflow.gate(to).is_some_and(|(place, gate)| place <= index || gate.detour)
+    workflow.gates[index].detour || workflow.gate(to).is_some_and(|(place, gate)| place <= index || gate.detour)
 }
 
 /// Returns whether the gate's own route for the outcome leads back.
@@ -256,6 +256,8 @@ impl Way<'_> {
     fn answering(&self, passage: Passage) -> Passage {
         let to = match &passage.to {
             Destination::End => self.workflow.gates.len(),
+            // What goes back, or leaves a detour, passes nothing by: it comes to the gate again.
+            Destination::Gate(gate) if is_backward(self.workflow, self.index, gate) => return passage,
             Destination::Gate(gate) => self.workflow.gate(gate).map_or(0, |(place, _)| place),
             Destination::Cancelled | Destination::Fail => return passage,
         };
@@ -266,13 +268,13 @@ impl Way<'_> {
             let passed = (self.index < *place && *place < to) || passage.to == Destination::End;
             passed && *place != self.index && waits(gate) && self.enters(gate, &mut trouble)
         });
-        match forgotten {
-            Some((place, gate)) if place > self.index => Passage { cleared: passage.cleared, ..self.jump(&gate.id) },
-            Some((_, gate)) => {
-                Passage { cleared: passage.cleared, ..Passage::straight(Destination::Gate(gate.id.clone())) }
-            }
-            None => passage,
-        }
+        let Some((place, gate)) = forgotten else { return passage };
+        let there = if place > self.index {
+            self.jump(&gate.id)
+        } else {
+            Passage::straight(Destination::Gate(gate.id.clone()))
+        };
+        Passage { to: there.to, skipped: there.skipped, ..passage }
     }
 
     fn enters(&self, gate: &Gate, trouble: &mut Vec<ConditionTrouble>) -> bool {

@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::{Child, Command, Stdio};
 
-use crate::checker::check;
+use crate::checker::{check, check_after_kills};
 use crate::environment::{TestEnvironment, eventually};
 
 /// A watcher that is ended when the test is.
@@ -118,7 +118,7 @@ fn watchers_that_are_killed_in_the_middle_lose_nothing() {
     let watcher = Watcher::start(&env);
     eventually("all is done", || env.files(".aof/inbox").is_empty());
     watcher.stop("-TERM");
-    check(&env);
+    check_after_kills(&env);
     for id in ids {
         assert_eq!(env.task_text(id).matches("- gate: implement").count(), 1, "{id}\n{}", log(&env));
     }

@@ -147,15 +147,17 @@ impl Checker<'_> {
         let mut faults = Vec::new();
         for gate in &duty.separate_from {
             let place = self.workflow.gate(gate);
-            if place.is_some_and(|(place, _)| place != index) {
+            if place.is_some_and(|(place, other)| place != index && other.kind != GateKind::Condition) {
                 continue;
             }
             let others = self.workflow.gates.iter().filter(|other| other.kind != GateKind::Condition);
             let names =
                 others.map(|other| other.id.as_str()).filter(|name| *name != self.workflow.gates[index].id.as_str());
             let names: Vec<&str> = names.collect();
-            let message = if place.is_some() {
+            let message = if place.is_some_and(|(place, _)| place == index) {
                 format!("gate `{gate}` cannot be kept apart from itself")
+            } else if place.is_some() {
+                format!("nobody works at gate `{gate}`: it decides by itself")
             } else {
                 format!("there is no gate `{gate}` in workflow `{}`", self.workflow.name)
             };

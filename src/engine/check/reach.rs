@@ -135,7 +135,9 @@ impl Checker<'_> {
     /// A detour leads back to the gates that send tasks to it.
     fn senders(&self, ways: &mut Ways, detour: &Gate) {
         let sends = |gate: &&Gate| {
-            gate.exits.written().any(|(_, route)| route.to == Target::Gate(detour.id.clone()))
+            let to = Target::Gate(detour.id.clone());
+            gate.exits.written().any(|(_, route)| route.to == to)
+                || gate.exits.on_exhausted == Exhausted::Route(to)
                 || gate.exits.reject_to.as_ref() == Some(&detour.id)
         };
         for (index, gate) in self.workflow.gates.iter().enumerate() {

@@ -102,10 +102,14 @@ fn legal(workflow: &Workflow, before: &[Visit], visit: &Visit) -> bool {
     let Some(Destination::Gate(to)) = &visit.to else { return true };
     let (place, entered) = workflow.gate(to).unwrap();
     let Ending::Said(outcome) = &visit.outcome else { return false };
-    let back = place <= index || entered.detour;
+    let back = place <= index || entered.detour || gate.detour;
     let written = gate.exits.route(outcome).is_some() || *outcome == Outcome::NeedsReview;
     let held = *to == visit.gate;
     let answers = unanswered(before).iter().any(|visit| visit.gate == *to);
+    let elsewhere = matches!(gate.exits.on_exhausted, Exhausted::Route(_));
+    if *outcome == Outcome::NeedsReview && !back && !elsewhere {
+        return false;
+    }
     match visit.retry {
         Some(_) => back && written,
         None => !back || held || answers || (gate.detour && !written),

@@ -256,6 +256,74 @@ fn no_task_ends_or_passes_by_while_a_rejection_is_unanswered() {
 }
 
 #[test]
+fn a_detour_that_stands_behind_other_gates_is_no_way_past_them() {
+    let mut review = routed(gate("review", "architect"), &[("needs_review", "fix")]);
+    review.exits.max_retries = Some(3);
+    let flow = workflow(vec![
+        gate("implement", "backend"),
+        review,
+        reviewing("security", "qa"),
+        Gate { detour: true, ..gate("fix", "backend") },
+    ]);
+    let rules = rules(flow);
+    let mut task = opened(&rules, &[]);
+    for (agent, outcome, then) in [
+        ("agent-7", "complete", "review@1 ready"),
+        ("agent-3", "complete", "security@2 ready"),
+        ("agent-5", "needs_review", "implement@3 ready"),
+        ("agent-7", "complete", "review@4 ready"),
+        ("agent-3", "needs_review", "fix@5 ready"),
+        ("agent-7", "complete", "review@6 ready"),
+        ("agent-3", "complete", "security@7 ready"),
+        ("agent-5", "complete", "complete"),
+    ] {
+        task = say(&rules, &task, agent, outcome).unwrap().task;
+        assert_eq!(stands(&task), then);
+    }
+    assert_eq!(task.history[4].retry, Some(1));
+}
+
+#[test]
+fn a_task_that_came_back_too_often_is_settled_where_it_is_sent_then() {
+    let mut review = reviewing("review", "architect");
+    review.exits.max_retries = Some(1);
+    review.exits.on_exhausted = Exhausted::Route(Target::Gate(id("signoff")));
+    let forward = rules(workflow(vec![gate("implement", "backend"), review.clone(), gate("signoff", "qa")]));
+    let mut task = opened(&forward, &[]);
+    for (agent, outcome, then) in [
+        ("agent-7", "complete", "review@1 ready"),
+        ("agent-3", "needs_review", "implement@2 ready"),
+        ("agent-7", "complete", "review@3 ready"),
+        ("agent-3", "needs_review", "signoff@4 ready"),
+        ("agent-5", "complete", "complete"),
+    ] {
+        task = say(&forward, &task, agent, outcome).unwrap().task;
+        assert_eq!(stands(&task), then);
+    }
+
+    review.exits.max_retries = Some(0);
+    review.exits.on_exhausted = Exhausted::Route(Target::Gate(id("plan")));
+    let back = rules(workflow(vec![gate("plan", "qa"), gate("implement", "backend"), review]));
+    let mut task = opened(&back, &[]);
+    for round in 1..=6 {
+        task = say(&back, &task, "agent-5", "complete").unwrap().task;
+        task = say(&back, &task, "agent-7", "complete").unwrap().task;
+        task = say(&back, &task, "agent-3", "needs_review").unwrap().task;
+        let status = if round > 5 { "blocked" } else { "ready" };
+        assert_eq!(stands(&task), format!("plan@{} {status}", 3 * round));
+    }
+}
+
+#[test]
+fn a_detour_may_be_where_too_many_returns_lead() {
+    let mut flow = reviewed();
+    flow.gates[2] = reviewing("review", "architect");
+    flow.gates[2].exits.max_retries = Some(1);
+    flow.gates[2].exits.on_exhausted = Exhausted::Route(Target::Gate(id("address")));
+    assert!(codes(flow).is_empty());
+}
+
+#[test]
 fn feedback_of_an_earlier_gate_outlasts_that_of_a_later_one() {
     let rules = rules(sdlc());
     let mut task = opened(&rules, &[]);
@@ -329,6 +397,15 @@ fn whoever_did_the_work_does_not_judge_it() {
     assert_eq!(session(&task, Some("morning")), Err("not_separate"));
     assert_eq!(session(&task, None), Err("not_separate"), "who does not say cannot show that it is another");
     assert!(session(&task, Some("evening")).is_ok());
+}
+
+#[test]
+fn a_gate_that_decides_by_itself_is_nobody_to_be_kept_apart_from() {
+    let mut flow = choosing();
+    flow.gates[2] = with(gate("work", "backend"), |duty| {
+        (duty.separate_from, duty.separate_by) = (vec![id("size")], Identity::Session);
+    });
+    assert_eq!(codes(flow), ["unknown_gate"]);
 }
 
 #[test]
