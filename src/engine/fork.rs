@@ -2,7 +2,8 @@
 
 use super::post::Post;
 use super::route::applies_to_branch;
-use super::rules::{Rules, Scope};
+use super::rules::Rules;
+use super::scope::Scope;
 use crate::model::{
     BranchStatus, ConditionTrouble, Event, Fork, Gate, GateId, Join, JoinStrategy, OpenBranch, OpenVisit, Outcome,
     RoleId, Status, Task, Verdict, Workflow,

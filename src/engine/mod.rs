@@ -24,6 +24,7 @@ mod replay;
 mod route;
 mod rules;
 mod said;
+mod scope;
 pub mod signal;
 pub mod template;
 mod vague;

@@ -3,7 +3,8 @@
 use super::condition::Condition;
 use super::fold;
 use super::guard::LOOP_LIMIT;
-use super::rules::{Rules, Scope};
+use super::rules::Rules;
+use super::scope::Scope;
 use crate::model::{
     Branch, ConditionTrouble, Decision, Destination, Exhausted, Gate, GateId, GateKind, OnConditionError, Outcome,
     RejectionStrategy, RoleId, Target, Task, Visit, Workflow,
@@ -115,7 +116,7 @@ struct Way<'a> {
     rules: &'a Rules,
     workflow: &'a Workflow,
     task: &'a Task,
-    scope: &'a Scope,
+    scope: &'a Scope<'a>,
     index: usize,
 }
 
@@ -287,7 +288,7 @@ fn applies(
     rules: &Rules,
     workflow: &Workflow,
     gate: &Gate,
-    scope: &Scope,
+    scope: &Scope<'_>,
     trouble: &mut Vec<ConditionTrouble>,
 ) -> bool {
     let Some(condition) = rules.condition(workflow, gate) else { return true };
@@ -300,14 +301,14 @@ pub(super) fn applies_to_branch(
     workflow: &Workflow,
     fork: &Gate,
     branch: &Branch,
-    scope: &Scope,
+    scope: &Scope<'_>,
     trouble: &mut Vec<ConditionTrouble>,
 ) -> bool {
     let Some(condition) = rules.condition_of_branch(workflow, fork, branch) else { return true };
     holds(condition, branch.gate(), scope, trouble)
 }
 
-fn holds(condition: &Condition, gate: &Gate, scope: &Scope, trouble: &mut Vec<ConditionTrouble>) -> bool {
+fn holds(condition: &Condition, gate: &Gate, scope: &Scope<'_>, trouble: &mut Vec<ConditionTrouble>) -> bool {
     condition.evaluate(&scope.names()).unwrap_or_else(|error| {
         let entered = gate.on_condition_error == OnConditionError::Enter;
         trouble.push(ConditionTrouble {

@@ -2,14 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Value, json};
-
 use super::check::{Finding, check};
 use super::condition::Condition;
 use super::hash::hash;
-use crate::model::{
-    AgentId, Branch, Gate, Org, Project, RoleId, Severity, Station, Task, Visit, Workflow, WorkflowName,
-};
+use crate::model::{AgentId, Branch, Gate, Org, Project, RoleId, Severity, Station, Task, Workflow, WorkflowName};
 
 /// What a condition may speak of (spec 1, 3.2).
 pub(super) const CONDITION_NAMES: &[&str] = &["tags", "metadata", "gateHistory"];
@@ -73,45 +69,4 @@ impl Rules {
         let station = Station { gate: fork.id.clone(), branch: Some(branch.id().clone()) };
         self.conditions.get(&(workflow.name.clone(), station))
     }
-}
-
-/// Returns what the conditions of a workflow see of a task.
-pub(super) struct Scope {
-    tags: Value,
-    metadata: Value,
-    history: Value,
-    context: Value,
-}
-
-impl Scope {
-    pub(super) fn of(task: &Task, history: &[Visit]) -> Self {
-        Self {
-            tags: json!(task.tags),
-            metadata: Value::Object(task.metadata.clone()),
-            history: history.iter().map(visible).collect(),
-            context: Value::Object(task.context.clone()),
-        }
-    }
-
-    pub(super) fn names(&self) -> [(&str, &Value); 4] {
-        [("tags", &self.tags), ("metadata", &self.metadata), ("gateHistory", &self.history), ("context", &self.context)]
-    }
-}
-
-/// Returns an entry as conditions see it: the fields of spec 1, appendix B.
-fn visible(visit: &Visit) -> Value {
-    json!({
-        "gate": visit.station().to_string(),
-        "role": visit.role.as_ref().map(RoleId::as_str),
-        "agent": visit.agent.as_ref().map(crate::model::AgentId::as_str),
-        "entered": visit.entered.to_string(),
-        "exited": visit.exited.to_string(),
-        "duration": visit.duration(),
-        "outcome": visit.outcome.as_str(),
-        "summary": visit.summary,
-        "blockers": visit.blockers,
-        "rejectionNotes": visit.rejection_notes,
-        "outputs": visit.outputs,
-        "metadata": visit.metadata,
-    })
 }
