@@ -6,9 +6,11 @@ use super::length::length;
 use super::output::{BOLD, CYAN, GREEN, RED, YELLOW, inert, styled};
 use super::session::Session;
 use super::table::one_line;
-use crate::engine::{Post, Rules};
+use crate::engine::{Post, Rules, is_held};
 use crate::format::task_file::TaskFile;
-use crate::model::{AgentId, BranchStatus, OpenBranch, ReviewContext, Station, Status, Task, Ticket, Timestamp};
+use crate::model::{
+    AgentId, BranchStatus, OpenBranch, ReviewContext, RoleId, Station, Status, Task, Ticket, Timestamp,
+};
 use crate::ops::{who, who_at};
 
 /// A page, written from top to bottom.
@@ -112,8 +114,16 @@ pub(super) fn turn(rules: &Rules, file: &TaskFile) -> String {
         return "any agent".to_owned();
     }
     match &who(rules, file)[..] {
-        [] => format!("nobody: no agent that may is in role {role}"),
+        [] => nobody(rules, task, &role),
         agents => format!("{} (role {role})", one_of(agents)),
+    }
+}
+
+fn nobody(rules: &Rules, task: &Task, role: &RoleId) -> String {
+    if is_held(rules, task) {
+        format!("nobody in role {role} before a person has looked at it")
+    } else {
+        format!("nobody: no agent that may is in role {role}")
     }
 }
 
@@ -129,11 +139,11 @@ fn turn_at(rules: &Rules, task: &Task, branch: &OpenBranch) -> String {
     match (branch.status, &branch.agent) {
         (BranchStatus::Complete | BranchStatus::Rejected | BranchStatus::Skipped, _) => branch.status.to_string(),
         (BranchStatus::Blocked, _) => {
-            format!("{}: {} (role {role})", styled(YELLOW, "blocked"), inert(&branch.blockers.join("; ")))
+            format!("blocked: {} (role {role})", inert(&branch.blockers.join("; ")))
         }
         (_, Some(holder)) => format!("{holder}, who has claimed it (role {role})"),
         (_, None) => match post.map(|post| who_at(rules, task, &post)).unwrap_or_default().as_slice() {
-            [] => format!("nobody: no agent that may is in role {role}"),
+            [] => nobody(rules, task, role),
             agents => format!("{} (role {role})", one_of(agents)),
         },
     }

@@ -6,7 +6,7 @@ use super::output::{CYAN, styled};
 use super::page::{Page, branches, place, status, turn, warn_of_visit};
 use super::session::Session;
 use super::trouble::Trouble;
-use crate::engine::{Passage, Rules, TooOften};
+use crate::engine::{Passage, Rules, TooOften, is_held};
 use crate::format::task_file::Origin;
 use crate::model::{Destination, GateId, GateKind, Outcome, Status, Ticket, Timestamp, Verdict, listed};
 use crate::ops::{Consequence, Effect, NEW, Reason, reason_value, why};
@@ -58,7 +58,8 @@ fn page(rules: &Rules, reason: &Reason, now: Timestamp) -> String {
         page.list(open.iter().map(|(id, turn)| format!("{id}: {turn}")));
     }
     if task.status == Status::Blocked {
-        page.list([format!("a person, who sets it going again with `aof task unblock {}`", task.id)]);
+        let reason = if is_held(rules, task) { " --reason \"...\"" } else { "" };
+        page.list([format!("a person, who sets it going again with `aof task unblock {}{reason}`", task.id)]);
     }
     if !reason.consequences.is_empty() {
         page.head("What each outcome would do");

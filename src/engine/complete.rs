@@ -113,6 +113,11 @@ fn speak(
     visit.said().cloned()
 }
 
+/// Returns whether the task was sent back too often, and waits for a person to look at it: no completion is taken.
+pub fn is_held(rules: &Rules, task: &Task) -> bool {
+    looping(rules, task).is_some()
+}
+
 /// Returns why a task that was sent back too often does not go on.
 pub(super) fn looping(rules: &Rules, task: &Task) -> Option<Refusal> {
     let (_, count) = fold::exhausted(rules, task).filter(|_| task.status == Status::Blocked)?;

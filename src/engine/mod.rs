@@ -37,7 +37,7 @@ mod tests;
 pub use begin::begin;
 pub use branch::branch_of;
 pub use check::Finding;
-pub use complete::{may_mean, passes_by_itself};
+pub use complete::{is_held, may_mean, passes_by_itself};
 pub use decide::{Act, Actor, Decision, Step, decide};
 pub use fold::unanswered;
 pub use fork::would_say;

@@ -10,7 +10,7 @@ use super::standing::{Pending, Standing, find, parse};
 use super::workspace::Workspace;
 use crate::engine::brief::{Body, Form, GateContext, brief, brief_at};
 use crate::engine::outputs::Field;
-use crate::engine::{Act, Decision, Post, Refusal, Rules, decide, may_complete};
+use crate::engine::{Act, Decision, Post, Refusal, Rules, decide, is_held, may_complete};
 use crate::format::task_file::{Origin, TaskFile, review_value, works};
 use crate::model::{AgentId, GateId, Outcome, Task, TaskId, Ticket};
 use crate::store::ProjectPath;
@@ -186,6 +186,9 @@ pub fn who(rules: &Rules, file: &TaskFile) -> Vec<AgentId> {
 
 /// Returns who can complete the work of a post now.
 pub fn who_at(rules: &Rules, task: &Task, post: &Post<'_>) -> Vec<AgentId> {
+    if is_held(rules, task) {
+        return Vec::new();
+    }
     if let Some(holder) = post.holder {
         return vec![holder.clone()];
     }

@@ -240,8 +240,11 @@ fn arrival(task: &Task) -> String {
             None => "nobody has taken it up yet: it has no gate".to_owned(),
         };
     };
-    let who = last.agent.as_ref().map_or_else(|| "somebody".to_owned(), |agent| format!("`{agent}`"));
     let at = last.exited;
+    if let (Ending::Said(outcome), None, Some(to)) = (&last.outcome, &last.agent, &last.to) {
+        return format!("gate `{}` came to `{outcome}` by itself at {at}, which led to `{to}`", last.gate);
+    }
+    let who = last.agent.as_ref().map_or_else(|| "somebody".to_owned(), |agent| format!("`{agent}`"));
     let from = last.station();
     match (&last.outcome, &last.to) {
         (Ending::Said(_), Some(to)) if last.join.is_some() => {

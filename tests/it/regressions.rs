@@ -187,3 +187,40 @@ fn the_command_that_init_names_enters_the_folder() {
     let listed = env.run(shell).success();
     assert!(listed.stdout.contains("project.yaml"), "{listed}");
 }
+
+#[test]
+fn nobody_is_named_who_could_move_a_task_that_the_loop_guard_holds() {
+    let env = TestEnvironment::with_rules(
+        "workflow:\n  gates:\n    - {id: implement, role: developer}\n    - {id: review, role: reviewer, canReject: true, \
+         routes: {needs_review: implement}, maxRetries: 0}\n",
+        "roles:\n  developer: {agents: [agent-7]}\n  reviewer: {agents: [agent-3]}\n",
+    );
+    let id = env.new_task(&["Add login"]);
+    let _ = env.complete(&id, "agent-7").success();
+    let _ = env.say(&id, "agent-3", "needs_review", &["--blocker", "The session never expires"]).success();
+    let refused = env.say(&id, "agent-7", "complete", &["--json"]).code(4);
+    assert_eq!(refused.json()["error"], "circular_loop");
+
+    let why = env.aof(&["why", &id]).success();
+    let told = why.stdout.split("Who can move it").nth(1).unwrap();
+    assert!(told.contains("nobody in role developer before a person has looked at it"), "{why}");
+    assert!(told.contains("task unblock AOF-xxxxx --reason"), "{why}");
+    assert_eq!(env.aof(&["why", &id, "--json"]).success().json()["who"], serde_json::json!([]));
+    let shown = env.aof(&["task", "show", &id, "--json"]).success().json();
+    assert_eq!(shown["available"]["agents"], serde_json::json!([]));
+}
+
+#[test]
+fn why_shows_no_escape_codes_and_blames_nobody_for_what_a_gate_decided() {
+    let env = TestEnvironment::with_rules(
+        "workflow:\n  gates:\n    - {id: size, type: condition, when: 'true', routes: {true: $next, false: $fail}}\n    \
+         - id: checks\n      type: fork\n      branches:\n        - {id: docs, role: writer}\n        \
+         - {id: ghost, role: nobody}\n",
+        "roles:\n  writer: {agents: [agent-7]}\n  nobody: {agents: []}\n",
+    );
+    let id = env.new_task(&["Add login"]);
+    let why = env.aof(&["why", &id, "--color", "always"]).success();
+    assert!(!why.stdout.contains("u{1b}"), "{why}");
+    assert!(why.stdout.contains("ghost: blocked: No agents available for role: nobody"), "{why}");
+    assert!(why.stdout.contains("gate `size` came to `true` by itself"), "{why}");
+}
