@@ -122,6 +122,8 @@ pub(super) fn turn(rules: &Rules, file: &TaskFile) -> String {
 fn nobody(rules: &Rules, task: &Task, role: &RoleId) -> String {
     if is_held(rules, task) {
         format!("nobody in role {role} before a person has looked at it")
+    } else if Post::is_stranded(rules, task) {
+        "nobody: the rules have changed since it came there".to_owned()
     } else {
         format!("nobody: no agent that may is in role {role}")
     }
@@ -129,8 +131,10 @@ fn nobody(rules: &Rules, task: &Task, role: &RoleId) -> String {
 
 /// Returns the branches of an open fork, each with how far it is and whose turn it is.
 pub(super) fn branches(rules: &Rules, task: &Task) -> Vec<(String, String)> {
-    let open = task.gate.iter().flat_map(|open| &open.branches);
-    open.map(|branch| (branch.id.to_string(), turn_at(rules, task, branch))).collect()
+    // A fork that became a gate of one has none.
+    let fork = Some(task).filter(|task| Post::of(rules, task).is_none());
+    let open = fork.and_then(|task| task.gate.as_ref()).map(|open| &open.branches[..]).unwrap_or_default();
+    open.iter().map(|branch| (branch.id.to_string(), turn_at(rules, task, branch))).collect()
 }
 
 fn turn_at(rules: &Rules, task: &Task, branch: &OpenBranch) -> String {
@@ -138,6 +142,7 @@ fn turn_at(rules: &Rules, task: &Task, branch: &OpenBranch) -> String {
     let role = post.as_ref().map_or(&branch.role, |post| post.role);
     match (branch.status, &branch.agent) {
         (BranchStatus::Complete | BranchStatus::Rejected | BranchStatus::Skipped, _) => branch.status.to_string(),
+        _ if post.is_none() => "nobody: it is not in the rules any more".to_owned(),
         (BranchStatus::Blocked, _) => {
             format!("blocked: {} (role {role})", inert(&branch.blockers.join("; ")))
         }

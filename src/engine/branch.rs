@@ -62,6 +62,10 @@ pub fn branch_of(rules: &Rules, task: &Task, agent: &AgentId) -> Option<GateId> 
 
 fn only(rules: &Rules, task: &Task, open: &OpenVisit, gate: &Gate, agent: &AgentId) -> Result<GateId, Refusal> {
     let posts = Post::open(rules, task);
+    if posts.is_empty() {
+        let ticket = task.ticket_of(None);
+        return Err(Refusal::NoSuchBranch { ticket, gate: gate.id.clone(), open: Vec::new() });
+    }
     let held = posts.iter().filter(|post| post.holder == Some(agent));
     let mut held = held.filter_map(Post::branch);
     if let (Some(branch), None) = (held.next(), held.next()) {

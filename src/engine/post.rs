@@ -44,6 +44,11 @@ impl<'a> Post<'a> {
         Self::of(rules, task).into_iter().chain(branches).collect()
     }
 
+    /// Returns whether the task stands where the rules in force let nobody speak: they have changed since it came there.
+    pub fn is_stranded(rules: &Rules, task: &Task) -> bool {
+        task.gate.is_some() && rules.workflow_of(task).is_some() && Post::open(rules, task).is_empty()
+    }
+
     /// Returns the post that the ticket names: the gate's, or a branch's.
     pub fn meant(rules: &'a Rules, task: &'a Task, branch: Option<&GateId>) -> Option<Self> {
         match branch {

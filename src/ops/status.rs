@@ -6,12 +6,13 @@ use serde_json::{Value, json};
 
 use super::deliver::pending;
 use super::error::{OpsError, missing, thaw};
-use super::headers::{Listing, NEW, Scope, Unreadable, read_all};
+use super::headers::{Header, Listing, NEW, Part, Scope, Unreadable, read_all};
 use super::in_force::{Notice, check_worktree};
 use super::standing::{Pending, Standing};
 use super::workspace::Workspace;
 use crate::audit::{Head, ObjectId};
-use crate::model::{Status, TaskId};
+use crate::engine::Rules;
+use crate::model::{GateKind, Status, TaskId};
 use crate::store::{ProjectPath, layout, tasks};
 
 /// So many ids are named before it is enough.
@@ -78,6 +79,15 @@ pub fn overview(workspace: &Workspace, watcher: bool) -> Result<Overview, OpsErr
                 },
                 fix: format!("see `aof why {}`; then `aof task unblock {} --reason \"...\"`", header.id, header.id),
             });
+        } else if let Some(gate) = header.gate.as_deref().filter(|_| is_stranded(&in_force.rules, header)) {
+            attention.push(Attention {
+                code: "task_stranded",
+                problem: format!("{} is at gate `{gate}`, and since the rules changed nobody can move it", header.id),
+                fix: format!(
+                    "see `aof why {}`; then `aof task override {} --to GATE --reason \"...\"`",
+                    header.id, header.id
+                ),
+            });
         }
     }
     let committed = committed_files(workspace, &head)?;
@@ -134,6 +144,21 @@ pub fn overview_value(overview: &Overview) -> Value {
 }
 
 /// Without rules in force nothing else can be told.
+/// Returns whether the task stands where the rules in force let nobody speak.
+fn is_stranded(rules: &Rules, header: &Header) -> bool {
+    let mut workflows = rules.project.workflows.iter();
+    let Some(workflow) = workflows.find(|workflow| workflow.name.as_str() == header.workflow) else { return false };
+    let gate = workflow.gates.iter().find(|gate| header.gate.as_deref() == Some(gate.id.as_str()));
+    match gate.map(|gate| &gate.kind) {
+        None | Some(GateKind::Condition) => header.gate.is_some(),
+        Some(GateKind::Work(_)) => false,
+        Some(GateKind::Fork(fork)) => {
+            let known = |part: &Part| fork.branches.iter().any(|branch| branch.id().as_str() == part.branch);
+            !header.branches.iter().any(known)
+        }
+    }
+}
+
 fn of_rules(error: &OpsError) -> Attention {
     Attention {
         code: error.code(),

@@ -13,8 +13,8 @@ use super::workspace::Workspace;
 use crate::engine::{LOOP_LIMIT, Passage, Post, Rules, preview, unanswered, would_say};
 use crate::format::task_file::{Origin, TaskFile};
 use crate::model::{
-    AgentId, BranchStatus, Destination, Ending, GateId, Join, OpenBranch, OpenVisit, Outcome, RoleId, Status, Task,
-    TaskId, Verdict,
+    AgentId, BranchStatus, Destination, Ending, GateId, Join, OpenBranch, Outcome, RoleId, Status, Task, TaskId,
+    Verdict,
 };
 
 /// The answer to "why is it there".
@@ -76,13 +76,19 @@ pub fn why(workspace: &Workspace, id: &TaskId) -> Result<(Reason, Rc<InForce>), 
         post.outcomes(rules).into_iter().filter_map(consequence)
     });
     let consequences: Vec<Consequence> = consequences.collect();
-    let mut because = because(task);
+    let mut because = because(rules, task);
     if standing.file.origin == Origin::HandMade {
         because.push(beginning(workspace, &standing));
     } else if task.gate.is_some() && gate.is_none() {
         because.push(format!(
             "workflow `{}` has no gate of that name any more: `aof task override {id} --to GATE --reason \"...\"` moves it",
             task.routing.workflow
+        ));
+    } else if let Some((_, gate)) = gate.filter(|_| Post::is_stranded(rules, task)) {
+        because.push(format!(
+            "the rules have changed since it came there, and nobody can move it on: \
+             `aof task override {id} --to {} --reason \"...\"` has it begin at that gate anew",
+            gate.id
         ));
     }
     if let Pending::Foreign(fields) = &standing.pending {
@@ -196,13 +202,13 @@ fn waits_for(workspace: &Workspace, in_force: &InForce, other: &TaskId) -> Optio
     Some(format!("it is not handed out before `{other}` is complete, which {what}"))
 }
 
-fn because(task: &Task) -> Vec<String> {
+fn because(rules: &Rules, task: &Task) -> Vec<String> {
     let mut list = vec![arrival(task)];
     match task.status {
         Status::Blocked => list.extend(task.blockers.iter().map(|blocker| format!("it is blocked: {blocker}"))),
         Status::Ready | Status::InProgress if task.gate.as_ref().is_some_and(|open| !open.branches.is_empty()) => {
-            let of = |open: &OpenVisit| open.branches.iter().map(branch_stands).collect::<Vec<_>>();
-            list.extend(task.gate.iter().flat_map(of));
+            let branches = task.gate.iter().flat_map(|open| &open.branches);
+            list.extend(branches.map(|branch| branch_stands(rules, task, branch)));
         }
         Status::InProgress => {
             list.extend(task.routing.agent.as_ref().map(|agent| format!("`{agent}` has claimed it")));
@@ -219,8 +225,11 @@ fn because(task: &Task) -> Vec<String> {
     list
 }
 
-fn branch_stands(branch: &OpenBranch) -> String {
+fn branch_stands(rules: &Rules, task: &Task, branch: &OpenBranch) -> String {
     let id = &branch.id;
+    if branch.status.is_open() && Post::of_branch(rules, task, id).is_none() {
+        return format!("branch `{id}` is not in the rules any more, and nothing waits for it");
+    }
     match (branch.status, &branch.agent) {
         (BranchStatus::Ready, _) => format!("branch `{id}` waits for role {}", branch.role),
         (BranchStatus::InProgress, Some(agent)) => format!("`{agent}` has claimed branch `{id}`"),

@@ -224,3 +224,62 @@ fn why_shows_no_escape_codes_and_blames_nobody_for_what_a_gate_decided() {
     assert!(why.stdout.contains("ghost: blocked: No agents available for role: nobody"), "{why}");
     assert!(why.stdout.contains("gate `size` came to `true` by itself"), "{why}");
 }
+
+#[test]
+fn a_task_that_the_rules_left_behind_is_told_of_and_can_be_set_going() {
+    let work = "- {id: check, role: writer}";
+    let fork = "- {id: check, type: fork, branches: [{id: a, role: writer}, {id: b, role: writer}]}";
+    let other = "- {id: check, type: fork, branches: [{id: c, role: writer}, {id: d, role: writer}]}";
+    let condition = "- {id: check, type: condition, when: 'true', routes: {true: $next, false: $fail}}";
+    let rules = |gate: &str| {
+        format!(
+            "workflow:\n  gates:\n    - {{id: write, role: writer}}\n    {gate}\n    - {{id: send, role: writer}}\n"
+        )
+    };
+    for (before, after) in [(work, condition), (work, fork), (fork, other), (fork, condition)] {
+        let env = TestEnvironment::with_rules(&rules(before), "roles:\n  writer: {agents: [agent-7, agent-8]}\n");
+        let id = env.new_task(&["Add login"]);
+        let _ = env.complete(&id, "agent-7").success();
+        env.write("project.yaml", rules(after));
+        env.commit_all("other rules");
+
+        let status = env.aof(&["status", "--json"]).success().json();
+        assert_eq!(status["attention"][0]["code"], "task_stranded", "{after}: {status}");
+        let why = env.aof(&["why", &id]).success();
+        assert!(why.stdout.contains("the rules have changed since it came there"), "{why}");
+        assert!(!why.stdout.contains("no agent that may"), "{why}");
+        let refused = env.say(&id, "agent-7", "complete", &[]).code(4);
+        assert!(refused.stderr.contains(" why ") || refused.stderr.contains("override"), "{refused}");
+        let _ = env.aof(&["task", "override", &id, "--to", "check", "--reason", "other rules"]).success();
+        let status = env.aof(&["status", "--json"]).success().json();
+        assert!(!status.to_string().contains("task_stranded"), "{after}: {status}");
+    }
+}
+
+#[test]
+fn a_fork_that_became_work_shows_no_branches() {
+    let env = TestEnvironment::with_rules(
+        "workflow:\n  gates:\n    - {id: check, type: fork, branches: [{id: a, role: writer}, {id: b, role: writer}]}\n",
+        "roles:\n  writer: {agents: [agent-7]}\n",
+    );
+    let id = env.new_task(&["Add login"]);
+    env.write("project.yaml", "workflow:\n  gates:\n    - {id: check, role: writer}\n");
+    env.commit_all("other rules");
+    let why = env.aof(&["why", &id]).success();
+    assert!(why.stdout.contains("agent-7 (role writer)") && !why.stdout.contains("  - a: "), "{why}");
+}
+
+#[test]
+fn a_detour_for_what_was_sent_back_too_often_leads_back_to_the_gate_that_sent_it() {
+    let env = TestEnvironment::with_rules(
+        "workflow:\n  gates:\n    - {id: implement, role: worker}\n    - {id: rescue, role: worker, detour: true}\n    \
+         - {id: review, role: worker, canReject: true, maxRetries: 0, onExhausted: {to: rescue}}\n",
+        "roles:\n  worker: {agents: [agent-7]}\n",
+    );
+    let id = env.new_task(&["Add login"]);
+    let _ = env.complete(&id, "agent-7").success();
+    let rejected = env.say(&id, "agent-7", "needs_review", &["--blocker", "The session never expires"]).success();
+    assert!(rejected.stdout.contains("review -> rescue"), "{rejected}");
+    let rescued = env.complete(&id, "agent-7");
+    assert!(rescued.stdout.contains("rescue -> review"), "{rescued}");
+}

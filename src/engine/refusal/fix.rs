@@ -120,8 +120,10 @@ impl Refusal {
                 format!("see the conditions with `aof workflow show {workflow}`, or choose another with `--workflow`")
             }
             Self::NotClaimed { .. } => "there is nothing to give back".to_owned(),
-            Self::NobodyWorksHere { task, .. } => {
-                format!("nothing is to be done; see where it went with `aof task show {task}`")
+            Self::NobodyWorksHere { task, gate } => {
+                format!(
+                    "the rules changed while it stood there; let it decide with `aof task override {task} --to {gate} --reason \"...\"`"
+                )
             }
             Self::NotAutomatic { task, .. } => format!("see who can with `aof why {task}`"),
             Self::NotSeparate { task, by: Identity::Agent, .. } => {
@@ -143,6 +145,9 @@ impl Refusal {
                     open.iter().map(|(ticket, role)| format!("  `{ticket}`  role {role}")).collect();
                 format!("leave it to an agent of the role, or take another with `aof task next`:\n{}", roles.join("\n"))
             }
+            Self::NoSuchBranch { open, ticket, .. } if open.is_empty() => {
+                format!("see where it stands with `aof why {}`", ticket.task)
+            }
             Self::BranchNeeded { open, .. } | Self::NoSuchBranch { open, .. } => branches(open),
             Self::NotOfABranch { ticket, act } => format!("if that is what you want: `aof task {act} {}`", ticket.task),
             Self::BranchesNotOpen { task, gate } => {
@@ -157,9 +162,6 @@ impl Refusal {
 
 /// Names the branches that are open, each with its ticket.
 fn branches(open: &[(Ticket, RoleId)]) -> String {
-    if open.is_empty() {
-        return "see where it stands with `aof why`".to_owned();
-    }
     let lines: Vec<String> = open.iter().map(|(ticket, role)| format!("  `{ticket}`  role {role}")).collect();
     format!("use the ticket of a branch that is open:\n{}", lines.join("\n"))
 }
