@@ -45,7 +45,7 @@ pub use graph::{Edge, Way, edges, first};
 pub use guard::{LOOP_LIMIT, may_complete};
 pub use post::Post;
 pub use refusal::{Refusal, RefusalKind};
-pub use replay::{Change, explain};
+pub use replay::{Change, Found, explain};
 pub use route::{Passage, TooOften, preview};
 pub use rules::Rules;
 pub use warning::Warning;

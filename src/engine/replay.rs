@@ -16,9 +16,19 @@ pub enum Change {
     /// People changed what is theirs.
     Edit,
     /// The engine did it.
-    Act(Box<Act>),
+    Act(Box<Found>),
     /// Neither: what is the engine's was changed by hand.
     Foreign(Vec<&'static str>),
+}
+
+/// An act that was found again.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Found {
+    /// What was done.
+    pub act: Act,
+    /// The task after it, and after each decision that a gate made by itself right behind it; the last says what the later state
+    /// does.
+    pub states: Vec<Task>,
 }
 
 /// Returns what leads from `before` (nothing for a new task) to `after`.
@@ -34,42 +44,62 @@ pub fn explain(rules: &Rules, before: Option<&Task>, after: &Task) -> Change {
     let edited = with_people_of(before, after);
     // A completion's text is not in its entry, so its digest cannot be made again: the recorded one stands.
     let stamp = after.history.get(before.history.len()).and_then(|visit| visit.completion.clone());
-    let found = candidates(before, after).into_iter().find(|(act, now)| {
-        outcome_of(rules, &edited, act, *now, stamp.as_ref())
-            .is_some_and(|task| same(&passed_on(rules, task, after), after))
+    let found = candidates(before, after).into_iter().find_map(|(act, now)| {
+        states(rules, &edited, &act, now, after, stamp.as_ref()).map(|states| Found { act, states })
     });
     match found {
-        Some((act, _)) => Change::Act(Box::new(act)),
+        Some(found) => Change::Act(Box::new(found)),
         None => Change::Foreign(ours),
     }
 }
 
 fn explain_new(rules: &Rules, after: &Task) -> Change {
-    // Nothing that happened can be known of a file that was not there before.
-    if !after.history.is_empty() {
-        return Change::Foreign(vec!["gateHistory"]);
+    if after.gate.is_none() && after.history.is_empty() {
+        return Change::Edit;
     }
-    let Some(open) = &after.gate else { return Change::Edit };
+    // What the task was before it stood anywhere. Nothing that people or agents did since can be known of a file that was not
+    // there before; what gates decided by themselves can.
     let mut bare = after.clone();
     bare.gate = None;
     bare.routing.role = None;
     bare.workflow_hash = None;
     bare.blockers = Vec::new();
-    match outcome_of(rules, &bare, &Act::Open, open.entered, None) {
-        Some(task) if same(&task, after) => Change::Act(Box::new(Act::Open)),
-        _ => Change::Foreign(vec!["gate"]),
+    bare.review = None;
+    bare.history = Vec::new();
+    bare.context.retain(|name, _| after.history.iter().all(|visit| visit.gate.as_str() != name));
+    match states(rules, &bare, &Act::Open, opened_at(after), after, None) {
+        Some(states) => Change::Act(Box::new(Found { act: Act::Open, states })),
+        None if after.history.is_empty() => Change::Foreign(vec!["gate"]),
+        None => Change::Foreign(vec!["gateHistory"]),
     }
 }
 
+/// Returns when a task came to its first gate.
+fn opened_at(task: &Task) -> Timestamp {
+    let first = task.history.first().map(|visit| visit.entered);
+    first.or(task.gate.as_ref().map(|open| open.entered)).unwrap_or(task.updated)
+}
+
+/// Returns the states that the act leads through, if the last of them is what `after` says.
+fn states(
+    rules: &Rules,
+    before: &Task,
+    act: &Act,
+    now: Timestamp,
+    after: &Task,
+    stamp: Option<&Stamp>,
+) -> Option<Vec<Task>> {
+    let states = passed_on(rules, outcome_of(rules, before, act, now, stamp)?, after);
+    states.last().is_some_and(|last| same(last, after)).then_some(states)
+}
+
 /// Lets gates that decide by themselves decide, as far as `after` has gone: they do so right behind the act.
-fn passed_on(rules: &Rules, mut task: Task, after: &Task) -> Task {
-    while let Some(entry) = after.history.get(task.history.len()) {
-        match outcome_of(rules, &task, &Act::Pass, entry.exited, None) {
-            Some(next) => task = next,
-            None => break,
-        }
-    }
-    task
+fn passed_on(rules: &Rules, task: Task, after: &Task) -> Vec<Task> {
+    let pass = |task: &Task| {
+        let entry = after.history.get(task.history.len())?;
+        outcome_of(rules, task, &Act::Pass, entry.exited, None)
+    };
+    std::iter::successors(Some(task), pass).collect()
 }
 
 /// Returns the names of the engine's fields in which the two differ.
@@ -105,6 +135,9 @@ fn with_people_of(engine: &Task, people: &Task) -> Task {
 }
 
 fn candidates(before: &Task, after: &Task) -> Vec<(Act, Timestamp)> {
+    if before.gate.is_none() && before.history.is_empty() {
+        return vec![(Act::Open, opened_at(after))];
+    }
     if after.history.len() > before.history.len() && after.history.starts_with(&before.history) {
         let first = after.history.get(before.history.len());
         return first.and_then(|entry| from_entry(before, entry)).into_iter().collect();
@@ -119,9 +152,6 @@ fn candidates(before: &Task, after: &Task) -> Vec<(Act, Timestamp)> {
         acts.extend(own.agent.clone().map(|agent| Act::Claim { agent, branch: branch.clone() }));
         acts.push(Act::Release { by: person.clone(), branch: branch.clone() });
         acts.push(Act::Unblock { by: person.clone(), branch, reason: None });
-    }
-    if before.gate.is_none() && before.history.is_empty() {
-        acts.push(Act::Open);
     }
     acts.extend(after.routing.agent.clone().map(|agent| Act::Claim { agent, branch: None }));
     acts.into_iter().map(|act| (act, after.updated)).collect()

@@ -131,7 +131,7 @@ impl Standing {
                 let message = message::of_edit(&self.file.task, what);
                 Ok(Pending::Version(self.version(message, None, workspace.now())))
             }
-            Change::Act(act) => self.ahead(&act),
+            Change::Act(found) => self.ahead(&found.act),
             Change::Foreign(_) if self.is_ahead_of(before) && self.was_committed(workspace)? => {
                 let message = message::of_restoration(&self.file.task);
                 Ok(Pending::Version(self.version(message, None, workspace.now())))

@@ -217,7 +217,7 @@ fn a_fork_none_of_whose_branches_applies_passes_by_itself() {
     assert_eq!(say(&rules, &task, "agent-7", "complete").unwrap_err().code(), "nobody_works_here");
     let after = step(&rules, &task, &Act::Pass, 9).unwrap().task;
     assert_eq!(stands(&after), "done@2 ready");
-    assert!(matches!(explain(&rules, Some(&task), &after), Change::Act(act) if *act == Act::Pass));
+    assert!(matches!(explain(&rules, Some(&task), &after), Change::Act(found) if found.act == Act::Pass));
 }
 
 #[test]

@@ -10,8 +10,8 @@ fn every_step_is_found_again() {
     let person = Actor::Person(Some(id("human-ada")));
     let new = new_task(&[]);
     let mut task = opened(&rules, &[]);
-    assert!(matches!(explain(&rules, None, &task), Change::Act(act) if *act == Act::Open));
-    assert!(matches!(explain(&rules, Some(&new), &task), Change::Act(act) if *act == Act::Open));
+    assert!(matches!(explain(&rules, None, &task), Change::Act(found) if found.act == Act::Open));
+    assert!(matches!(explain(&rules, Some(&new), &task), Change::Act(found) if found.act == Act::Open));
     let acts = [
         Act::Claim { agent: id("agent-7"), branch: None },
         Act::Release { by: Actor::Agent(id("agent-7")), branch: None },

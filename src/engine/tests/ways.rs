@@ -1,7 +1,7 @@
 //! Routes of a gate's own: decisions, ways back and their bounds, detours, gates that decide by themselves.
 
 use super::world::*;
-use crate::engine::{Act, Finding, Rules, Step, passes_by_itself, unanswered};
+use crate::engine::{Act, Change, Finding, Rules, Step, explain, passes_by_itself, unanswered};
 use crate::model::*;
 
 /// plan -> work -> review, which has three decisions -> compound
@@ -369,6 +369,46 @@ fn a_gate_that_decides_by_itself_is_a_visit_of_its_own() {
         assert_eq!((&entry.role, &entry.agent), (&None, &None));
         assert_eq!(entry.outcome.as_str(), if days > 5 { "true" } else { "false" });
         assert_eq!(step(&rules, &task, &Act::Pass, 3).unwrap_err().code(), "not_automatic");
+    }
+}
+
+/// (urgent? work : plan) -> (big? board : work) -> ...
+fn beginning_by_itself() -> Workflow {
+    let mut urgent = routed(gate("urgent", "backend"), &[("true", "small"), ("false", "plan")]);
+    urgent.kind = GateKind::Condition;
+    urgent.when = Some("tags.includes('urgent')".into());
+    let mut small = routed(gate("small", "backend"), &[("true", "$end"), ("false", "work")]);
+    small.kind = GateKind::Condition;
+    small.when = Some("tags.includes('small')".into());
+    workflow(vec![urgent, gate("plan", "architect"), small, gate("work", "backend")])
+}
+
+#[test]
+fn a_beginning_at_a_gate_that_decides_by_itself_is_found_again() {
+    let rules = rules(beginning_by_itself());
+    for (tags, states) in [(&[][..], 2), (&["urgent"], 3), (&["urgent", "small"], 3)] {
+        let mut new = new_task(tags);
+        new.context.insert("input".into(), serde_json::json!({"branch": "main"}));
+        let mut task = step(&rules, &new, &Act::Open, 1).unwrap().task;
+        while passes_by_itself(&rules, &task) {
+            task = step(&rules, &task, &Act::Pass, 2).unwrap().task;
+        }
+        for before in [None, Some(&new)] {
+            let Change::Act(found) = explain(&rules, before, &task) else { panic!("{tags:?}: {task:?}") };
+            assert_eq!((&found.act, found.states.len(), found.states.last()), (&Act::Open, states, Some(&task)));
+        }
+        let mut forged = task.clone();
+        forged.history[0].outcome = Ending::Said(id("nonsense"));
+        assert!(matches!(explain(&rules, None, &forged), Change::Foreign(_)));
+        if task.gate.is_some() {
+            let agent = task
+                .routing
+                .role
+                .as_ref()
+                .map_or("", |role| if role.as_str() == "backend" { "agent-7" } else { "agent-3" });
+            let said = say(&rules, &task, agent, "complete").unwrap().task;
+            assert_eq!(explain(&rules, None, &said), Change::Foreign(vec!["gateHistory"]));
+        }
     }
 }
 
