@@ -69,6 +69,18 @@ pub fn update(bytes: &[u8], file: &TaskFile, after: &Task, work: Option<&Work>) 
     Ok(changed)
 }
 
+/// Returns the file as it was when the task stood where `before` says, an earlier state of it: entries that came since are taken
+/// back. What people wrote stays as it is, and so does the body.
+pub fn rewind(bytes: &[u8], file: &TaskFile, before: &Task) -> Result<Vec<u8>, SpliceRefusal> {
+    let mut edits = edits(file, before);
+    let history = Path::from("gateHistory");
+    match before.history.len() {
+        0 => edits.push(Edit::remove(history)),
+        kept => edits.extend((kept..file.task.history.len()).map(|index| Edit::remove(history.clone().then(index)))),
+    }
+    frontmatter::splice(bytes, &edits)
+}
+
 /// Returns a new file for the task.
 pub fn create(task: &Task, body: &str) -> String {
     let mut map = Map::new();

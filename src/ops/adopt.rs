@@ -175,7 +175,7 @@ fn due(workspace: &Workspace, standing: Standing) -> Result<Option<(Due, Standin
             let choice = choose(workspace, &standing)?;
             Some((Due::Adopt, standing, choice))
         }
-        (Pending::Version(_), _) if commits_edits => Some((Due::Commit, standing, Choice::Pending)),
+        (Pending::Versions(_), _) if commits_edits => Some((Due::Commit, standing, Choice::Pending)),
         _ => None,
     })
 }

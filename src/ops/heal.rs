@@ -13,7 +13,7 @@ use super::in_force::in_force;
 use super::standing::{Pending, Standing, Version};
 use super::transaction::{Choice, Write, commit, plan};
 use super::workspace::Workspace;
-use crate::audit::{AuditError, BranchLock, CommitId, Head, Locks, LogEntry};
+use crate::audit::{AuditError, BranchLock, CommitId, Head, Locks, LogEntry, ObjectId};
 use crate::model::Digest;
 use crate::store::intent::{self, Intent, Pending as Record, Write as Intended};
 use crate::store::layout::is_archived;
@@ -235,14 +235,15 @@ fn ahead_of(
 ) -> Result<Vec<Write>, OpsError> {
     let in_force = Rc::new(in_force(workspace, head)?);
     let mut ahead = Vec::new();
-    for id in record.writes.iter().filter_map(|write| write.task.as_ref()) {
+    for intended in &record.writes {
+        let Some(id) = &intended.task else { continue };
         let standing = match Standing::read_under(workspace, id, head.clone(), Rc::clone(&in_force)) {
             Ok(standing) => standing,
             // The task's own trouble is shown when somebody asks for the task.
             Err(OpsError::UnreadableTask { .. } | OpsError::NoTask { .. } | OpsError::Store(_)) => continue,
             Err(error) => return Err(error),
         };
-        let Pending::Version(_) = &standing.pending else { continue };
+        let Pending::Versions(versions) = &standing.pending else { continue };
         let misplaced = standing.place == Place::Active && is_archived(&standing.snapshot.path);
         let plan = match plan(workspace, &standing, Choice::Pending) {
             Ok(plan) => plan,
@@ -250,32 +251,52 @@ fn ahead_of(
             Err(_) => continue,
         };
         if let Some(mut write) = plan.write.filter(|_| !misplaced) {
-            let first = branch.map(|branch| versions_before(workspace, branch, &standing)).transpose()?;
-            write.versions.splice(0..0, first.unwrap_or_default());
+            if let Some(branch) = branch {
+                let mut first = prepared(workspace, branch, &standing, intended)?;
+                first.truncate(first.len().saturating_sub(versions.len()));
+                write.versions.splice(0..0, first);
+            }
             ahead.push(write);
         }
     }
     Ok(ahead)
 }
 
-/// Returns what was to be committed before the version that the file has: a person's edit goes in as theirs, not as part of
-/// the act that was killed with it.
-fn versions_before(workspace: &Workspace, branch: &BranchLock, standing: &Standing) -> Result<Vec<Version>, OpsError> {
+/// Returns the versions that were to be committed, oldest first, if the file has the last of them. They tell what the file alone
+/// cannot: what of it a person's edit was, which goes in as theirs and not as part of the act that was killed with it.
+fn prepared(
+    workspace: &Workspace,
+    branch: &BranchLock,
+    standing: &Standing,
+    intended: &Intended,
+) -> Result<Vec<Version>, OpsError> {
     let repository = &workspace.repository;
-    let path = standing.snapshot.path.as_str();
-    let mut later = Some(repository.hash_blob(&standing.snapshot.bytes));
-    if repository.blob_id(branch.to, path)? != later {
+    // The last of them may be what moves the file.
+    let blob_in = |commit: CommitId| -> Result<Option<ObjectId>, OpsError> {
+        for path in intended.old.iter().chain([&intended.new]) {
+            if let Some(blob) = repository.blob_id(commit, path.as_str())? {
+                return Ok(Some(blob));
+            }
+        }
+        Ok(None)
+    };
+    if blob_in(branch.to)? != Some(repository.hash_blob(&standing.snapshot.bytes)) {
         return Ok(Vec::new());
     }
-    let head = standing.head.commit.map(|commit| repository.blob_id(commit, path)).transpose()?.flatten();
+    let head = standing.head.commit.map(blob_in).transpose()?.flatten();
     let mut versions = Vec::new();
+    let mut later = None;
     for entry in repository.log(branch.to)? {
         let LogEntry { id, message, author, authored, .. } = entry?;
-        let blob = repository.blob_id(id, path)?;
+        let blob = blob_in(id)?;
         if Some(id) == branch.from || blob == head {
             break;
         }
-        if let Some(other) = blob.filter(|_| blob != later) {
+        if blob.is_some() && blob == later {
+            // The commit above did not make this version: this one may have, or one below it.
+            versions.pop();
+        }
+        if let Some(other) = blob {
             versions.push(Version { bytes: repository.read_blob(other)?, message, author: Some(author), authored });
         }
         later = blob;

@@ -8,10 +8,10 @@ use super::in_force::{InForce, in_force};
 use super::message;
 use super::workspace::Workspace;
 use crate::audit::{CommitId, Head, Person};
-use crate::engine::{Act, Change, explain};
+use crate::engine::{Act, Change, Found, explain};
 use crate::format::diagnostic::Diagnostic;
 use crate::format::task_file::{self, Defaults, Origin, TaskFile};
-use crate::model::{TaskId, Timestamp, Visit, nearest};
+use crate::model::{Task, TaskId, Timestamp, Visit, nearest};
 use crate::store::tasks::{self, Place, Snapshot};
 use crate::store::{ProjectPath, StoreError, layout};
 
@@ -32,8 +32,9 @@ pub(super) struct Standing {
 pub(super) enum Pending {
     /// Nothing.
     Nothing,
-    /// What is to be committed before anything else: a person's edit, or what the engine wrote before a crash.
-    Version(Version),
+    /// What is to be committed before anything else, oldest first: a person's edit, or what the engine wrote before a crash. The
+    /// last one's bytes are the file's.
+    Versions(Vec<Version>),
     /// What nobody may have done.
     Foreign(Vec<String>),
 }
@@ -129,35 +130,48 @@ impl Standing {
                     (false, _) => "edited by hand",
                 };
                 let message = message::of_edit(&self.file.task, what);
-                Ok(Pending::Version(self.version(message, None, workspace.now())))
+                Ok(self.one_version(workspace, message))
             }
-            Change::Act(found) => self.ahead(&found.act),
+            Change::Act(found) => Ok(Pending::Versions(self.ahead(&found)?)),
             Change::Foreign(_) if self.is_ahead_of(before) && self.was_committed(workspace)? => {
                 let message = message::of_restoration(&self.file.task);
-                Ok(Pending::Version(self.version(message, None, workspace.now())))
+                Ok(self.one_version(workspace, message))
             }
             Change::Foreign(fields) => Ok(Pending::Foreign(fields.into_iter().map(str::to_owned).collect())),
         }
     }
 
-    /// The engine wrote this and was stopped before it was committed: the commit is made as it would have been.
-    fn ahead(&self, act: &Act) -> Result<Pending, OpsError> {
-        let org = &self.in_force.rules.org;
-        let entry = self.file.task.history.last();
-        let (author, authored) = match (act, entry) {
-            (Act::Complete(completion), Some(entry)) => {
-                (Some(author::agent_author(org, &completion.agent)?), entry.exited)
+    /// The engine wrote this and was stopped before it was committed: the commits are made as they would have been, one for the
+    /// act and one for each decision that a gate made by itself behind it. What people changed beside goes with the act.
+    fn ahead(&self, found: &Found) -> Result<Vec<Version>, OpsError> {
+        let Some((last, earlier)) = found.states.split_last() else { return Ok(Vec::new()) };
+        let author = self.author(&found.act, found.states.first().unwrap_or(last))?;
+        let acts = std::iter::once(&found.act).chain(std::iter::repeat(&Act::Pass));
+        let mut versions = Vec::with_capacity(found.states.len());
+        for (state, act) in earlier.iter().chain([last]).zip(acts) {
+            let bytes = if versions.len() < earlier.len() {
+                task_file::rewind(&self.snapshot.bytes, &self.file, state)
+                    .map_err(|refusal| OpsError::Splice { path: self.snapshot.path.clone(), refusal })?
+            } else {
+                self.snapshot.bytes.clone()
+            };
+            let message = message::of_act(act, state);
+            versions.push(Version { bytes, message, author: author.clone(), authored: state.updated });
+        }
+        Ok(versions)
+    }
+
+    /// Returns who the act is by that led to `after`, as far as that can be told from it; nothing for git's user.
+    fn author(&self, act: &Act, after: &Task) -> Result<Option<Person>, OpsError> {
+        let agent = match (act, after.history.last()) {
+            (Act::Complete(completion), _) => Some(&completion.agent),
+            (Act::Claim { agent, .. }, _) => Some(agent),
+            (_, Some(Visit { agent: Some(agent), exited, .. })) if !agent.is_human() && *exited == after.updated => {
+                Some(agent)
             }
-            (Act::Claim { agent, .. }, _) => (Some(author::agent_author(org, agent)?), self.file.task.updated),
-            (_, Some(Visit { agent: Some(agent), exited, .. }))
-                if !agent.is_human() && *exited == self.file.task.updated =>
-            {
-                (Some(author::agent_author(org, agent)?), *exited)
-            }
-            _ => (None, self.file.task.updated),
+            _ => None,
         };
-        let message = message::of_act(act, &self.file.task);
-        Ok(Pending::Version(self.version(message, author, authored)))
+        agent.map(|agent| author::agent_author(&self.in_force.rules.org, agent)).transpose()
     }
 
     fn is_ahead_of(&self, before: Option<&TaskFile>) -> bool {
@@ -172,8 +186,10 @@ impl Standing {
         Ok(workspace.repository.has_had(commit, self.snapshot.path.as_str(), content)?)
     }
 
-    fn version(&self, message: String, author: Option<Person>, authored: Timestamp) -> Version {
-        Version { bytes: self.snapshot.bytes.clone(), message, author, authored }
+    /// Returns the file as one commit of git's user.
+    fn one_version(&self, workspace: &Workspace, message: String) -> Pending {
+        let bytes = self.snapshot.bytes.clone();
+        Pending::Versions(vec![Version { bytes, message, author: None, authored: workspace.now() }])
     }
 }
 

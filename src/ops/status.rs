@@ -215,7 +215,7 @@ fn uncommitted_tasks(
                 problem: format!("{id} was changed by hand in what the engine keeps: {}", fields.join(", ")),
                 fix: thaw(&standing.snapshot.path, standing.head_path.as_ref()),
             }),
-            Pending::Version(_) => edited.push(id),
+            Pending::Versions(_) => edited.push(id),
             Pending::Nothing => {}
         }
     }

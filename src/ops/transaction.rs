@@ -156,8 +156,8 @@ pub(super) fn plan(workspace: &Workspace, standing: &Standing, choice: Choice) -
         companions: Vec::new(),
         beside: Vec::new(),
     };
-    if let Pending::Version(version) = &standing.pending {
-        write.versions.push(version.clone());
+    if let Pending::Versions(versions) = &standing.pending {
+        write.versions.clone_from(versions);
     }
     let mut after = standing.file.clone();
     let (mut events, mut warnings) = (Vec::new(), Vec::new());

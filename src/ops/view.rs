@@ -57,7 +57,7 @@ pub fn frozen(workspace: &Workspace, id: &TaskId) -> Option<(Vec<String>, String
     let fix = thaw(&standing.snapshot.path, standing.head_path.as_ref());
     match standing.pending {
         Pending::Foreign(fields) => Some((fields, fix)),
-        Pending::Nothing | Pending::Version(_) => None,
+        Pending::Nothing | Pending::Versions(_) => None,
     }
 }
 

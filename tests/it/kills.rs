@@ -3,7 +3,7 @@
 use aof::stop::POINTS;
 
 use crate::checker;
-use crate::environment::{Output, TestEnvironment};
+use crate::environment::{Output, PROJECT, TestEnvironment};
 
 /// What is interrupted.
 #[derive(Debug, Clone, Copy)]
@@ -22,10 +22,37 @@ enum Act {
     Branch,
     /// The last branch of a fork speaks.
     Join,
+    /// A hand-made file is taken up at a gate that decides by itself.
+    AdoptionAtACondition,
+    /// A gate that decides by itself ends the task, which moves to the archive.
+    FinishingByItself,
+    /// The same with a person's edit.
+    FinishingByItselfAfterAnEdit,
 }
 
-const ACTS: [Act; 7] =
-    [Act::Plain, Act::Finishing, Act::AfterAnEdit, Act::FinishingAfterAnEdit, Act::Adoption, Act::Branch, Act::Join];
+const ACTS: [Act; 10] = [
+    Act::Plain,
+    Act::Finishing,
+    Act::AfterAnEdit,
+    Act::FinishingAfterAnEdit,
+    Act::Adoption,
+    Act::Branch,
+    Act::Join,
+    Act::AdoptionAtACondition,
+    Act::FinishingByItself,
+    Act::FinishingByItselfAfterAnEdit,
+];
+
+/// Gates that decide by themselves before the work and after it.
+const BY_ITSELF: &str = "\
+workflow:
+  gates:
+    - {id: urgent, type: condition, when: \"tags.includes('urgent')\", routes: {'true': {to: implement}, 'false': {to: $next}}}
+    - {id: sized, type: fork, branches: [{id: code, role: architect, when: \"tags.includes('big')\"}, {id: docs, role: writer, when: \"tags.includes('big')\"}]}
+    - {id: implement, role: backend}
+    - {id: small, type: condition, when: \"!tags.includes('big')\", routes: {'true': {to: $end}, 'false': {to: $next}}}
+    - {id: approve, role: architect}
+";
 
 /// The work, and two reviews of it at the same time.
 const FORKED: &str = "\
@@ -54,11 +81,14 @@ impl Scene {
     fn new(act: Act) -> Self {
         let env = match act {
             Act::Branch | Act::Join => TestEnvironment::with_rules(FORKED, PEOPLE),
+            Act::AdoptionAtACondition | Act::FinishingByItself | Act::FinishingByItselfAfterAnEdit => {
+                TestEnvironment::with_rules(BY_ITSELF, PEOPLE)
+            }
             _ => TestEnvironment::new(),
         };
         let other = env.new_task(&["Another task"]);
         let (id, agent) = match act {
-            Act::Adoption => {
+            Act::Adoption | Act::AdoptionAtACondition => {
                 env.hand_made("AOF-abc", "Add login");
                 ("AOF-abc".to_owned(), "agent-7")
             }
@@ -78,7 +108,7 @@ impl Scene {
         if matches!(act, Act::Join) {
             let _ = scene.env.complete(&scene.id, "agent-5");
         }
-        if matches!(act, Act::AfterAnEdit | Act::FinishingAfterAnEdit) {
+        if matches!(act, Act::AfterAnEdit | Act::FinishingAfterAnEdit | Act::FinishingByItselfAfterAnEdit) {
             let path = scene.env.task_path(&scene.id);
             scene.env.edit(&path, "The body", "The better body");
         }
@@ -165,13 +195,25 @@ fn a_completion_that_is_killed_anywhere_and_delivered_again_counts_once() {
 #[test]
 fn the_next_command_heals_even_if_it_is_about_another_task() {
     let mut findings = Findings::default();
-    for act in [Act::Plain, Act::Finishing, Act::FinishingAfterAnEdit] {
+    for act in [
+        Act::Plain,
+        Act::Finishing,
+        Act::FinishingAfterAnEdit,
+        Act::AdoptionAtACondition,
+        Act::FinishingByItself,
+        Act::FinishingByItselfAfterAnEdit,
+    ] {
         for point in POINTS {
             let how = format!("{act:?} killed at {point}");
             let scene = Scene::new(act);
             findings.expect(&how, None, &scene.deliver(Some(point)));
             findings.expect(&how, Some(0), &scene.touch_other(None));
-            if !matches!(act, Act::FinishingAfterAnEdit) {
+            let rests = match act {
+                // Edits are committed with the next change, and hand-made files are taken up with it.
+                Act::FinishingAfterAnEdit | Act::FinishingByItselfAfterAnEdit | Act::AdoptionAtACondition => false,
+                _ => true,
+            };
+            if rests {
                 findings.add(&how, checker::faults(&scene.env));
             }
             let name = format!("/{}.md", scene.id);
@@ -208,23 +250,31 @@ fn healing_that_is_killed_is_healed() {
 #[test]
 fn a_creation_that_is_killed_leaves_a_whole_task_or_none() {
     let mut findings = Findings::default();
-    for point in POINTS {
-        let env = TestEnvironment::new();
+    for (rules, point) in
+        [PROJECT, BY_ITSELF].into_iter().flat_map(|rules| POINTS.iter().map(move |point| (rules, point)))
+    {
+        let how = format!("{point} under\n{rules}");
+        let env = TestEnvironment::with_rules(rules, PEOPLE);
         env.write("staged.txt", "staged\n");
         env.git(&["add", "staged.txt"]);
         let mut command = env.aof_command(&["task", "new", "Add login"]);
         command.env("AOF_STOP_AT", point);
-        findings.expect(point, None, &env.run(command));
+        findings.expect(&how, None, &env.run(command));
         env.new_task(&["Another task"]);
-        findings.add(point, checker::faults(&env));
+        findings.add(&how, checker::faults(&env));
         let tasks = env.files("tasks");
         if !(1..=2).contains(&tasks.len()) {
-            findings.add(point, vec![format!("there is {tasks:?}")]);
+            findings.add(&how, vec![format!("there is {tasks:?}")]);
         }
         let status = env.git(&["status", "--porcelain"]);
         if status != "A  staged.txt\n" {
-            findings.add(point, vec![format!("the person's files are not as they were:\n{status}")]);
+            findings.add(&how, vec![format!("the person's files are not as they were:\n{status}")]);
         }
+        for path in tasks {
+            let id = path.rsplit('/').next().unwrap_or_default().trim_end_matches(".md");
+            findings.expect(&how, Some(0), &env.say(id, "agent-7", "complete", &[]));
+        }
+        findings.add(&how, checker::faults(&env));
     }
     findings.none();
 }
@@ -250,16 +300,20 @@ fn what_a_person_did_after_the_kill_is_not_overwritten() {
 #[test]
 fn an_edit_that_was_to_be_committed_first_stays_its_author_s() {
     let mut findings = Findings::default();
-    for point in POINTS {
-        let scene = Scene::new(Act::AfterAnEdit);
-        findings.expect(point, None, &scene.deliver(Some(point)));
-        findings.expect(point, Some(0), &scene.touch_other(None));
-        findings.expect(point, Some(0), &scene.deliver(None));
-        let author = scene.env.git(&["log", "--format=%an", "-S", "The better body"]);
-        if author != "Ada\n" {
-            findings.add(point, vec![format!("the edit is by {author}{}", scene.env.log())]);
+    for act in [Act::AfterAnEdit, Act::FinishingByItselfAfterAnEdit] {
+        for point in POINTS {
+            let how = format!("{act:?} killed at {point}");
+            let scene = Scene::new(act);
+            findings.expect(&how, None, &scene.deliver(Some(point)));
+            findings.expect(&how, Some(0), &scene.touch_other(None));
+            findings.expect(&how, Some(0), &scene.deliver(None));
+            let author =
+                scene.env.git(&["log", "--format=%an", "--no-renames", "--diff-filter=M", "-S", "The better body"]);
+            if author != "Ada\n" {
+                findings.add(&how, vec![format!("the edit is by {author}{}", scene.env.log())]);
+            }
+            findings.add(&how, scene.faults());
         }
-        findings.add(point, scene.faults());
     }
     findings.none();
 }
@@ -270,12 +324,15 @@ fn what_git_collected_in_the_meantime_is_not_needed() {
     for point in
         ["ops.intent-written", "audit.intent-told", "audit.index-locked", "ops.file-written", "audit.index-moved"]
     {
-        let scene = Scene::new(Act::Finishing);
-        findings.expect(point, None, &scene.deliver(Some(point)));
-        scene.env.git(&["prune", "--expire=now"]);
-        findings.expect(point, Some(0), &scene.touch_other(None));
-        findings.expect(point, Some(0), &scene.deliver(None));
-        findings.add(point, scene.faults());
+        for act in [Act::Finishing, Act::FinishingByItself, Act::FinishingByItselfAfterAnEdit] {
+            let how = format!("{act:?} killed at {point}");
+            let scene = Scene::new(act);
+            findings.expect(&how, None, &scene.deliver(Some(point)));
+            scene.env.git(&["prune", "--expire=now"]);
+            findings.expect(&how, Some(0), &scene.touch_other(None));
+            findings.expect(&how, Some(0), &scene.deliver(None));
+            findings.add(&how, scene.faults());
+        }
     }
     findings.none();
 }

@@ -220,3 +220,23 @@ fn everything_wrong_is_said_with_its_line() {
     let found: Vec<&str> = codes(open_entry).into_iter().map(|(code, _)| code).collect();
     assert_eq!(found.iter().filter(|code| **code == "missing_field").count(), 1, "{found:?}");
 }
+
+#[test]
+fn a_file_is_brought_back_to_an_earlier_state_of_its_task() {
+    let open = read_file(OPEN);
+    let done = ended(&open);
+    let later = update(OPEN.as_bytes(), &open, &done, None).unwrap();
+    let file = parse(&later, &id(), &defaults()).unwrap();
+    assert_eq!(String::from_utf8(rewind(&later, &file, &open.task).unwrap()).unwrap(), OPEN);
+    let mut twice = done.clone();
+    twice.history.push(Visit { entered: done.history[0].exited, summary: "Again".into(), ..done.history[0].clone() });
+    if let Some(open) = &mut twice.gate {
+        open.visit = 2;
+    }
+    let latest = update(&later, &file, &twice, None).unwrap();
+    let newest = parse(&latest, &id(), &defaults()).unwrap();
+    for (state, bytes) in [(&open.task, OPEN.as_bytes()), (&done, &later)] {
+        let back = rewind(&latest, &newest, state).unwrap();
+        assert_eq!(String::from_utf8_lossy(&back), String::from_utf8_lossy(bytes));
+    }
+}
