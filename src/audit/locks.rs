@@ -155,6 +155,7 @@ impl Unlocked {
     /// Makes the file a lock; waits until the deadline while somebody else has it.
     pub(super) fn lock(mut self, place: PathBuf, deadline: Instant) -> Result<Held, AuditError> {
         let mut nap = Duration::from_micros(500);
+        let mut parent_made = false;
         loop {
             match rename_new(&self.temp.path, &place) {
                 Ok(()) => break,
@@ -167,11 +168,15 @@ impl Unlocked {
                     thread::sleep(nap.min(left));
                     nap = (nap * 2).min(LONGEST_NAP);
                 }
-                // `git pack-refs` removes folders of branches that it has emptied.
+                // `git pack-refs` removes folders of branches that it has emptied. That nobody waits does not matter the first
+                // time; later ones are a race with it.
                 Err(error)
-                    if error.kind() == ErrorKind::NotFound && Instant::now() < deadline && self.temp.path.exists() =>
+                    if error.kind() == ErrorKind::NotFound
+                        && (!parent_made || Instant::now() < deadline)
+                        && self.temp.path.exists() =>
                 {
                     create_parent(&place)?;
+                    parent_made = true;
                 }
                 Err(error) => return Err(error).at("lock", &place),
             }

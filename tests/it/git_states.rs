@@ -234,7 +234,9 @@ fn packed_branches_and_deep_names_are_no_matter() {
     let id = env.new_task(&["Add login"]);
     env.git(&["pack-refs", "--all"]);
     env.git(&["gc", "--quiet"]);
-    let _ = env.complete(&id, "agent-7");
+    // Versions of git differ in how many of the folders that they emptied they remove.
+    let _ = std::fs::remove_dir_all(env.path(".git/refs/heads/feature"));
+    let _ = env.say(&id, "agent-7", "complete", &["--wait", "0"]).success();
     check(&env);
     assert_eq!(env.git(&["rev-list", "--count", "main..HEAD"]).trim(), "2");
 }
