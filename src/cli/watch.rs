@@ -96,9 +96,9 @@ fn text_of(session: &Session, report: &Report) -> String {
         Report::Delivered(Delivered::Waiting { name, error }) => {
             format!("{} `{}`: {}", styled(YELLOW, "waiting"), flat(name), told(session, error))
         }
-        Report::Adopted(changed) => {
-            let gate = changed.after.task.gate.as_ref().map(|open| format!(" at {}", open.current)).unwrap_or_default();
-            format!("{}  adopted{gate}", named(&changed.after.task.id))
+        Report::Adopted(changed) => format!("{}  adopted{}", named(&changed.after.task.id), at_gate(changed)),
+        Report::Passed(changed) => {
+            format!("{}  went on by itself, now{}", named(&changed.after.task.id), at_gate(changed))
         }
         Report::Committed(changed) => format!("{}  edited by hand, committed", named(&changed.after.task.id)),
         Report::Troubled { task, error } => {
@@ -150,6 +150,7 @@ fn value_of(report: &Report) -> Value {
             json!({"event": "waiting", "file": name, "reason": reason_of(error)})
         }
         Report::Adopted(changed) => of_change("adopted", changed),
+        Report::Passed(changed) => of_change("passed", changed),
         Report::Committed(changed) => of_change("edited", changed),
         Report::Troubled { task, error } => {
             json!({"event": "troubled", "task": task.as_str(), "reason": reason_of(error)})
@@ -224,4 +225,9 @@ fn named(id: &TaskId) -> String {
 
 fn short(commit: &crate::audit::CommitId) -> String {
     commit.to_string()[..7].to_owned()
+}
+
+fn at_gate(changed: &Changed) -> String {
+    let task = &changed.after.task;
+    task.gate.as_ref().map_or_else(|| format!(" {}", task.status), |open| format!(" at {}", open.current))
 }

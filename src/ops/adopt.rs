@@ -1,19 +1,21 @@
-//! Task files that people made or edited by hand: taken up, and committed as theirs.
+//! Task files that people made or edited by hand: taken up, and committed as theirs. Tasks that rest at a gate which decides by
+//! itself, since the rules or the branch were changed by hand, go on.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
+use super::automatic::overdue;
 use super::error::OpsError;
 use super::heal::heal_if_pending;
-use super::in_force::in_force;
+use super::in_force::{in_force, rules_mark};
 use super::message;
 use super::standing::{Pending, Standing};
 use super::together::{MOST, carry_out_together};
 use super::transaction::{Changed, Choice, DryRun, carry_out};
 use super::workspace::Workspace;
-use crate::audit::{CommitId, Head, ObjectId};
+use crate::audit::{CommitId, Head, ObjectId, TreeFile};
 use crate::engine::{Act, Decision, decide};
 use crate::format::task_file::Origin;
 use crate::model::TaskId;
@@ -26,6 +28,8 @@ use crate::store::{FileStat, StoreError};
 pub struct Tended {
     /// Hand-made files that are at their first gate now.
     pub adopted: Vec<Changed>,
+    /// Tasks that rested at a gate which decides by itself, and have gone on.
+    pub passed: Vec<Changed>,
     /// Edits that were committed.
     pub committed: Vec<Changed>,
     /// Tasks that somebody has to look at, with why.
@@ -55,6 +59,8 @@ pub struct Seen {
     /// What HEAD has below `tasks/`.
     committed: HashMap<String, ObjectId>,
     head: Option<CommitId>,
+    /// Which rules HEAD has: what they had nothing to say about, or refused, is looked at again under others.
+    rules: Vec<TreeFile>,
 }
 
 impl Seen {
@@ -62,6 +68,12 @@ impl Seen {
         if self.head != head.commit {
             let files = head.commit.map(|commit| workspace.repository.list(commit, TASKS)).transpose()?;
             self.committed = files.unwrap_or_default().into_iter().map(|file| (file.path, file.id)).collect();
+            let rules = head.commit.map(|commit| rules_mark(&workspace.repository, commit)).transpose()?;
+            let rules = rules.unwrap_or_default();
+            if rules != self.rules {
+                self.files.clear();
+                self.rules = rules;
+            }
             self.head = head.commit;
         }
         Ok(())
@@ -127,6 +139,7 @@ pub fn tend(
 /// What is to be done with a file.
 enum Due {
     Adopt,
+    Pass,
     Commit,
 }
 
@@ -159,6 +172,7 @@ fn tend_batch(
         };
         match (result, due) {
             (Ok(Some(changed)), Due::Adopt) => tended.adopted.push(changed),
+            (Ok(Some(changed)), Due::Pass) => tended.passed.push(changed),
             (Ok(Some(changed)), Due::Commit) => tended.committed.push(changed),
             (Ok(None), _) => {}
             (Err(error), _) => tended.trouble(task, error, seen)?,
@@ -169,6 +183,11 @@ fn tend_batch(
 
 fn due(workspace: &Workspace, standing: Standing) -> Result<Option<(Due, Standing, Choice)>, OpsError> {
     let standing = standing.thawed()?;
+    if standing.file.origin == Origin::Adopted
+        && let Some(choice) = overdue(workspace, &standing)?
+    {
+        return Ok(Some((Due::Pass, standing, choice)));
+    }
     let commits_edits = standing.in_force.rules.project.commit_edits;
     Ok(match (&standing.pending, standing.file.origin) {
         (_, Origin::HandMade) => {

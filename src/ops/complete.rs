@@ -13,7 +13,7 @@ use super::standing::Standing;
 use super::together::carry_out_together;
 use super::transaction::{Changed, Choice, DryRun, change};
 use super::workspace::Workspace;
-use crate::engine::{Act, Refusal, branch_of};
+use crate::engine::{Act, Refusal, branch_of, passes_by_itself};
 use crate::format::task_file::Origin;
 use crate::model::{AgentId, Completion, TaskId};
 
@@ -51,8 +51,8 @@ pub(super) fn complete_together(
             let id = completion.ticket.task.clone();
             let standing = Standing::read_under(workspace, &id, head.clone(), Rc::clone(&in_force));
             match standing.and_then(Standing::thawed) {
-                // It is adopted first, in a commit of its own.
-                Ok(standing) if standing.file.origin == Origin::HandMade => alone.push(place),
+                // It is adopted or goes on first, in a commit of its own.
+                Ok(standing) if is_due_first(&standing) => alone.push(place),
                 Ok(standing) => match choice(workspace, &standing, completion) {
                     Ok(choice) => {
                         places.push(place);
@@ -79,6 +79,11 @@ pub(super) fn complete_together(
         }
     }
     Ok(())
+}
+
+fn is_due_first(standing: &Standing) -> bool {
+    let file = &standing.file;
+    file.origin == Origin::HandMade || passes_by_itself(&standing.in_force.rules, &file.task)
 }
 
 fn complete_bound(workspace: &Workspace, completion: &mut Completion, dry_run: DryRun) -> Result<Completed, OpsError> {

@@ -15,7 +15,7 @@
 use std::cell::RefCell;
 
 use super::adopt;
-use super::automatic::pass_on;
+use super::automatic::{overdue, pass_on};
 use super::error::OpsError;
 use super::files;
 use super::heal;
@@ -96,7 +96,8 @@ pub(super) struct Companion {
     pub bytes: Vec<u8>,
 }
 
-/// Reads the task, lets `decide` choose, and carries it out. A hand-made task is adopted first.
+/// Reads the task, lets `decide` choose, and carries it out. A hand-made task is adopted
+/// first, and one that rests at a gate which decides by itself goes on first.
 pub(super) fn change(
     workspace: &Workspace,
     id: &TaskId,
@@ -106,15 +107,19 @@ pub(super) fn change(
     for _ in 0..ATTEMPTS {
         heal::heal_if_pending(workspace)?;
         let mut standing = Standing::read(workspace, id)?.thawed()?;
-        if standing.file.origin == Origin::HandMade {
-            let choice = adopt::choose(workspace, &standing)?;
+        if let Some(choice) = due_first(workspace, &standing)? {
+            if standing.file.origin == Origin::Adopted {
+                // What is said now is meant for the visit that is open now: deciding it binds it to that, and it is decided
+                // again when the task has gone on.
+                let _ = decide(&standing);
+            }
             if dry_run == DryRun::No {
                 carry_out(workspace, &standing, choice, dry_run)?;
                 continue;
             }
-            let adopted = plan(workspace, &standing, choice)?;
-            standing.snapshot.bytes = adopted.write.map(|write| write.bytes().to_vec()).unwrap_or_default();
-            standing.file = adopted.changed.after;
+            let first = plan(workspace, &standing, choice)?;
+            standing.snapshot.bytes = first.write.map(|write| write.bytes().to_vec()).unwrap_or_default();
+            standing.file = first.changed.after;
         }
         let choice = decide(&standing)?;
         if let Some(changed) = carry_out(workspace, &standing, choice, dry_run)? {
@@ -122,6 +127,14 @@ pub(super) fn change(
         }
     }
     Err(OpsError::Restless { id: id.clone() })
+}
+
+/// Returns what has to be done with the task before anything else can be.
+fn due_first(workspace: &Workspace, standing: &Standing) -> Result<Option<Choice>, OpsError> {
+    match standing.file.origin {
+        Origin::HandMade => adopt::choose(workspace, standing).map(Some),
+        Origin::Adopted => overdue(workspace, standing),
+    }
 }
 
 /// Carries a choice out; nothing if the task or the branch changed since they were read.

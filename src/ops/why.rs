@@ -10,7 +10,7 @@ use super::in_force::{InForce, in_force_and_seen};
 use super::standing::{Pending, Standing, find, parse};
 use super::view::{taken_up, who};
 use super::workspace::Workspace;
-use crate::engine::{LOOP_LIMIT, Passage, Post, Rules, preview, unanswered, would_say};
+use crate::engine::{LOOP_LIMIT, Passage, Post, Rules, passes_by_itself, preview, unanswered, would_say};
 use crate::format::task_file::{Origin, TaskFile};
 use crate::model::{
     AgentId, BranchStatus, Destination, Ending, GateId, Join, OpenBranch, Outcome, RoleId, Status, Task, TaskId,
@@ -84,11 +84,18 @@ pub fn why(workspace: &Workspace, id: &TaskId) -> Result<(Reason, Rc<InForce>), 
             "workflow `{}` has no gate of that name any more: `aof task override {id} --to GATE --reason \"...\"` moves it",
             task.routing.workflow
         ));
-    } else if let Some((_, gate)) = gate.filter(|_| Post::is_stranded(rules, task)) {
+    } else if let Some((_, gate)) = gate.filter(|_| Post::is_stranded(rules, task) && !passes_by_itself(rules, task)) {
         because.push(format!(
             "the rules have changed since it came there, and nobody can move it on: \
              `aof task override {id} --to {} --reason \"...\"` has it begin at that gate anew",
             gate.id
+        ));
+    }
+    if let Some(open) = task.gate.as_ref().filter(|_| passes_by_itself(rules, task)) {
+        because.retain(|sentence| sentence != UNCLAIMED);
+        because.push(format!(
+            "gate `{}` decides by itself: `aof watch`, or the next command that changes the task, moves it on",
+            open.current
         ));
     }
     if let Pending::Foreign(fields) = &standing.pending {
@@ -202,6 +209,8 @@ fn waits_for(workspace: &Workspace, in_force: &InForce, other: &TaskId) -> Optio
     Some(format!("it is not handed out before `{other}` is complete, which {what}"))
 }
 
+const UNCLAIMED: &str = "nobody has claimed it";
+
 fn because(rules: &Rules, task: &Task) -> Vec<String> {
     let mut list = vec![arrival(task)];
     match task.status {
@@ -213,7 +222,7 @@ fn because(rules: &Rules, task: &Task) -> Vec<String> {
         Status::InProgress => {
             list.extend(task.routing.agent.as_ref().map(|agent| format!("`{agent}` has claimed it")));
         }
-        Status::Ready if task.gate.is_some() => list.push("nobody has claimed it".to_owned()),
+        Status::Ready if task.gate.is_some() => list.push(UNCLAIMED.to_owned()),
         Status::Ready | Status::Complete | Status::Failed | Status::Cancelled => {}
     }
     if let Some(review) = &task.review {

@@ -25,6 +25,8 @@ pub enum Report {
     Delivered(Delivered),
     /// A hand-made task is at its first gate.
     Adopted(Box<Changed>),
+    /// A task that rested at a gate which decides by itself has gone on.
+    Passed(Box<Changed>),
     /// A person's edit was committed.
     Committed(Box<Changed>),
     /// A task that somebody has to look at.

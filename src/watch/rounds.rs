@@ -226,6 +226,9 @@ impl<'t> Rounds<'t> {
         for changed in tended.adopted {
             self.desk.tell(Report::Adopted(Box::new(changed)));
         }
+        for changed in tended.passed {
+            self.desk.tell(Report::Passed(Box::new(changed)));
+        }
         for changed in tended.committed {
             self.desk.tell(Report::Committed(Box::new(changed)));
         }

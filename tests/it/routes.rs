@@ -3,7 +3,7 @@
 use insta::assert_snapshot;
 
 use crate::checker::check;
-use crate::environment::TestEnvironment;
+use crate::environment::{ORG, TestEnvironment};
 
 const LOOP: &str = "\
 workflow:
@@ -449,6 +449,64 @@ fn why_says_what_happens_when_a_way_back_is_used_up() {
         let why = env.aof(&["why", &id]).success();
         assert!(why.stdout.contains(told), "{exhausted}: {why}");
         let _ = env.say(&id, "agent-r", "bad", &[]).success();
+        check(&env);
+    }
+}
+
+/// Returns the subjects of the last commits, newest first, without the task's id.
+fn last_subjects(env: &TestEnvironment, count: &str, id: &str) -> String {
+    env.git(&["log", "--format=%s", "-n", count]).replace(&format!("{id}: "), "")
+}
+
+#[test]
+fn a_task_at_a_gate_that_decides_by_itself_now_goes_on_with_whatever_is_done_next() {
+    let rules = "workflow:\n  gates:\n    - {id: implement, role: backend}\n    - {id: review, role: architect}\n";
+    let env = TestEnvironment::with_rules(rules, ORG);
+    let (one, two) = (env.new_task(&["Add login", "--tag", "big"]), env.new_task(&["Add logout"]));
+    let by_itself =
+        "type: condition, when: \"tags.includes('big')\", routes: {'true': {to: review}, 'false': {to: $end}}";
+    env.edit("project.yaml", "role: backend", by_itself);
+    env.commit_all("rules");
+    let _ = env.aof(&["workflow", "validate"]).success();
+    assert_snapshot!(env.aof(&["why", &one]), @"
+    exit 0
+    --- stdout
+    AOF-xxxxx  Add login
+      status  ready
+      gate    implement for 5s (visit 0)
+
+    Because
+      - it was created at 2026-02-16T10:00:04Z and began at gate `implement`
+      - gate `implement` decides by itself: `aof watch`, or the next command that changes the task, moves it on
+
+    Who can move it
+      - nobody: no agent that may is in role backend
+    ");
+    let say =
+        ["task", "complete", &one, "--agent", "agent-3", "--outcome", "complete", "--summary", "Fine", "--dry-run"];
+    let _ = env.aof(&say).success();
+    assert_eq!(last_subjects(&env, "1", &one), "rules\n");
+
+    let _ = env.say(&one, "agent-3", "complete", &[]).success();
+    assert_eq!(last_subjects(&env, "2", &one), "review -> end (complete)\nimplement -> review (true)\n");
+    let _ = env.aof(&["watch", "--once"]).success();
+    assert_eq!(last_subjects(&env, "1", &two), "implement -> end (false)\n");
+    check(&env);
+}
+
+#[test]
+fn what_a_gate_decided_by_itself_and_git_took_back_is_decided_again() {
+    let env = environment();
+    let id = env.new_task(&["Add login"]);
+    let _ = env.say(&id, "agent-p", "complete", &["--output", "days=9"]).success();
+    let _ = env.complete(&id, "agent-w").success();
+    let _ = env.say(&id, "agent-r", "approved", &[]).success();
+    assert_eq!(last_subjects(&env, "1", &id), "size -> document (true)\n");
+    for way in [&["watch", "--once"][..], &["task", "comment", &id, "On it"]] {
+        env.git(&["reset", "--quiet", "--hard", ":/review -> size"]);
+        assert_eq!(last_subjects(&env, "1", &id), "review -> size (approved)\n");
+        let _ = env.aof(way).success();
+        assert!(last_subjects(&env, "2", &id).contains("size -> document (true)\n"), "{way:?}");
         check(&env);
     }
 }

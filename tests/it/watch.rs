@@ -124,3 +124,16 @@ fn watchers_that_are_killed_in_the_middle_lose_nothing() {
     }
     assert_eq!(env.files(".aof/refused"), [""; 0], "{}", log(&env));
 }
+
+#[test]
+fn a_hand_made_task_is_taken_up_once_its_workflow_is_committed() {
+    let env = TestEnvironment::new();
+    let _watcher = Watcher::start(&env);
+    eventually("it begins", || log(&env).contains("watching"));
+    env.write("tasks/AOF-abc.md", "---\ntitle: Add login\nrouting: {workflow: hotfix}\n---\n");
+    eventually("the file is refused", || log(&env).contains("needs a look"));
+    env.write("workflows/hotfix.yaml", "workflow:\n  gates:\n    - {id: mend, role: backend}\n");
+    env.git(&["add", "workflows"]);
+    env.git(&["commit", "--quiet", "--message", "hotfix"]);
+    eventually("the file is taken up", || env.task_text("AOF-abc").contains("current: mend"));
+}
