@@ -9,7 +9,7 @@ use serde_json::Value;
 use self::generated::{Occasion, expectations, meaning, role, tips};
 use self::values::Values;
 pub(super) use self::values::{OF_A_GATE, OF_A_TASK};
-use super::fold::unanswered;
+use super::fold::open_wishes;
 use super::outputs::{Field, example, fields, shape_of};
 use super::post::Post;
 use super::rules::Rules;
@@ -18,7 +18,7 @@ use super::template::Template;
 use super::warning::Warning;
 use crate::model::shape::Kind;
 use crate::model::{
-    Brief, BriefText, Destination, Ending, GateId, Outcome, ReviewContext, Station, Task, Ticket, Visit, Workflow,
+    Brief, BriefText, Destination, GateId, Outcome, ReviewContext, Station, Task, Ticket, Visit, Workflow,
 };
 
 /// The brief of a task's open visit.
@@ -142,34 +142,26 @@ fn own_wishes(post: &Post<'_>, review: &ReviewContext) -> Option<ReviewContext> 
     (!own.is_empty()).then(|| ReviewContext { blockers: own, ..review.clone() })
 }
 
-/// Returns the entry that brought the task to where it stands; waiting there does not count.
+/// Returns the entry that brought the task to where it stands; neither waiting there counts, nor what other branches of an open
+/// fork have said.
 fn entered_by<'a>(task: &'a Task, gate: &GateId) -> Option<&'a Visit> {
-    let waited = |visit: &&Visit| visit.gate == *gate && visit.outcome == Ending::Said(Outcome::Blocked);
-    let visit = task.history.iter().rev().find(|visit| !waited(visit))?;
+    let waited = |visit: &Visit| visit.gate == *gate && visit.said() == Some(&Outcome::Blocked);
+    let visit = task.history.iter().rev().find(|visit| !visit.leaves_open() && !waited(visit))?;
     (visit.to == Some(Destination::Gate(gate.clone()))).then_some(visit)
 }
 
-/// Returns what the route that an entry took says to whoever comes next.
+/// Returns what the route that an entry took says to whoever comes next. At a fork it is the fork's, whatever was said last.
 fn prompt_of<'a>(workflow: &'a Workflow, visit: &Visit) -> Option<&'a str> {
-    let Ending::Said(outcome) = &visit.outcome else { return None };
     let (_, gate) = workflow.gate(&visit.gate)?;
-    gate.exits.route(outcome)?.prompt.as_deref()
+    gate.exits.route(visit.said()?)?.prompt.as_deref()
 }
 
 /// Returns the rejections that nobody has answered, but for the one that the review is about.
 fn earlier(task: &Task) -> Vec<ReviewContext> {
     let latest = task.review.as_ref().map(|review| (&review.from_gate, review.timestamp));
-    let open = unanswered(&task.history).into_iter();
-    open.filter(|visit| latest != Some((&visit.gate, visit.exited)))
-        .map(|visit| ReviewContext {
-            from_gate: visit.gate.clone(),
-            from_agent: visit.agent.clone(),
-            from_role: visit.role.clone(),
-            timestamp: visit.exited,
-            blockers: visit.blockers.clone(),
-            notes: visit.rejection_notes.clone(),
-        })
-        .collect()
+    let mut open = open_wishes(&task.history);
+    open.retain(|wish| latest != Some((&wish.from_gate, wish.timestamp)));
+    open
 }
 
 /// Returns what is to be handed on, outcome by outcome, as far as somebody declares it.

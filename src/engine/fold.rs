@@ -107,6 +107,11 @@ pub fn unanswered(history: &[Visit]) -> Vec<&Visit> {
     unanswered_at(history).into_iter().map(|index| &history[index]).collect()
 }
 
+/// Returns what these entries want: of a fork, what all of its branches want.
+pub(super) fn open_wishes(history: &[Visit]) -> Vec<ReviewContext> {
+    unanswered_at(history).into_iter().filter_map(|index| wish(history, index)).collect()
+}
+
 /// Returns the places of these entries.
 fn unanswered_at(history: &[Visit]) -> Vec<usize> {
     let mut open: Vec<usize> = Vec::new();

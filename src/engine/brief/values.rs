@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 use super::Body;
-use crate::engine::fold::unanswered;
+use crate::engine::fold::open_wishes;
 use crate::engine::template::{Found, Reference, as_text};
 use crate::model::{Map, Task, Visit, Workflow};
 
@@ -93,7 +93,7 @@ impl<'a> Values<'a> {
         let visit = self.latest(gate)?;
         Some(match what {
             "summary" => text(visit.summary.clone()),
-            "outcome" => text(visit.outcome.to_string()),
+            "outcome" => text(visit.said().map_or_else(|| visit.outcome.to_string(), ToString::to_string)),
             "agent" => text(visit.agent.as_ref()?.to_string()),
             _ => return None,
         })
@@ -123,9 +123,8 @@ impl<'a> Values<'a> {
         if let Some(review) = self.task.review.as_ref().filter(|review| review.from_gate.as_str() == gate) {
             return (review.blockers.clone(), review.notes.clone().unwrap_or_default());
         }
-        let open = unanswered(&self.task.history).into_iter().rev().find(|visit| visit.gate.as_str() == gate);
-        open.map(|visit| (visit.blockers.clone(), visit.rejection_notes.clone().unwrap_or_default()))
-            .unwrap_or_default()
+        let open = open_wishes(&self.task.history).into_iter().rev().find(|wish| wish.from_gate.as_str() == gate);
+        open.map(|wish| (wish.blockers, wish.notes.unwrap_or_default())).unwrap_or_default()
     }
 
     /// Returns a gate's latest result: its summary, then what it handed on.

@@ -3,8 +3,8 @@
 use serde_json::json;
 
 use super::world::*;
-use crate::engine::brief::{Body, brief};
-use crate::engine::{Act, Rules, Warning};
+use crate::engine::brief::{Body, GateContext, brief, brief_at};
+use crate::engine::{Act, Post, Rules, Warning};
 use crate::format::config::{Source, load};
 use crate::model::*;
 
@@ -266,4 +266,75 @@ workflow:
     let rules = made(&text.replace("repo: web}}", "repo: web}, protected: [branch]}")).unwrap();
     let context = brief(&rules, &task, &Body::default()).unwrap();
     assert_eq!(context.prompt.unwrap(), "Test branch main at /r of web");
+}
+
+const FORKED: &str = "
+workflow:
+  gates:
+    - id: work
+      role: backend
+      brief: {reentry: {instructions: 'Mend {{review.blockers}} ({{review.outcome}})'}}
+    - {id: check, role: qa, canReject: true, routes: {complete: {to: $next, prompt: Look closely.}}}
+    - id: review
+      type: fork
+      joinStrategy: all
+      routes:
+        complete: {to: $next, prompt: It is fine.}
+        needs_review: {to: work, prompt: It is not fine.}
+      branches:
+        - {id: a, role: architect, canReject: true}
+        - {id: b, role: qa, canReject: true}
+        - {id: c, role: backend, brief: {instructions: First., reentry: {instructions: Once more.}}}
+    - {id: last, role: architect, routes: {fine: $next, again: {to: review, prompt: From the end.}}}
+";
+
+fn branch_told(rules: &Rules, task: &Task, branch: &str) -> GateContext {
+    brief_at(rules, task, &Post::of_branch(rules, task, &id(branch)).unwrap(), &Body::default()).unwrap()
+}
+
+#[test]
+fn a_fork_speaks_with_one_voice() {
+    let rules = made(FORKED).unwrap();
+    let mut task = tell(&rules, &opened(&rules, &[]), "agent-7", "complete", &json!({}));
+    task = tell(&rules, &task, "agent-5", "complete", &json!({}));
+    // One branch rejects, another passes the task and closes the join, which has failed.
+    for (branch, agent, outcome) in
+        [("a", "agent-3", "needs_review"), ("c", "agent-8", "complete"), ("b", "agent-5", "complete")]
+    {
+        task = say_at(&rules, &task, branch, agent, outcome).unwrap().task;
+    }
+    assert_eq!(stands(&task), "work@5 ready");
+    let wants = "a: coverage is 65%, need 80%";
+    let context = brief(&rules, &task, &Body::default()).unwrap();
+    assert_eq!(context.prompt.as_deref(), Some("It is not fine."));
+    assert_eq!(context.instructions.unwrap(), format!("Mend - {wants} (needs_review)"));
+
+    // Another gate rejects as well: what the fork wants is told as before.
+    let task = tell(&rules, &task, "agent-7", "complete", &json!({}));
+    let task = tell(&rules, &task, "agent-5", "needs_review", &json!({}));
+    let context = brief(&rules, &task, &Body::default()).unwrap();
+    assert_eq!(context.review.unwrap().from_gate.as_str(), "check");
+    let [earlier] = &context.earlier[..] else { panic!("{:?}", context.earlier) };
+    assert_eq!((earlier.from_agent.clone(), earlier.blockers.clone()), (Some(id("agent-3")), vec![wants.to_owned()]));
+    assert_eq!(context.instructions.unwrap(), format!("Mend - {wants} (needs_review)"));
+}
+
+#[test]
+fn what_one_branch_says_takes_nothing_from_the_briefs_of_the_others() {
+    let rules = made(FORKED).unwrap();
+    let mut task = tell(&rules, &opened(&rules, &[]), "agent-7", "complete", &json!({}));
+    task = tell(&rules, &task, "agent-5", "complete", &json!({}));
+    assert_eq!(branch_told(&rules, &task, "c").prompt.as_deref(), Some("Look closely."));
+    let spoken = say_at(&rules, &task, "a", "agent-3", "complete").unwrap().task;
+    assert_eq!(branch_told(&rules, &spoken, "c").prompt.as_deref(), Some("Look closely."));
+    assert_eq!(branch_told(&rules, &spoken, "c").instructions.as_deref(), Some("First."));
+    for (branch, agent) in [("a", "agent-3"), ("b", "agent-5"), ("c", "agent-8")] {
+        task = say_at(&rules, &task, branch, agent, "complete").unwrap().task;
+    }
+    task = tell(&rules, &task, "agent-3", "again", &json!({}));
+    for spoken in [task.clone(), say_at(&rules, &task, "a", "agent-3", "complete").unwrap().task] {
+        let context = branch_told(&rules, &spoken, "c");
+        assert_eq!(context.prompt.as_deref(), Some("From the end."));
+        assert_eq!(context.instructions.as_deref(), Some("Once more."));
+    }
 }
