@@ -20,6 +20,9 @@ const STATUS: &str = "$status";
 /// The longest notes that are taken from a text, in bytes.
 const NOTES_LIMIT: usize = 4 * 1024;
 
+/// The summary of a text in which there is nothing.
+const SILENCE: &str = "Handed in nothing that could be read";
+
 /// A completion with everything that it says where it belongs.
 pub(super) struct Said {
     pub(super) outcome: Outcome,
@@ -101,17 +104,33 @@ fn reading(post: &Post<'_>, signal: &Signal, text: &str) -> Reading {
     read(&signal.mark, &words, &post.duty.outputs.names(), text)
 }
 
-/// Returns the outcome that a text says.
+/// Returns the outcome that a text says; one that the gate does not have is no verdict.
 fn verdict(post: &Post<'_>, signal: &Signal, reading: &Reading) -> Option<Outcome> {
     let (pass, fail) = match &signal.mark {
-        Mark::Tag { pass, fail, .. } => (pass.clone(), fail.clone()),
+        Mark::Tag { pass, fail, .. } => (pass.as_ref(), fail.as_ref()),
         _ => (None, None),
     };
-    match &reading.verdict {
-        Verdict::Passed => Some(pass.unwrap_or(Outcome::Complete)),
-        Verdict::Failed => Some(fail.unwrap_or(Outcome::NeedsReview)),
-        Verdict::Named(word) => post.gate.possible().into_iter().find(|outcome| outcome.is_meant_by(word)),
-        Verdict::Nothing | Verdict::Unreadable(_) => None,
+    let word = match &reading.verdict {
+        Verdict::Passed => pass.unwrap_or(&Outcome::Complete).as_str(),
+        Verdict::Failed => fail.unwrap_or(&Outcome::NeedsReview).as_str(),
+        Verdict::Named(word) => word,
+        Verdict::Nothing | Verdict::Unreadable(_) => return None,
+    };
+    post.gate.possible().into_iter().find(|outcome| outcome.is_meant_by(word))
+}
+
+/// Returns what stands in a text in place of a verdict.
+fn in_its_place(signal: &Signal, reading: Verdict) -> Option<String> {
+    let tagged = |word: &str| match &signal.mark {
+        Mark::Tag { tag, .. } => format!("<{tag}>{word}</{tag}>"),
+        Mark::Expects(line) => line.clone(),
+        Mark::Key(_) | Mark::Status => word.to_owned(),
+    };
+    match reading {
+        Verdict::Passed => Some(tagged("PASS")),
+        Verdict::Failed => Some(tagged("FAIL")),
+        Verdict::Named(word) | Verdict::Unreadable(word) => Some(word),
+        Verdict::Nothing => None,
     }
 }
 
@@ -136,9 +155,9 @@ fn from_words(
             }
         }
     }
-    if completion.summary.is_none() {
-        completion.summary =
-            text.lines().map(str::trim).find(|line| !line.is_empty()).map(|line| cut(line, 200).to_owned());
+    if completion.summary.as_ref().is_none_or(|summary| summary.trim().is_empty()) {
+        let first = text.lines().map(str::trim).find(|line| !line.is_empty());
+        completion.summary = Some(first.map_or(SILENCE, |line| cut(line, 200)).to_owned());
     }
     let back = matches!(outcome, Outcome::NeedsReview | Outcome::Blocked) || goes_back(workflow, post.gate, &outcome);
     if back {
@@ -157,10 +176,7 @@ fn from_words(
         gate: post.gate.id.clone(),
         attempt: attempts(task, post),
         looked_for: looked_for_at(&signal.mark, &post.gate.possible()),
-        found: match reading.verdict {
-            Verdict::Unreadable(found) => Some(found),
-            _ => None,
-        },
+        found: in_its_place(signal, reading.verdict),
         outcome,
     })
 }

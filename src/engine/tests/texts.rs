@@ -260,6 +260,47 @@ fn silence_uses_up_a_retry_and_a_contradiction_is_refused() {
 }
 
 #[test]
+fn a_verdict_that_the_gate_does_not_have_is_none() {
+    let rules = made(&WORKFLOW.replace("{key: DECISION, missing: needs_fixes}", "{tag: gate, missing: needs_fixes}"));
+    let rules = rules.unwrap();
+    let task = at_review(&rules);
+    let write = |outcome: Option<&str>, text: &str| {
+        tell(&rules, &task, "agent-3", |said| {
+            said.outcome = outcome.map(str::to_owned);
+            said.outputs =
+                outcome.map_or_else(|| outputs(json!({"comments": "c"})), |_| outputs(json!({"branch": "b"})));
+            said.body = Some(text.to_owned());
+        })
+    };
+    for text in ["<gate>PASS</gate>", "<gate>fail</gate>"] {
+        let step = write(None, text).unwrap();
+        assert_eq!((stands(&step.task), step.task.history[1].retry), ("implement@2 ready".into(), Some(1)));
+    }
+    insta::assert_snapshot!(write(None, "<gate>PASS</gate>").unwrap().warnings[0].message(), @"gate `review` (attempt 1) looked for `<gate>approved</gate>` or `<gate>needs_fixes</gate>` in the text, and there is only `<gate>PASS</gate>`; what is quoted or code does not count. It was taken for `needs_fixes`");
+    assert_eq!(stands(&write(Some("approved"), "<gate>PASS</gate>").unwrap().task), "check@2 ready");
+    let torn = write(Some("approved"), "<gate>needs_fixes</gate>").unwrap_err();
+    assert_eq!(torn.code(), "contradictory_verdict");
+}
+
+#[test]
+fn an_empty_text_is_silence() {
+    let rules = made(WORKFLOW).unwrap();
+    let task = at_check(&rules);
+    for (summary, body) in [(None, None), (Some(" "), Some("\n")), (None, Some("")), (Some(""), None)] {
+        let step = tell(&rules, &task, "agent-5", |said| {
+            said.outcome = None;
+            said.summary = summary.map(str::to_owned);
+            said.body = body.map(str::to_owned);
+        })
+        .unwrap();
+        assert_eq!(stands(&step.task), "implement@3 ready");
+        let entry = step.task.history.last().unwrap();
+        assert_eq!((entry.summary.as_str(), entry.retry), ("Handed in nothing that could be read", Some(1)));
+        assert_eq!(step.warnings[0].code(), "no_verdict");
+    }
+}
+
+#[test]
 fn a_task_begins_with_what_its_workflow_wants() {
     let rules = made(WORKFLOW).unwrap();
     let workflow = &rules.project.workflows[0];
