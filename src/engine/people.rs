@@ -49,7 +49,7 @@ pub(super) fn unblock(
     now: Timestamp,
 ) -> Result<Step, Refusal> {
     let open = open_now(task)?;
-    permit(rules, task, by, Permission::Unblock)?;
+    permit(rules, task, by, Permission::Unblock, branch)?;
     let held = |own: &OpenBranch| own.status == BranchStatus::Blocked && branch.is_none_or(|id| own.id == *id);
     let waits = open.branches.iter().any(held);
     if let Some(id) = branch.filter(|id| open.branch(id).is_none()) {
@@ -88,7 +88,7 @@ pub(super) fn unblock(
 
 pub(super) fn cancel(rules: &Rules, task: &Task, by: &Actor, reason: &str, now: Timestamp) -> Result<Step, Refusal> {
     let open = open_now(task)?;
-    permit(rules, task, by, Permission::Cancel)?;
+    permit(rules, task, by, Permission::Cancel, None)?;
     let entry = entry(rules, task, open, Ending::Cancelled, by, reason, now)?;
     let mut after = task.clone();
     fold::apply(rules, &mut after, entry);
@@ -103,7 +103,7 @@ pub(super) fn reopen(
     reason: &str,
     now: Timestamp,
 ) -> Result<Step, Refusal> {
-    permit(rules, task, by, Permission::Reopen)?;
+    permit(rules, task, by, Permission::Reopen, None)?;
     if let Some(open) = &task.gate {
         return Err(Refusal::NotFinished { task: task.id.clone(), gate: open.current.clone() });
     }
@@ -119,7 +119,7 @@ pub(super) fn override_to(
     now: Timestamp,
 ) -> Result<Step, Refusal> {
     open_now(task)?;
-    permit(rules, task, by, Permission::Override)?;
+    permit(rules, task, by, Permission::Override, None)?;
     moved(rules, task, Ending::Override, by, to, reason, now)
 }
 
@@ -188,10 +188,15 @@ fn known_gate(workflow: &Workflow, to: &GateId) -> Result<(), Refusal> {
     Err(Refusal::UnknownGate { given: to.clone(), known: workflow.gates.iter().map(|gate| gate.id.clone()).collect() })
 }
 
-/// People may; an agent may what org.yaml lets it, and call off or set going the task it holds.
-fn permit(rules: &Rules, task: &Task, by: &Actor, act: Permission) -> Result<(), Refusal> {
+/// People may; an agent may what org.yaml lets it, and what it likes with the task it holds. Whoever holds one branch of a task
+/// does not hold the task: it may do only what is asked of that branch.
+fn permit(rules: &Rules, task: &Task, by: &Actor, act: Permission, branch: Option<&GateId>) -> Result<(), Refusal> {
     let Actor::Agent(agent) = by else { return Ok(()) };
-    let holds = task.is_held_by(agent);
+    let holder = match branch {
+        Some(id) => task.gate.as_ref().and_then(|open| open.branch(id)?.agent.as_ref()),
+        None => task.routing.agent.as_ref(),
+    };
+    let holds = holder == Some(agent);
     let allowed = rules.org.agent(agent).is_some_and(|known| known.may.contains(&act));
     if allowed || holds {
         return Ok(());

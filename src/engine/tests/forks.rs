@@ -254,6 +254,28 @@ fn branches_are_claimed_given_back_and_set_going_each_on_its_own() {
 }
 
 #[test]
+fn whoever_holds_a_branch_does_not_hold_the_task() {
+    let rules = rules(forked(JoinStrategy::All));
+    let claim = Act::Claim { agent: id("agent-7"), branch: Some(id("c")) };
+    let task = step(&rules, &at_fork(&rules), &claim, 2).unwrap().task;
+    let by = || Actor::Agent(id("agent-7"));
+    let reason = || "I say so".to_owned();
+    let unblock = |branch: Option<&str>| Act::Unblock { by: by(), branch: branch.map(id), reason: None };
+    let table = [
+        (Act::Override { by: by(), to: id("done"), reason: reason() }, "not_permitted"),
+        (Act::Cancel { by: by(), reason: reason() }, "not_permitted"),
+        (unblock(None), "not_permitted"),
+        (unblock(Some("a")), "not_permitted"),
+        (unblock(Some("c")), "not_blocked"),
+    ];
+    for (act, code) in table {
+        assert_eq!(decide(&rules, &task, &act, at(9)).unwrap_err().code(), code, "{act:?}");
+    }
+    let own = Act::Release { by: by(), branch: Some(id("c")) };
+    assert_eq!(branches(&step(&rules, &task, &own, 9).unwrap().task), ["ready", "ready", "ready"]);
+}
+
+#[test]
 fn a_branch_for_which_there_is_nobody_waits_and_holds_nothing_up() {
     let rules = rules(changed(1, |gate| *gate = with(gate.clone(), |duty| duty.role = id("security"))));
     let task = at_fork(&rules);
