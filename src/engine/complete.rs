@@ -65,7 +65,8 @@ pub(super) fn pass(rules: &Rules, task: &Task, now: Timestamp) -> Result<Step, R
     let (workflow, index) = standing(rules, task, open)?;
     let gate = &workflow.gates[index];
     let void = fork::is_void(gate, open);
-    if gate.kind != GateKind::Condition && !void {
+    let joined = fork::come_to(rules, task, gate);
+    if gate.kind != GateKind::Condition && !void && joined.is_none() {
         return Err(Refusal::NotAutomatic { task: task.id.clone(), gate: gate.id.clone() });
     }
     if let Some(refusal) = looping(rules, task) {
@@ -73,13 +74,16 @@ pub(super) fn pass(rules: &Rules, task: &Task, now: Timestamp) -> Result<Step, R
     }
     let (outcome, summary, trouble) = if void {
         (Outcome::Complete, "No branch applies".to_owned(), Vec::new())
+    } else if let Some((join, _)) = &joined {
+        (fork::says(*join), "Nobody is left who could say more".to_owned(), Vec::new())
     } else {
         let (holds, trouble) = route::judgement(rules, workflow, gate, task);
         let outcome = route::decision(holds);
         let summary = format!("The condition is {outcome}: {}", gate.when.as_deref().unwrap_or_default());
         (outcome, summary, trouble)
     };
-    let visit = Visit { summary, ..blank(&gate.id, open, Ending::Said(outcome.clone())) };
+    let (join, unfinished) = joined.map_or((None, Vec::new()), |(join, unfinished)| (Some(join), unfinished));
+    let visit = Visit { summary, join, unfinished, ..blank(&gate.id, open, Ending::Said(outcome.clone())) };
     let mut step = end(rules, task, &Ended { workflow, index, said: Some(outcome), text: None }, visit, now);
     step.events.extend(trouble.iter().cloned().map(Event::ConditionError));
     step.warnings.extend(trouble.into_iter().map(Warning::ConditionError));
@@ -88,9 +92,12 @@ pub(super) fn pass(rules: &Rules, task: &Task, now: Timestamp) -> Result<Step, R
 
 /// Returns whether the task stands at a gate that decides by itself, and can go on: then [`pass`] is the next thing to do.
 pub fn passes_by_itself(rules: &Rules, task: &Task) -> bool {
-    let Some(open) = task.gate.as_ref().filter(|_| task.status == Status::Ready) else { return false };
+    let goes = matches!(task.status, Status::Ready | Status::InProgress);
+    let Some(open) = task.gate.as_ref().filter(|_| goes) else { return false };
     let gate = rules.workflow_of(task).and_then(|workflow| workflow.gate(&open.current));
-    gate.is_some_and(|(_, gate)| gate.kind == GateKind::Condition || fork::is_void(gate, open))
+    gate.is_some_and(|(_, gate)| {
+        gate.kind == GateKind::Condition || fork::is_void(gate, open) || fork::come_to(rules, task, gate).is_some()
+    })
 }
 
 /// Notes on the entry what was said at the branch, and what the branches have come to by it. Returns what the fork says then;

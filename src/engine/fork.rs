@@ -98,14 +98,39 @@ pub(super) fn after(
     id: &GateId,
     verdict: Verdict,
 ) -> Option<(Join, Vec<GateId>)> {
+    joined(rules, task, fork, |branches| note(branches, id, verdict, &[]))
+}
+
+/// Returns what the branches have come to although nobody speaks: the rules have changed, and whoever was waited for is gone. Of
+/// branches at which nothing was said nothing comes.
+pub(super) fn come_to(rules: &Rules, task: &Task, gate: &Gate) -> Option<(Join, Vec<GateId>)> {
+    let spoken = |branch: &OpenBranch| matches!(branch.status, BranchStatus::Complete | BranchStatus::Rejected);
+    task.gate.as_ref().filter(|open| open.branches.iter().any(spoken))?;
+    joined(rules, task, gate.fork()?, |_| {})
+}
+
+fn joined(
+    rules: &Rules,
+    task: &Task,
+    fork: &Fork,
+    speak: impl FnOnce(&mut [OpenBranch]),
+) -> Option<(Join, Vec<GateId>)> {
     // A branch whose role has lost its agents is waited for by nobody.
     let mut task = task.clone();
     hold_unstaffed(rules, &mut task);
     let open = task.gate.as_mut()?;
-    note(&mut open.branches, id, verdict, &[]);
+    speak(&mut open.branches);
     // What the rules do not have any more holds nothing up.
     open.branches.retain(|branch| !branch.status.is_open() || fork.branch(&branch.id).is_some());
     Some((join(fork.join, &open.branches)?, unfinished(open)))
+}
+
+/// Returns what a fork says when its branches have come to that.
+pub(super) fn says(join: Join) -> Outcome {
+    match join {
+        Join::Passed => Outcome::Complete,
+        Join::Failed => Outcome::NeedsReview,
+    }
 }
 
 /// Returns what an outcome at a branch of the open fork means, and what the fork would say then; nothing for the fork while
@@ -114,10 +139,7 @@ pub fn would_say(rules: &Rules, task: &Task, branch: &GateId, outcome: &Outcome)
     let (_, gate) = rules.workflow_of(task)?.gate(&task.gate.as_ref()?.current)?;
     let fork = gate.fork()?;
     let verdict = fork.branch(branch)?.1.verdict(outcome);
-    let said = after(rules, task, fork, branch, verdict).map(|(join, _)| match join {
-        Join::Passed => Outcome::Complete,
-        Join::Failed => Outcome::NeedsReview,
-    });
+    let said = after(rules, task, fork, branch, verdict).map(|(join, _)| says(join));
     Some((verdict, said))
 }
 

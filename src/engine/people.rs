@@ -1,7 +1,7 @@
 //! What is done with a task besides working at it: opened, set going, called off, taken up again, moved.
 
 use super::branch;
-use super::complete::{arrive, blank, looping, open_now, unknown_workflow};
+use super::complete::{arrive, blank, looping, open_now, pass, passes_by_itself, unknown_workflow};
 use super::decide::{Actor, Step};
 use super::fold;
 use super::fork;
@@ -58,6 +58,10 @@ pub(super) fn unblock(
             gate: open.current.clone(),
             open: branch::open_tickets(rules, task),
         });
+    }
+    if !waits && passes_by_itself(rules, task) {
+        // The rules took away whoever was waited for: what was said until then is judged.
+        return pass(rules, task, now);
     }
     if !waits && (task.status != Status::Blocked || branch.is_some()) {
         return Err(Refusal::NotBlocked { task: task.id.clone(), status: task.status });

@@ -8,7 +8,7 @@ use super::transaction::{Changed, Choice, DryRun, change};
 use super::workspace::Workspace;
 use crate::audit::Person;
 use crate::engine::{Act, Actor, Decision, Refusal, branch_of, decide, may_mean};
-use crate::model::{AgentId, GateId, Ticket};
+use crate::model::{AgentId, Ending, GateId, Ticket};
 
 /// Takes the task for the agent, or the branch that the ticket names.
 pub fn claim(workspace: &Workspace, ticket: &Ticket, agent: &AgentId, dry_run: DryRun) -> Result<Changed, OpsError> {
@@ -121,7 +121,13 @@ pub(super) fn choose(
         Decision::Settled { .. } => Choice::Settled,
         Decision::Step(step) => {
             let authored = step.task.updated;
-            Choice::Step { message: message::of_act(act, &step.task), step, author, authored }
+            let grown = step.task.history.get(standing.file.task.history.len());
+            // Who sets a task going may thereby let its fork be judged.
+            let done = match (act, grown.map(|visit| &visit.outcome)) {
+                (Act::Unblock { .. }, Some(Ending::Said(_))) => &Act::Pass,
+                _ => act,
+            };
+            Choice::Step { message: message::of_act(done, &step.task), step, author, authored }
         }
     })
 }

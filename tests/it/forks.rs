@@ -643,6 +643,58 @@ fn a_fork_none_of_whose_branches_applies_is_passed_in_a_commit_of_its_own() {
 }
 
 #[test]
+fn a_fork_is_judged_again_when_a_branch_is_taken_out_of_the_rules() {
+    let env = environment();
+    let id = at_fork(&env);
+    let _ = env.say(&id, "agent-s", "needs_review", &["--blocker", "The session never expires"]).success();
+    let _ = env.complete(&id, "agent-w");
+    let style = "        - {id: style, role: backend, routes: {fine: $next, ugly: $previous}}\n";
+    env.write("project.yaml", FORKED.replace(style, ""));
+    let _ = env.git(&["commit", "-qam", "fewer branches"]);
+    assert_snapshot!(env.plain(&env.aof(&["task", "unblock", &id]).to_string()), @"
+    exit 0
+    --- stdout
+    AOF-xxxxx: unblocked
+      now at implement, ready for agent-7 or agent-8
+    ");
+    assert_snapshot!(env.plain(&env.aof(&["task", "brief", &id]).to_string()), @r#"
+    exit 0
+    --- stdout
+    AOF-xxxxx  Add login
+      gate implement, ticket AOF-xxxxx@4
+
+    You mend what a review of this task found.
+
+    Expected
+      - Settle: security: The session never expires
+      - Break nothing else while you do
+
+    Outcomes
+      complete  Everything listed is settled; it goes back to be reviewed.
+      blocked   You cannot go on: something outside is missing. Name it in blockers; the task waits here.
+
+    Tips
+      - Say in the summary what you did and how you checked it
+
+    Sent back from parallel-review by agent-s, 1s ago
+      - security: The session never expires
+
+    Say so
+      aof task complete AOF-xxxxx@4 --outcome OUTCOME --summary "..."
+    "#);
+    assert_snapshot!(env.plain(&env.log()), @"
+    Ada: AOF-xxxxx: parallel-review -> implement (needs_review)
+    Ada: fewer branches
+    agent-w: AOF-xxxxx: parallel-review/docs (complete)
+    agent-s: AOF-xxxxx: parallel-review/security (needs_review)
+    agent-7: AOF-xxxxx: implement -> parallel-review (complete)
+    Ada: AOF-xxxxx: created at implement
+    Ada: rules
+    ");
+    check(&env);
+}
+
+#[test]
 fn a_text_stands_under_its_branch() {
     let env = environment();
     let id = at_fork(&env);

@@ -446,6 +446,54 @@ fn a_branch_that_is_gone_from_the_rules_holds_nothing_up() {
 }
 
 #[test]
+fn a_fork_is_judged_again_when_the_rules_took_away_whoever_was_waited_for() {
+    let before = rules(forked(JoinStrategy::All));
+    let without = |number: usize| {
+        let mut flow = forked(JoinStrategy::All);
+        if let GateKind::Fork(fork) = &mut flow.gates[1].kind {
+            fork.branches.remove(number);
+        }
+        rules(flow)
+    };
+    let mut people = org();
+    people.roles[0].1.agents.clear();
+    let nobody = Rules::new(project(forked(JoinStrategy::All)), people).unwrap().0;
+    let claim = Act::Claim { agent: id("agent-7"), branch: Some(id("c")) };
+    let rejected = walk(&before, &[("a", "needs_review"), ("b", "complete")]);
+    let claimed = step(&before, &rejected, &claim, 40).unwrap().task;
+    let passed = walk(&before, &[("a", "complete"), ("b", "complete")]);
+    let blocked = walk(&before, &[("a", "complete"), ("b", "complete"), ("c", "blocked")]);
+    assert_eq!(stands(&blocked), "review@1 blocked");
+    let unblock = Act::Unblock { by: Actor::Person(None), branch: None, reason: None };
+    let table = [
+        (&rejected, without(2), "work@4 ready"),
+        (&claimed, without(2), "work@4 ready"),
+        (&passed, without(2), "done@4 ready"),
+        (&rejected, nobody.clone(), "work@4 blocked"),
+    ];
+    for (task, rules, then) in table {
+        assert!(!passes_by_itself(&before, task), "somebody is waited for");
+        assert!(passes_by_itself(&rules, task));
+        let after = step(&rules, task, &unblock, 60).unwrap().task;
+        assert_eq!(stands(&after), then);
+        assert!(matches!(explain(&rules, Some(task), &after), Change::Act(found) if found.act == Act::Pass));
+        let last = after.history.last().unwrap();
+        assert_eq!((last.branch.clone(), last.agent.clone()), (None, None));
+        let wants: Vec<String> = after.review.into_iter().flat_map(|review| review.blockers).collect();
+        let expected: &[&str] = if then == "done@4 ready" { &[] } else { &["a: coverage is 65%, need 80%"] };
+        assert_eq!(wants, expected);
+    }
+    // A branch that waited is set going, and is gone then.
+    let rules = without(2);
+    let after = step(&rules, &blocked, &unblock, 60).unwrap().task;
+    assert_eq!(stands(&step(&rules, &after, &Act::Pass, 60).unwrap().task), "done@5 ready");
+    // Where nothing was said, and where somebody can still speak, nothing is judged.
+    assert!(!passes_by_itself(&rules, &at_fork(&before)));
+    assert!(!passes_by_itself(&nobody, &passed));
+    assert_eq!(decide(&without(1), &rejected, &Act::Pass, at(60)).unwrap_err().code(), "not_automatic");
+}
+
+#[test]
 fn what_is_wrong_with_a_fork_is_said_when_it_is_loaded() {
     let two = |first: Branch, second: Branch| {
         let review = fork("review", JoinStrategy::All, vec![first, second]);
