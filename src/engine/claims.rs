@@ -58,14 +58,14 @@ pub(super) fn release(
     let open = open_now(task)?;
     let mut after = task.clone();
     after.updated = now.max(task.updated);
-    if let Some(id) = branch.filter(|id| open.branch(id).is_none()) {
+    if let Some(id) = branch.filter(|id| fork::counting(rules, task, open).iter().all(|own| own.id != **id)) {
         return Err(Refusal::NoSuchBranch {
             ticket: task.ticket_of(Some(id)),
             gate: open.current.clone(),
             open: branch::open_tickets(rules, task),
         });
     }
-    if open.branches.is_empty() {
+    if fork::counting(rules, task, open).is_empty() {
         let Some(holder) = &task.routing.agent else {
             return Err(Refusal::NotClaimed { task: task.id.clone() });
         };

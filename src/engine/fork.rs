@@ -46,6 +46,14 @@ pub(super) fn opening(rules: &Rules, task: &Task) -> (Vec<Event>, Vec<ConditionT
     (events, open(rules, workflow, gate, task, None).1)
 }
 
+/// Returns the branches that count: those that are open, as long as the rules have a fork there.
+pub(super) fn counting<'a>(rules: &Rules, task: &Task, open: &'a OpenVisit) -> &'a [OpenBranch] {
+    match rules.workflow_of(task).and_then(|workflow| workflow.gate(&open.current)) {
+        Some((_, gate)) if gate.fork().is_none() => &[],
+        _ => &open.branches,
+    }
+}
+
 /// Returns whether no branch of the fork applies: then it passes the task by itself.
 pub(super) fn is_void(gate: &Gate, open: &OpenVisit) -> bool {
     let skipped = |branch: &OpenBranch| branch.status == BranchStatus::Skipped;

@@ -51,8 +51,9 @@ pub(super) fn unblock(
     let open = open_now(task)?;
     permit(rules, task, by, Permission::Unblock, branch)?;
     let held = |own: &OpenBranch| own.status == BranchStatus::Blocked && branch.is_none_or(|id| own.id == *id);
-    let waits = open.branches.iter().any(held);
-    if let Some(id) = branch.filter(|id| open.branch(id).is_none()) {
+    let counting = fork::counting(rules, task, open);
+    let waits = counting.iter().any(held);
+    if let Some(id) = branch.filter(|id| counting.iter().all(|own| own.id != **id)) {
         return Err(Refusal::NoSuchBranch {
             ticket: task.ticket_of(Some(id)),
             gate: open.current.clone(),
@@ -75,11 +76,13 @@ pub(super) fn unblock(
     after.status = Status::Ready;
     after.blockers = Vec::new();
     after.updated = now.max(task.updated);
-    for own in after.gate.iter_mut().flat_map(|open| &mut open.branches).filter(|own| held(own)) {
-        own.status = BranchStatus::Ready;
-        own.blockers = Vec::new();
+    if !counting.is_empty() {
+        for own in after.gate.iter_mut().flat_map(|open| &mut open.branches).filter(|own| held(own)) {
+            own.status = BranchStatus::Ready;
+            own.blockers = Vec::new();
+        }
+        fork::follow(&mut after);
     }
-    fork::follow(&mut after);
     let events = fold::hold_if_stuck(rules, &mut after);
     if after.status == task.status && after.blockers == task.blockers && after.gate == task.gate {
         let blockers = after.gate.iter().flat_map(|open| &open.branches).filter(|own| held(own));

@@ -433,6 +433,32 @@ fn a_gate_that_became_a_fork_meanwhile_lets_nobody_through() {
 }
 
 #[test]
+fn a_fork_that_became_a_gate_meanwhile_is_claimed_and_given_back_as_a_gate() {
+    let before = rules(forked(JoinStrategy::All));
+    let task = walk(&before, &[("a", "blocked")]);
+    let rules = rules(workflow(vec![gate("work", "backend"), gate("review", "qa"), gate("done", "architect")]));
+    let claim = Act::Claim { agent: id("agent-5"), branch: None };
+    let claimed = step(&rules, &task, &claim, 60).unwrap().task;
+    assert_eq!(stands(&claimed), "review@1 in_progress");
+    for by in [Actor::Agent(id("agent-5")), Actor::Person(None)] {
+        let free = step(&rules, &claimed, &Act::Release { by, branch: None }, 61).unwrap().task;
+        assert_eq!((stands(&free), free.routing.agent.clone()), ("review@1 ready".into(), None));
+        assert!(matches!(explain(&rules, Some(&claimed), &free), Change::Act(_)));
+    }
+    let by = Actor::Person(None);
+    for act in [
+        Act::Release { by: by.clone(), branch: Some(id("a")) },
+        Act::Unblock { by: by.clone(), branch: Some(id("a")), reason: None },
+    ] {
+        assert_eq!(decide(&rules, &claimed, &act, at(61)).unwrap_err().code(), "no_such_branch");
+    }
+    let unblock = Act::Unblock { by, branch: None, reason: None };
+    assert_eq!(decide(&rules, &claimed, &unblock, at(61)).unwrap_err().code(), "not_blocked");
+    let held = say(&rules, &claimed, "agent-5", "blocked").unwrap().task;
+    assert_eq!(stands(&step(&rules, &held, &unblock, 99).unwrap().task), "review@3 ready");
+}
+
+#[test]
 fn a_branch_that_is_gone_from_the_rules_holds_nothing_up() {
     let before = rules(forked(JoinStrategy::All));
     let task = walk(&before, &[("a", "complete")]);
