@@ -12,10 +12,13 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::condition::Condition;
-use crate::model::{GateKind, Org, Outcome, Place, Project, Severity, Station, Workflow, WorkflowName, listed};
+use crate::model::{Gate, GateKind, Org, Outcome, Place, Project, Severity, Station, Workflow, WorkflowName, listed};
 
 /// How many gates a workflow may have: more than people can follow, and few enough to check every way between them.
 const MOST_GATES: usize = 1_000;
+
+/// How many branches a fork may have: each is told, and stands in the task's file as long as the fork is open.
+const MOST_BRANCHES: usize = 100;
 
 /// Something to say about the rules.
 #[derive(Debug, Clone, PartialEq)]
@@ -83,13 +86,7 @@ impl Checker<'_> {
                 "use `complete`, or leave the field out",
             );
         }
-        if self.workflow.gates.len() > MOST_GATES {
-            self.error(
-                "too_many_gates",
-                Place::Workflow { workflow: self.workflow.name.clone(), field: "gates" },
-                format!("a workflow of {} gates: {MOST_GATES} is the most", self.workflow.gates.len()),
-                "split it into several workflows",
-            );
+        if self.is_too_large() {
             return;
         }
         for (index, gate) in self.workflow.gates.iter().enumerate() {
@@ -116,6 +113,34 @@ impl Checker<'_> {
         }
         self.visibility();
         self.reach();
+    }
+
+    /// Says if there is more than can be checked; then nothing else is looked at.
+    fn is_too_large(&mut self) -> bool {
+        let before = self.findings.len();
+        let branches = |gate: &Gate| gate.fork().map_or(0, |fork| fork.branches.len());
+        let (gates, all) = (self.workflow.gates.len(), self.workflow.gates.iter().map(branches).sum::<usize>());
+        if gates + all > MOST_GATES {
+            let what = match all {
+                0 => format!("{gates} gates"),
+                _ => format!("{gates} gates and {all} branches"),
+            };
+            self.error(
+                "too_many_gates",
+                Place::Workflow { workflow: self.workflow.name.clone(), field: "gates" },
+                format!("a workflow of {what}: {MOST_GATES} in all is the most"),
+                "split it into several workflows",
+            );
+        }
+        for (index, gate) in self.workflow.gates.iter().enumerate().filter(|(_, gate)| branches(gate) > MOST_BRANCHES) {
+            self.error(
+                "too_many_branches",
+                self.at(index, "branches"),
+                format!("fork `{}` has {} branches: {MOST_BRANCHES} is the most", gate.id, branches(gate)),
+                "split it into several forks, one after the other",
+            );
+        }
+        self.findings.len() > before
     }
 
     fn at(&self, gate: usize, field: &'static str) -> Place {

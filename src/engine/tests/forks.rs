@@ -546,3 +546,21 @@ fn what_is_wrong_with_a_fork_is_said_when_it_is_loaded() {
     let itself = changed(0, |gate| *gate = with(gate.clone(), |duty| duty.separate_from = vec![id("review")]));
     assert_eq!(codes(itself), ["unknown_gate"]);
 }
+
+#[test]
+fn a_fork_has_an_end() {
+    let wide = |forks: usize, branches: usize| {
+        let of = |number: usize| (0..branches).map(move |index| branch(&format!("b{number}-{index}"), "qa")).collect();
+        let forks = (0..forks).map(|number| fork(&format!("f{number}"), JoinStrategy::All, of(number)));
+        workflow([gate("work", "backend")].into_iter().chain(forks).collect())
+    };
+    let told = |flow: Workflow| {
+        let findings = Rules::new(project(flow), org()).err().unwrap_or_default();
+        let errors = findings.into_iter().filter(|finding| finding.severity == Severity::Error);
+        errors.map(|finding| finding.message).collect::<Vec<_>>()
+    };
+    assert_eq!(codes(wide(1, 100)), Vec::<&str>::new());
+    assert_eq!(told(wide(1, 101)), ["fork `f0` has 101 branches: 100 is the most"]);
+    assert_eq!(told(wide(10, 100)), ["a workflow of 11 gates and 1000 branches: 1000 in all is the most"]);
+    assert_eq!(codes(wide(2, 600)), ["too_many_gates", "too_many_branches", "too_many_branches"]);
+}
