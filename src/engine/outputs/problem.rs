@@ -37,6 +37,8 @@ pub enum Fact {
     Heavy { bytes: usize, limit: usize },
     /// The name means what the task started with, and this gate does not declare it.
     Protected,
+    /// It would take too long to hold it against the shape.
+    Laborious,
     /// No alternative fits; these are the problems of the one that is nearest.
     NoneFits { shapes: usize, nearest: Vec<Problem> },
 }
@@ -57,6 +59,7 @@ impl Problem {
             Fact::Size { .. } => "too_large",
             Fact::Heavy { .. } => "output_too_large",
             Fact::Protected => "protected_output",
+            Fact::Laborious => "too_laborious",
             Fact::NoneFits { .. } => "no_alternative",
         }
     }
@@ -106,6 +109,11 @@ impl Problem {
             Fact::Protected => {
                 format!("{name} means what the task started with, and no gate may change that: use another name")
             }
+            Fact::Laborious => {
+                format!(
+                    "{name} takes too long to check: hand on fewer items, or write them to a file and hand on its path"
+                )
+            }
             Fact::NoneFits { shapes, nearest } => {
                 let list: Vec<String> = nearest.iter().take(5).map(Self::message).collect();
                 format!("{name} fits none of its {shapes} forms; by the nearest one, {}", list.join("; "))
@@ -152,7 +160,7 @@ impl Problem {
                 put("got", json!(bytes));
                 put("expected", bound(Limit::Most(limit)));
             }
-            Fact::Protected => {}
+            Fact::Protected | Fact::Laborious => {}
             Fact::NoneFits { nearest, .. } => {
                 put("problems", nearest.iter().map(Self::to_value).collect());
             }

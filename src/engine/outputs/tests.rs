@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::format::shape_file::{of_shape, read};
 use crate::format::yaml::{Limits, parse};
+use crate::model::Map;
 use crate::model::shape::{Outputs, Shape, random};
 
 fn shape(schema: &str) -> Shape {
@@ -267,8 +268,7 @@ proptest! {
     fn judges_as_json_schema_does(shape in random::shapes(), value in random::values()) {
         let schema = of_shape(&shape);
         let oracle = draft202012::new(&schema).unwrap();
-        let mut problems = Vec::new();
-        judge::value(&shape, &value, &judge::Path::Root, &mut problems);
+        let problems = judge_value(&shape, &value);
         prop_assert_eq!(problems.is_empty(), oracle.is_valid(&value), "{} {} {:#?}", schema, value, problems);
         for problem in &problems {
             prop_assert!(!problem.message().is_empty());
@@ -292,4 +292,28 @@ proptest! {
         prop_assert_eq!(judge(&shape, given.as_object().unwrap()), vec![], "{} {}", schema, given);
         prop_assert_eq!(example(&shape), given);
     }
+}
+
+#[test]
+fn what_is_wrong_a_thousand_times_is_told_a_hundred_times() {
+    let list = shape("{properties: {items: {type: array, items: {type: integer}}}}");
+    let many: Vec<&str> = vec!["x"; 5_000];
+    let problems = judge(&list, json!({ "items": many }).as_object().unwrap());
+    assert_eq!((problems.len(), problems[99].path.as_str()), (100, "items[99]"));
+    let names: Map = (0..5_000).map(|number| (format!("name{number}"), json!(1))).collect();
+    assert_eq!(judge(&list, &names).len(), 100);
+}
+
+#[test]
+fn work_without_end_is_refused() {
+    let forms: Vec<String> = (0..900).map(|number| format!("{{const: {number}}}")).collect();
+    let forms = shape(&format!("{{properties: {{items: {{type: array, items: {{anyOf: [{}]}}}}}}}}", forms.join(", ")));
+    let told = |items: Vec<u32>| {
+        let problems = judge(&forms, json!({ "items": items }).as_object().unwrap());
+        problems.iter().map(Problem::code).collect::<Vec<_>>()
+    };
+    assert!(told(vec![899; 200]).is_empty());
+    assert_eq!(told(vec![899; 16_000]), ["too_laborious"]);
+    assert!(told(vec![0; 16_000]).is_empty());
+    assert_eq!(told(vec![2_000; 16_000]), vec!["no_alternative"; 100]);
 }
