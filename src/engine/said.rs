@@ -40,6 +40,10 @@ pub(super) fn said(
 ) -> Result<Said, Refusal> {
     let mut completion = given.clone();
     completion.outcome = word(post, &mut completion)?;
+    // A document that says its outcome says all there is: its first line stands for the summary.
+    if completion.summary.is_none() && given.outputs.contains_key(STATUS) {
+        completion.summary = completion.body.as_deref().and_then(first_line);
+    }
     let mut warnings = Vec::new();
     if completion.outcome.is_none()
         && let Some(signal) = &post.duty.signal
@@ -156,8 +160,7 @@ fn from_words(
         }
     }
     if completion.summary.as_ref().is_none_or(|summary| summary.trim().is_empty()) {
-        let first = text.lines().map(str::trim).find(|line| !line.is_empty());
-        completion.summary = Some(first.map_or(SILENCE, |line| cut(line, 200)).to_owned());
+        completion.summary = Some(first_line(&text).unwrap_or_else(|| SILENCE.to_owned()));
     }
     let back = matches!(outcome, Outcome::NeedsReview | Outcome::Blocked) || goes_back(workflow, post.gate, &outcome);
     if back {
@@ -165,7 +168,7 @@ fn from_words(
             let items = if reading.items.is_empty() { vec![blocker(found.is_some())] } else { reading.items };
             completion.blockers = Some(items);
         }
-        if completion.rejection_notes.is_none() && completion.body.is_some() {
+        if completion.rejection_notes.is_none() {
             completion.rejection_notes = Some(notes(&text));
         }
     }
@@ -190,10 +193,14 @@ fn attempts(task: &Task, post: &Post<'_>) -> usize {
 
 fn blocker(judged: bool) -> String {
     if judged {
-        "Settle what the review's notes say".to_owned()
+        "Settle what the notes say".to_owned()
     } else {
-        "The review came to no verdict that could be read; its notes say what there is".to_owned()
+        "No verdict could be read; the notes say what there is".to_owned()
     }
+}
+
+fn first_line(text: &str) -> Option<String> {
+    text.lines().map(str::trim).find(|line| !line.is_empty()).map(|line| cut(line, 200).to_owned())
 }
 
 fn notes(text: &str) -> String {

@@ -290,3 +290,43 @@ fn a_detour_for_what_was_sent_back_too_often_leads_back_to_the_gate_that_sent_it
     let rescued = env.complete(&id, "agent-7");
     assert!(rescued.stdout.contains("rescue -> review"), "{rescued}");
 }
+
+#[test]
+fn a_document_that_says_its_outcome_needs_no_summary_beside_it() {
+    let env = TestEnvironment::with_rules(
+        "workflow:\n  gates:\n    - {id: implement, role: worker}\n    - id: review\n      role: worker\n      \
+         routes: {approved: $next, needs_fixes: implement}\n      outputs:\n        oneOf:\n          \
+         - properties: {$status: {const: approved}}\n          \
+         - {properties: {$status: {const: needs_fixes}, comments: {type: string}}, required: [$status, comments]}\n",
+        "roles:\n  worker: {agents: [agent-7]}\n",
+    );
+    let document =
+        "---\n$status: needs_fixes\ncomments: The session never expires.\n---\nWhat I looked at.\nAt length.\n";
+    let id = env.new_task(&["Add login"]);
+    let _ = env.complete(&id, "agent-7").success();
+    env.write("review.md", document);
+    let _ = env.aof(&["task", "complete", &id, "--agent", "agent-7", "--file", "review.md"]).success();
+    assert!(env.task_text(&id).contains("summary: What I looked at."), "{}", env.task_text(&id));
+
+    let _ = env.complete(&id, "agent-7").success();
+    let dropped = document.replacen("---\n", &format!("---\ntask: {id}\nagent: agent-7\n"), 1);
+    env.write(".aof/inbox/review.md", dropped);
+    let taken = env.aof(&["watch", "--once"]).success();
+    assert!(taken.stdout.contains("review -> implement (needs_fixes)"), "{taken}");
+}
+
+#[test]
+fn a_verdict_in_a_summary_leaves_notes_that_say_what_is_to_be_settled() {
+    let env = TestEnvironment::with_rules(
+        "workflow:\n  gates:\n    - {id: implement, role: worker}\n    \
+         - {id: review, role: worker, canReject: true, signal: gate}\n",
+        "roles:\n  worker: {agents: [agent-7]}\n",
+    );
+    let id = env.new_task(&["Add login"]);
+    let _ = env.complete(&id, "agent-7").success();
+    let words = "The session never expires <gate>FAIL</gate>";
+    let _ = env.aof(&["task", "complete", &id, "--agent", "agent-7", "--summary", words]).success();
+    let brief = env.aof(&["task", "brief", &id]).success();
+    assert!(brief.stdout.contains("Settle what the notes say"), "{brief}");
+    assert!(brief.stdout.contains("The session never expires"), "{brief}");
+}
