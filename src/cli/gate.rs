@@ -69,7 +69,7 @@ fn table(report: &GateReport) -> Table {
         table.row([
             Cell::from(if several { row.workflow.as_str() } else { "" }),
             Cell::styled(CYAN, &row.gate),
-            Cell::styled(DIM, &row.role),
+            Cell::styled(DIM, row.role.as_deref().unwrap_or_default()),
             Cell::from(row.waiting),
             Cell::from(row.in_progress),
             if row.blocked > 0 { Cell::styled(YELLOW, row.blocked) } else { Cell::from(0) },

@@ -17,7 +17,7 @@ pub(super) const OBJECT_LIMIT: usize = 32 * 1024;
 /// Returns whether the agent may complete the open visit, or why not.
 pub fn may_complete(rules: &Rules, task: &Task, post: &Post<'_>, agent: &AgentId) -> Result<(), Refusal> {
     let members = || rules.org.role(post.role).map(|role| role.agents.clone()).unwrap_or_default();
-    let gate = &post.gate.id;
+    let gate = &post.station();
     if let Some(holder) = post.holder.filter(|holder| *holder != agent) {
         let ticket = task.ticket_of(post.branch()).without_visit();
         return Err(Refusal::AssignedToAnother { ticket, holder: holder.clone(), agent: agent.clone() });
@@ -67,7 +67,7 @@ fn separate<'a>(task: &'a Task, post: &Post<'_>, by: Identity, same: impl Fn(&Vi
 fn not_separate(task: &Task, post: &Post<'_>, agent: &AgentId, done: &Visit) -> Refusal {
     Refusal::NotSeparate {
         task: task.id.clone(),
-        gate: post.gate.id.clone(),
+        gate: post.station(),
         agent: agent.clone(),
         by: post.duty.separate_by,
         worked_at: done.gate.clone(),
@@ -82,7 +82,7 @@ pub(super) fn outcome(
     completion: &Completion,
 ) -> Result<Outcome, Refusal> {
     let valid = post.outcomes(rules);
-    let gate = post.gate.id.clone();
+    let gate = post.station();
     let word = match completion.outcome.as_deref() {
         Some(word) => word,
         None if post.judges() => return Err(Refusal::MissingOutcome { gate, valid }),

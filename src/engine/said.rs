@@ -56,7 +56,7 @@ pub(super) fn said(
     if !problems.is_empty() {
         let shape = shape_of(post.duty, &outcome).unwrap_or_default();
         let example = if shape.kinds.is_empty() { serde_json::json!({}) } else { example(&shape) };
-        let gate = post.gate.id.clone();
+        let gate = post.station();
         return Err(Refusal::InvalidOutputs { gate, outcome, problems, example: Box::new(example) });
     }
     Ok(Said { outcome, completion, warnings })
@@ -75,7 +75,7 @@ pub(super) fn contradiction(post: &Post<'_>, given: &Completion) -> Result<(), R
     }
     match verdict(post, signal, &reading(post, signal, text(&completion))) {
         Some(verdict) if verdict != *outcome => {
-            Err(Refusal::ContradictoryVerdict { gate: post.gate.id.clone(), outcome: outcome.clone(), verdict })
+            Err(Refusal::ContradictoryVerdict { gate: post.station(), outcome: outcome.clone(), verdict })
         }
         _ => Ok(()),
     }
@@ -176,7 +176,7 @@ fn from_words(
         return None;
     }
     Some(Warning::NoVerdict {
-        gate: post.gate.id.clone(),
+        gate: post.station(),
         attempt: attempts(task, post),
         looked_for: looked_for_at(&signal.mark, &post.gate.possible()),
         found: in_its_place(signal, reading.verdict),

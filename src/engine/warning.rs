@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::model::{ConditionTrouble, GateId, Outcome, listed};
+use crate::model::{ConditionTrouble, GateId, Outcome, Station, listed};
 
 /// Something worth mending that stops nothing.
 #[derive(Debug, Clone, PartialEq)]
@@ -12,7 +12,7 @@ pub enum Warning {
     /// The text at a gate with a signal came to no verdict.
     NoVerdict {
         /// The gate.
-        gate: GateId,
+        gate: Station,
         /// Which visit of the gate this was, from 1.
         attempt: usize,
         /// What was looked for.
@@ -96,7 +96,7 @@ impl Warning {
         match self {
             Self::VagueBlockers(blockers) => vec![("vagueBlockers", json!(blockers))],
             Self::NoVerdict { gate, attempt, looked_for, found, outcome } => vec![
-                ("gate", json!(gate.as_str())),
+                ("gate", json!(gate.to_string())),
                 ("attempt", json!(attempt)),
                 ("lookedFor", json!(looked_for)),
                 ("found", json!(found)),

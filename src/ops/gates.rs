@@ -16,8 +16,8 @@ pub struct GateRow {
     pub workflow: String,
     /// The gate, or a branch of it.
     pub gate: String,
-    /// Its role.
-    pub role: String,
+    /// Its role; a fork and a condition have none.
+    pub role: Option<String>,
     /// Tasks that wait for an agent.
     pub waiting: usize,
     /// Tasks that an agent has.
@@ -156,7 +156,7 @@ impl Count {
         GateRow {
             workflow: workflow.name.to_string(),
             gate: station,
-            role: gate.role().map(ToString::to_string).unwrap_or_default(),
+            role: gate.role().map(ToString::to_string),
             waiting: self.waiting,
             in_progress: self.in_progress,
             blocked: self.blocked,

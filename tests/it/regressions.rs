@@ -330,3 +330,22 @@ fn a_verdict_in_a_summary_leaves_notes_that_say_what_is_to_be_settled() {
     assert!(brief.stdout.contains("Settle what the notes say"), "{brief}");
     assert!(brief.stdout.contains("The session never expires"), "{brief}");
 }
+
+#[test]
+fn what_is_refused_at_a_branch_names_the_branch_as_its_brief_does() {
+    let env = TestEnvironment::with_rules(
+        "workflow:\n  gates:\n    - {id: write, role: writer}\n    - id: checks\n      type: fork\n      branches:\n        - {id: docs, role: writer, canReject: \
+         true}\n        - {id: looks, role: tester}\n",
+        "roles:\n  writer: {agents: [agent-7]}\n  tester: {agents: [agent-8]}\n",
+    );
+    let id = env.new_task(&["Add login"]);
+    let _ = env.complete(&id, "agent-7").success();
+    let ticket = format!("{id}@1/docs");
+    let place = serde_json::json!("checks/docs");
+    let brief = env.aof(&["task", "brief", &ticket, "--json"]).success().json();
+    assert_eq!(brief["gate_context"]["gate"], place);
+    assert_eq!(env.say(&ticket, "agent-8", "complete", &["--json"]).code(4).json()["gate"], place);
+    assert_eq!(env.say(&ticket, "agent-7", "skip", &["--json"]).code(4).json()["gate"], place);
+    let gates = env.aof(&["gate", "status", "--json"]).success().json();
+    assert_eq!((&gates["gates"][1]["role"], &gates["gates"][2]["role"]), (&serde_json::Value::Null, &"writer".into()));
+}

@@ -19,9 +19,9 @@ use crate::model::{
 #[derive(Debug, Clone, PartialEq)]
 pub enum Refusal {
     /// No outcome was given at a gate that wants one.
-    MissingOutcome { gate: GateId, valid: Vec<Outcome> },
+    MissingOutcome { gate: Station, valid: Vec<Outcome> },
     /// The outcome is no word that this gate knows (9.1).
-    InvalidOutcome { given: String, gate: GateId, valid: Vec<Outcome> },
+    InvalidOutcome { given: String, gate: Station, valid: Vec<Outcome> },
     /// The summary is missing or blank (9.2).
     MissingSummary { outcome: Outcome },
     /// `needs_review` and `blocked` want blockers (9.3).
@@ -33,9 +33,9 @@ pub enum Refusal {
     /// The outcome is said twice, and not the same.
     ContradictoryStatus { outcome: String, status: String },
     /// The outcome is not what the completion's own text says.
-    ContradictoryVerdict { gate: GateId, outcome: Outcome, verdict: Outcome },
+    ContradictoryVerdict { gate: Station, outcome: Outcome, verdict: Outcome },
     /// What is handed on is not what the gate declares.
-    InvalidOutputs { gate: GateId, outcome: Outcome, problems: Vec<Problem>, example: Box<Value> },
+    InvalidOutputs { gate: Station, outcome: Outcome, problems: Vec<Problem>, example: Box<Value> },
     /// A task of the workflow cannot begin without these.
     MissingInput { workflow: WorkflowName, missing: Vec<String> },
     /// Tasks of the workflow do not begin with these.
@@ -45,13 +45,13 @@ pub enum Refusal {
     /// Somebody else has claimed this task.
     AssignedToAnother { ticket: Ticket, holder: AgentId, agent: AgentId },
     /// The agent is not in the gate's role (9.13).
-    WrongRole { task: TaskId, gate: GateId, role: RoleId, agent: AgentId, roles: Vec<RoleId>, members: Vec<AgentId> },
+    WrongRole { task: TaskId, gate: Station, role: RoleId, agent: AgentId, roles: Vec<RoleId>, members: Vec<AgentId> },
     /// The gate does not send back (9.10).
-    RejectNotAllowed { gate: GateId, valid: Vec<Outcome> },
+    RejectNotAllowed { gate: Station, valid: Vec<Outcome> },
     /// The gate does not let itself be skipped.
-    SkipNotAllowed { gate: GateId, human: bool, valid: Vec<Outcome> },
+    SkipNotAllowed { gate: Station, human: bool, valid: Vec<Outcome> },
     /// The gate is for people (9.11).
-    HumanRequired { gate: GateId, role: RoleId, agent: AgentId, people: Vec<AgentId> },
+    HumanRequired { gate: Station, role: RoleId, agent: AgentId, people: Vec<AgentId> },
     /// The task was sent back too often; a person has to look (9.9).
     CircularLoop { task: TaskId, gate: GateId, count: u32 },
     /// The visit that was meant has ended (9.14).
@@ -88,7 +88,7 @@ pub enum Refusal {
     /// The gate does not decide by itself.
     NotAutomatic { task: TaskId, gate: GateId },
     /// The agent did the work that this gate is to be kept apart from.
-    NotSeparate { task: TaskId, gate: GateId, agent: AgentId, by: Identity, worked_at: GateId },
+    NotSeparate { task: TaskId, gate: Station, agent: AgentId, by: Identity, worked_at: GateId },
     /// The task is not blocked.
     NotBlocked { task: TaskId, status: Status },
     /// The task has not ended.
