@@ -83,7 +83,7 @@ pub(super) fn pass(rules: &Rules, task: &Task, now: Timestamp) -> Result<Step, R
         (outcome, summary, trouble)
     };
     let (join, unfinished) = joined.map_or((None, Vec::new()), |(join, unfinished)| (Some(join), unfinished));
-    let visit = Visit { summary, join, unfinished, ..blank(&gate.id, open, Ending::Said(outcome.clone())) };
+    let visit = Visit { join, unfinished, summary, ..blank(&gate.id, open, Ending::Said(outcome.clone())) };
     let mut step = end(rules, task, &Ended { workflow, index, said: Some(outcome), text: None }, visit, now);
     step.events.extend(trouble.iter().cloned().map(Event::ConditionError));
     step.warnings.extend(trouble.into_iter().map(Warning::ConditionError));
