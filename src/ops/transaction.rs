@@ -5,7 +5,7 @@
 //!   lock                the writer lock; what a crash left is healed; unchanged since it was read? else from the start
 //!   prepare             objects of the commits, under temporary names    kill: temporary files, which git sweeps
 //!   intent              `.aof/intent` names the files and git's locks    kill: the record, nothing else
-//!   stage               the files under temporary names; all synced with the objects    kill: temporary files, swept by `heal`
+//!   stage               the files under temporary names; they, the record and the objects synced   kill: temporary files, swept by `heal`
 //!   write               the files, each replaced whole                   kill: files ahead of HEAD -> committed by `heal`
 //!   commit              the branch and the index move                    <- the commit point
 //!   settle              the old file of a moved task goes, the intent too   kill: both are cleared by `heal`
@@ -280,7 +280,8 @@ pub(super) fn commit(
                     return Err(told);
                 }
             }
-            Ok(())
+            // The locks get their names when this returns. Behind the files it costs little: the disk has just been waited for.
+            intent::sync(lock).map_err(std::io::Error::other)
         },
         &mut || {
             files::put(lock, writes, &mut staged.borrow_mut()).map_err(|error| failure.replace(Some(error))).is_ok()

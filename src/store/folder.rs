@@ -225,6 +225,13 @@ impl Folder {
         }
     }
 
+    /// Has a file that was written volatile survive a power cut, with its name. Returns whether it is there.
+    pub fn sync_file(&self, name: &str) -> Result<bool, StoreError> {
+        let Some((file, _)) = self.open_file(OsStr::new(name))? else { return Ok(false) };
+        file.sync_all().map_err(|cause| StoreError::io("flush to disk", &self.path.join(name), cause))?;
+        self.sync().map(|()| true)
+    }
+
     /// Opens a file for reading; what is no ordinary file is refused without opening it, for an open can block or wake a program.
     fn open_file(&self, name: &OsStr) -> Result<Option<(File, Metadata)>, StoreError> {
         let path = self.path.join(name);

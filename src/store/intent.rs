@@ -8,7 +8,8 @@
 //! - after the branch moved: old files of moved tasks and git's locks may be left over; `locks` tells which are ours.
 //!
 //! It is no proof of anything: whoever heals compares files and HEAD, and lets the record say only where to look and which
-//! locks are ours. Hence no fsync; one that is damaged reads as [`Pending::Unreadable`].
+//! locks are ours. The locks are why it must be on the disk before the first of them is taken ([`sync`]): one that a power cut left
+//! and that no record tells of would be nobody's to remove. Until then it need not be; damaged, it reads as [`Pending::Unreadable`].
 
 use serde::{Deserialize, Serialize};
 
@@ -94,6 +95,14 @@ pub fn write(lock: &WriterLock, intent: &Intent) -> Result<(), StoreError> {
     lock.local()
         .replace(NAME, &bytes, Durability::Volatile)
         .or_else(|_| Folder::create(lock.paths().root(), LOCAL)?.replace(NAME, &bytes, Durability::Volatile))
+}
+
+/// Has the record survive a power cut; called before any of the locks in it is taken. One that somebody took away meanwhile is a
+/// fault: nothing would tell whose the locks are.
+pub fn sync(lock: &WriterLock) -> Result<(), StoreError> {
+    // Looked for where the next command will, not in the folder that the lock was taken in.
+    let folder = Folder::open(lock.paths().root(), LOCAL)?;
+    if folder.sync_file(NAME)? { Ok(()) } else { Err(StoreError::Gone { path: lock.paths().intent() }) }
 }
 
 /// Reads the record.
@@ -186,7 +195,9 @@ mod tests {
             }],
             locks: None,
         };
+        assert!(matches!(sync(&lock), Err(StoreError::Gone { .. })));
         write(&lock, &intent).unwrap();
+        sync(&lock).unwrap();
         assert_eq!(read(&lock).unwrap(), Pending::Intent(intent.clone()));
         intent.locks = Some(serde_json::json!({"index": {"inode": u64::MAX}}));
         write(&lock, &intent).unwrap();
