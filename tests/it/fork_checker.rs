@@ -19,10 +19,19 @@ pub(crate) fn fork_faults(id: &str, front: &Value) -> Vec<String> {
         let joins = entry["join"].as_str();
         let Some(branch) = branch else {
             let moved = matches!(entry["outcome"].as_str(), Some("override" | "cancelled" | "moved" | "timeout"));
-            if open.is_some() && !moved {
+            // Where nobody is left who could speak, the fork is judged by itself.
+            let of_it = open.as_ref().is_some_and(|(of, _)| of == fork) && entry["agent"].is_null();
+            let said = |wanted: &str| spoken.values().any(|verdict| verdict == wanted);
+            let judged = match (joins, entry["outcome"].as_str()) {
+                (Some("passed"), Some("complete")) => said("pass"),
+                (Some("failed"), Some("needs_review")) => said("reject"),
+                _ => false,
+            };
+            let judged = judged && of_it && entry["to"].is_string();
+            if open.is_some() && !moved && !judged {
                 fault(format!("entry {index} of `{gate}` stands inside an open fork"));
             }
-            if joins.is_some() || entry["verdict"].is_string() {
+            if (joins.is_some() && !judged) || entry["verdict"].is_string() {
                 fault(format!("entry {index} of `{gate}` is no branch's and speaks like one"));
             }
             (open, spoken) = (None, BTreeMap::new());
@@ -136,6 +145,20 @@ fn the_checker_finds_what_is_wrong_with_a_fork() {
         ],
     });
     assert_eq!(fork_faults("AOF-abc", &sound), [""; 0]);
+    let by_itself = |change: &dyn Fn(&mut Value)| {
+        let mut entry = serde_json::json!({"gate": "review", "outcome": "complete", "join": "passed", "to": "done"});
+        change(&mut entry);
+        let mut front = sound.clone();
+        front["gate"] = serde_json::json!({"current": "done", "visit": 3});
+        front["gateHistory"].as_array_mut().unwrap().push(entry);
+        fork_faults("AOF-abc", &front)
+    };
+    assert_eq!(by_itself(&|_| {}), [""; 0]);
+    for (key, value) in
+        [("agent", "x"), ("gate", "other"), ("join", "failed"), ("outcome", "skip"), ("verdict", "pass")]
+    {
+        assert!(!by_itself(&|entry| entry[key] = value.into()).is_empty(), "{key}");
+    }
     let broken: [(&str, Value); 6] = [
         ("/gate/visit", 2.into()),
         ("/gate/branches/0/status", "ready".into()),
