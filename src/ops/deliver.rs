@@ -20,7 +20,7 @@ use crate::audit::AuditError;
 use crate::format::completion_file::{self, Syntax};
 use crate::format::diagnostic::Diagnostic;
 use crate::format::import::Remark;
-use crate::model::{Completion, Digest};
+use crate::model::{Completion, Digest, Ticket};
 use crate::store::inbox::{Class, Delivery, Item, Leftover, Taken};
 use crate::store::random::DeliveryId;
 use crate::store::{Inbox, StoreError};
@@ -164,9 +164,15 @@ fn work_off(
         for work in &mut pending {
             let ticket = &mut work.completion.ticket;
             let agent = &work.completion.agent;
-            let first = said.iter().find(|first| first.ticket.task == ticket.task && first.agent == *agent);
-            if let Some(first) = first.filter(|_| ticket.visit.is_none()) {
-                *ticket = first.ticket.clone();
+            let first =
+                batch.iter().zip(&said).find(|(_, first)| first.ticket.task == ticket.task && first.agent == *agent);
+            if let Some((written, first)) = first.filter(|_| ticket.visit.is_none()) {
+                // Who names a branch once, and none then, does not mean the same one.
+                let branch = match written.completion.ticket.branch {
+                    None => first.ticket.branch.clone(),
+                    Some(_) => None,
+                };
+                *ticket = Ticket { branch: ticket.branch.take().or(branch), ..first.ticket.clone() };
             }
         }
         if more_to_come && recipient.rest(start.elapsed()).is_break() {

@@ -725,6 +725,34 @@ fn dropped_files_complete_branches_and_never_the_next_one_by_accident() {
 }
 
 #[test]
+fn of_two_dropped_files_the_one_without_a_branch_means_the_other_branch() {
+    let rules = FORKED.replace("{id: approve, role: lead}", "{id: approve, role: security}");
+    let env = TestEnvironment::with_rules(&rules, &PEOPLE.replace("[agent-w]", "[agent-s]"));
+    let id = at_fork(&env);
+    let file = |ticket: &str| format!("task: {ticket}\nagent: agent-s\noutcome: complete\nsummary: Did it\n");
+    env.write(".aof/inbox/a.yaml", file(&format!("{id}@1/security")));
+    env.write(".aof/inbox/b.yaml", file(&id));
+    let _ = env.aof(&["watch", "--once"]);
+    let states = || {
+        let task = env.aof(&["task", "show", &id, "--json"]).json();
+        let branches = task["gate"]["branches"].as_array().cloned().unwrap_or_default();
+        branches.iter().map(|branch| branch["status"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(states(), ["complete", "complete", "ready"]);
+    assert!(env.files(".aof/refused").is_empty());
+    // If the first closed the fork, the second is not taken for the gate behind it.
+    let id = at_fork(&env);
+    let _ = env.say(&id, "agent-8", "fine", &[]).success();
+    let _ = env.say(&format!("{id}@1/docs"), "agent-s", "complete", &[]).success();
+    env.write(".aof/inbox/c.yaml", file(&format!("{id}@1/security")));
+    env.write(".aof/inbox/d.yaml", file(&id));
+    let _ = env.aof(&["watch", "--once"]);
+    assert_eq!(env.aof(&["task", "show", &id, "--json"]).json()["gate"]["current"], "approve");
+    assert_eq!(env.files(".aof/refused").len(), 2, "the file, and why");
+    check(&env);
+}
+
+#[test]
 fn everything_wrong_with_a_fork_is_told_at_once() {
     let env = TestEnvironment::without_rules();
     env.write("org.yaml", PEOPLE);
