@@ -651,12 +651,7 @@ fn a_fork_is_judged_again_when_a_branch_is_taken_out_of_the_rules() {
     let style = "        - {id: style, role: backend, routes: {fine: $next, ugly: $previous}}\n";
     env.write("project.yaml", FORKED.replace(style, ""));
     let _ = env.git(&["commit", "-qam", "fewer branches"]);
-    assert_snapshot!(env.plain(&env.aof(&["task", "unblock", &id]).to_string()), @"
-    exit 0
-    --- stdout
-    AOF-xxxxx: unblocked
-      now at implement, ready for agent-7 or agent-8
-    ");
+    let _ = env.aof(&["watch", "--once"]).success();
     assert_snapshot!(env.plain(&env.aof(&["task", "brief", &id]).to_string()), @r#"
     exit 0
     --- stdout
