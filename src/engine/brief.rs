@@ -103,7 +103,16 @@ pub fn brief_at(rules: &Rules, task: &Task, post: &Post<'_>, body: &Body<'_>) ->
         _ if post.requires_human(rules) => Occasion::Approval,
         _ => Occasion::Work,
     };
-    let written = &filled(written(&post.duty.brief, &occasion, entered), &values, &mut gaps);
+    let mut written = filled(written(&post.duty.brief, &occasion, entered), &values, &mut gaps);
+    // What is to be done, and what its outcomes mean, does not change because it has to be done again.
+    let entry = &post.duty.brief.entry;
+    for (outcome, text) in &entry.outcomes {
+        if written.outcomes.iter().all(|(of, _)| !of.is_meant_by(outcome.as_str())) {
+            written.outcomes.push((outcome.clone(), gaps.fill(&values, text)));
+        }
+    }
+    let instructions = written.instructions.take();
+    let instructions = instructions.or_else(|| entry.instructions.as_ref().map(|text| gaps.fill(&values, text)));
     Some(GateContext {
         ticket: task.ticket_of(post.branch()),
         prompt,
@@ -114,16 +123,12 @@ pub fn brief_at(rules: &Rules, task: &Task, post: &Post<'_>, body: &Body<'_>) ->
             .outcomes(rules)
             .into_iter()
             .map(|outcome| {
-                let meaning = meaning(written, &outcome, &occasion);
+                let meaning = meaning(&written, &outcome, &occasion);
                 (outcome, meaning)
             })
             .collect(),
         tips: written.tips.clone().unwrap_or_else(|| tips(gate)),
-        // What is to be done does not change because it has to be done again.
-        instructions: written
-            .instructions
-            .clone()
-            .or_else(|| post.duty.brief.entry.instructions.as_ref().map(|text| gaps.fill(&values, text))),
+        instructions,
         verdict: post.duty.signal.as_ref().map(|signal| looked_for_at(&signal.mark, &post.gate.possible())),
         outputs: forms(post, rules),
         files: post.duty.files.clone(),

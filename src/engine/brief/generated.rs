@@ -58,7 +58,7 @@ pub(super) fn expectations(gate: &Gate, occasion: &Occasion<'_>) -> Vec<String> 
 }
 
 pub(super) fn meaning(written: &BriefText, outcome: &Outcome, occasion: &Occasion<'_>) -> String {
-    if let Some((_, text)) = written.outcomes.iter().find(|(of, _)| of == outcome) {
+    if let Some((_, text)) = written.outcomes.iter().find(|(of, _)| of.is_meant_by(outcome.as_str())) {
         return text.clone();
     }
     match (outcome, occasion) {

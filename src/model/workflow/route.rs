@@ -84,7 +84,7 @@ impl Exits {
     pub fn route(&self, outcome: &Outcome) -> Option<&Route> {
         match outcome {
             Outcome::Failed => self.on_failure.as_ref(),
-            _ => self.routes.iter().find(|(of, _)| of == outcome).map(|(_, route)| route),
+            _ => self.routes.iter().find(|(of, _)| of.is_meant_by(outcome.as_str())).map(|(_, route)| route),
         }
     }
 
