@@ -480,7 +480,7 @@ fn a_task_at_a_gate_that_decides_by_itself_now_goes_on_with_whatever_is_done_nex
       - gate `implement` decides by itself: `aof watch`, or the next command that changes the task, moves it on
 
     Who can move it
-      - nobody: no agent that may is in role backend
+      - nobody: the rules have changed since it came there
     ");
     let say =
         ["task", "complete", &one, "--agent", "agent-3", "--outcome", "complete", "--summary", "Fine", "--dry-run"];
