@@ -13,6 +13,7 @@
 //! If the commit fails, the files are put back as they were; nothing is left half-done.
 
 use std::cell::RefCell;
+use std::time::Instant;
 
 use super::adopt;
 use super::automatic::{overdue, pass_on};
@@ -31,7 +32,7 @@ use crate::store::layout::{archive_path, companions, task_path};
 use crate::store::tasks::{self, Place, Snapshot};
 use crate::store::{ProjectPath, StoreError, WriterLock};
 
-/// How often an operation starts again because somebody else was faster.
+/// How often an operation starts again at least because somebody else was faster; it goes on as long as one waits for a lock.
 const ATTEMPTS: usize = 100;
 
 /// Whether an operation is carried out, or only shown.
@@ -104,7 +105,10 @@ pub(super) fn change(
     dry_run: DryRun,
     decide: &mut dyn FnMut(&Standing) -> Result<Choice, OpsError>,
 ) -> Result<Changed, OpsError> {
-    for _ in 0..ATTEMPTS {
+    for attempt in 1.. {
+        if attempt > ATTEMPTS && Instant::now() >= workspace.deadline() {
+            break;
+        }
         heal::heal_if_pending(workspace)?;
         let mut standing = Standing::read(workspace, id)?.thawed()?;
         if let Some(choice) = due_first(workspace, &standing)? {

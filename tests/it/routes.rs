@@ -484,9 +484,11 @@ fn a_task_at_a_gate_that_decides_by_itself_now_goes_on_with_whatever_is_done_nex
     ");
     let say =
         ["task", "complete", &one, "--agent", "agent-3", "--outcome", "complete", "--summary", "Fine", "--dry-run"];
-    let _ = env.aof(&say).success();
+    // What is said is meant for the gate that it was said at, and that has decided by then.
+    let _ = env.aof(&say).code(5);
     assert_eq!(last_subjects(&env, "1", &one), "rules\n");
-
+    let _ = env.say(&one, "agent-3", "complete", &[]).code(5);
+    assert_eq!(last_subjects(&env, "1", &one), "implement -> review (true)\n");
     let _ = env.say(&one, "agent-3", "complete", &[]).success();
     assert_eq!(last_subjects(&env, "2", &one), "review -> end (complete)\nimplement -> review (true)\n");
     let _ = env.aof(&["watch", "--once"]).success();
