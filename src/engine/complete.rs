@@ -90,7 +90,7 @@ pub(super) fn pass(rules: &Rules, task: &Task, now: Timestamp) -> Result<Step, R
     Ok(step)
 }
 
-/// Returns whether the task stands at a gate that decides by itself, and can go on: then [`pass`] is the next thing to do.
+/// Returns whether the task stands at a gate that decides by itself, and can go on: then `Act::Pass` is the next thing to do.
 pub fn passes_by_itself(rules: &Rules, task: &Task) -> bool {
     let goes = matches!(task.status, Status::Ready | Status::InProgress);
     let Some(open) = task.gate.as_ref().filter(|_| goes) else { return false };
