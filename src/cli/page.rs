@@ -67,11 +67,20 @@ impl Page {
         }
     }
 
-    /// Adds what a reviewer wants.
+    /// Adds what a reviewer wants, as whoever looks at the task sees it.
     pub(super) fn review(&mut self, review: &ReviewContext, now: Timestamp) {
+        self.sent_back(&format!(" from {}", review.from_gate), review, now);
+    }
+
+    /// Adds what a reviewer wants, as whoever mends it is told: agents do not learn the workflow.
+    pub(super) fn wishes(&mut self, review: &ReviewContext, now: Timestamp) {
+        self.sent_back("", review, now);
+    }
+
+    fn sent_back(&mut self, from: &str, review: &ReviewContext, now: Timestamp) {
         let by = review.from_agent.as_ref().map(|agent| format!(" by {agent}")).unwrap_or_default();
         let ago = length(u64::try_from(now.as_second() - review.timestamp.as_second()).unwrap_or(0));
-        self.head(&format!("Sent back from {}{by}, {ago} ago", review.from_gate));
+        self.head(&format!("Sent back{from}{by}, {ago} ago"));
         self.list(&review.blockers);
         if let Some(notes) = &review.notes {
             self.text(notes);

@@ -338,7 +338,7 @@ fn what_all_want_comes_back_once() {
     Tips
       - Say in the summary what you did and how you checked it
 
-    Sent back from parallel-review, 8s ago
+    Sent back, 8s ago
       - security: The session never expires
       - style: Did it
       - docs: The guide does not mention it
@@ -370,7 +370,7 @@ fn what_all_want_comes_back_once() {
       - Write blockers that somebody else can act upon: the thing, and what it should be
       - One blocker for each fault
 
-    Sent back from parallel-review, 10s ago
+    Sent back, 10s ago
       - security: The session never expires
       - style: Did it
       - docs: The guide does not mention it
@@ -671,7 +671,7 @@ fn a_fork_is_judged_again_when_a_branch_is_taken_out_of_the_rules() {
     Tips
       - Say in the summary what you did and how you checked it
 
-    Sent back from parallel-review by agent-s, 1s ago
+    Sent back by agent-s, 1s ago
       - security: The session never expires
 
     Say so

@@ -218,7 +218,7 @@ fn a_task_sent_back_too_often_is_the_roles_that_it_escalates_to() {
     Tips
       - Say in the summary what you did and how you checked it
 
-    Sent back from review by agent-r, 3s ago
+    Sent back by agent-r, 3s ago
       - The session never expires
 
     Say so

@@ -96,10 +96,10 @@ pub(super) fn text(file: &TaskFile, context: &GateContext) -> String {
         page.list(&context.tips);
     }
     if let Some(review) = &context.review {
-        page.review(review, now());
+        page.wishes(review, now());
     }
     for review in &context.earlier {
-        page.review(review, now());
+        page.wishes(review, now());
     }
     let description = file.task.description.as_deref().unwrap_or_default();
     if !(description.trim().is_empty() && file.body.trim().is_empty()) {
@@ -155,7 +155,7 @@ fn markdown(file: &TaskFile, context: &GateContext) -> String {
     for review in context.review.iter().chain(&context.earlier) {
         let mut lines = items(&review.blockers);
         lines.extend(review.notes.iter().map(|notes| format!("\n{}", inert(notes.trim_end()))));
-        section(&format!("Sent back from `{}`", review.from_gate), lines);
+        section("Sent back", lines);
     }
     let task = [file.task.description.as_deref().unwrap_or_default(), file.body.trim_matches('\n')];
     let parts: Vec<String> = task.iter().filter(|part| !part.trim().is_empty()).map(|part| inert(part)).collect();
