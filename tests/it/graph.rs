@@ -10,7 +10,7 @@ workflow:
   name: everything
   description: 'quotes "and" <b>tags</b> %% --> ünïcode'
   gates:
-    - {id: end, role: planner}
+    - {id: end, role: planner, outputs: {properties: {days: {type: integer}}}}
     - id: size
       type: condition
       when: context.end.days > 5 && metadata.kind != 'x"] --> g9["]'
@@ -20,7 +20,7 @@ workflow:
       canSkip: true
       onFailure: work-1
       onExhausted: $fail
-    - {id: mend, role: worker, detour: true}
+    - {id: mend, role: worker, detour: true, brief: {role: 'At most {{end.days}} days', tips: ['About {{task}}']}}
     - id: audit
       role: auditor
       when: tags.includes('ünï\\|code') || metadata.a < 3
@@ -42,7 +42,7 @@ workflow:
       routes:
         approved: $next
         needs_review: mend
-        rejected: {to: end, prompt: Again, clear: [work-1]}
+        rejected: {to: end, prompt: 'Again, not {{end.days}} days', clear: [work-1]}
         bad: {to: end}
         wait: $hold
         withdrawn: {to: $end, as: cancelled}
@@ -82,6 +82,7 @@ fn letters_show_the_ways_back_and_where_tasks_stand() {
     everything  quotes "and" <b>tags</b> %% --> ünïcode
 
     ╭──▸○  end      planner (agent-p)  2 waiting, 1 in progress
+    │   │           hands on days
     │   │
     │   ○  size     decides by itself
     │   │           when context.end.days > 5 && metadata.kind != 'x"] --> g9["]'
@@ -95,6 +96,7 @@ fn letters_show_the_ways_back_and_where_tasks_stand() {
     │ │ │
     │╭┼▸○  mend     worker (agent-w)
     │││ │           entered only by a route, and left to where the task came from
+    │││ │           reads end.days, task
     │││ │
     ├┼┼─○  audit    auditor (agent-a)
     │││ │           when tags.includes('ünï\\|code') || metadata.a < 3
@@ -115,7 +117,7 @@ fn letters_show_the_ways_back_and_where_tasks_stand() {
     ├┴┬▸○  review   reviewer (agent-r)
     │ │ │           approved -> $next
     │ │ │           needs_review -> mend
-    │ │ │           rejected -> end
+    │ │ │           rejected -> end, telling end.days
     │ │ │           bad -> end
     │ │ │           wait -> $hold
     │ │ │           withdrawn -> $end as cancelled
@@ -140,10 +142,10 @@ fn mermaid_shows_every_way_and_takes_no_word_for_its_own() {
     --- stdout
     flowchart TD
       start(( ))
-      g0["end<br/>planner<br/>2 waiting, 1 in progress"]
+      g0["end<br/>planner<br/>hands on days<br/>2 waiting, 1 in progress"]
       g1{"size<br/>context.end.days #62; 5 #38;#38; metadata.kind !#61; #39;x#34;#93; --#62; g9#91;#34;#93;#39;"}
       g2["work-1<br/>worker<br/>1 blocked"]
-      g3(["mend<br/>worker<br/>detour"])
+      g3(["mend<br/>worker<br/>reads end.days, task<br/>detour"])
       g4["audit<br/>auditor<br/>when tags.includes(#39;ünï#92;#92;#124;code#39;) #124;#124; metadata.a #60; 3"]
       g5[["checks<br/>3 branches at once, until most of them pass<br/>lint: worker<br/>law: auditor<br/>unsafe: auditor"]]
       g6["review<br/>reviewer"]
@@ -187,10 +189,10 @@ fn graphviz_shows_every_way_and_takes_no_word_for_its_own() {
       node [shape=box, style=rounded, fontname="sans-serif"];
       edge [fontname="sans-serif", fontsize=10];
       "$start" [shape=circle, label="", width=0.2];
-      "end" [label="end\nplanner\n2 waiting, 1 in progress"];
+      "end" [label="end\nplanner\nhands on days\n2 waiting, 1 in progress"];
       "size" [label="size\ncontext.end.days > 5 && metadata.kind != 'x\"] --> g9[\"]'", shape=diamond, style=solid];
       "work-1" [label="work-1\nworker\n1 blocked"];
-      "mend" [label="mend\nworker\ndetour", style="rounded,dashed"];
+      "mend" [label="mend\nworker\nreads end.days, task\ndetour", style="rounded,dashed"];
       "audit" [label="audit\nauditor\nwhen tags.includes('ünï\\\\|code') || metadata.a < 3"];
       "checks" [label="checks\n3 branches at once, until most of them pass\nlint: worker\nlaw: auditor\nunsafe: auditor", peripheries=2];
       "review" [label="review\nreviewer"];

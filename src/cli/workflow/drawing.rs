@@ -6,7 +6,7 @@ use super::rail::Rail;
 use crate::cli::length::length;
 use crate::cli::output::{BOLD, CYAN, DIM, YELLOW, styled};
 use crate::cli::table::one_line;
-use crate::engine::{Post, Rules, edges};
+use crate::engine::{Post, Rules, asked_for, edges, reads};
 use crate::model::{
     AgentId, Branch, Duty, Exhausted, Fork, Gate, GateId, JoinStrategy, OnConditionError, Outcome, RejectionStrategy,
     Target, Verdict, Workflow,
@@ -103,7 +103,9 @@ fn notes(workflow: &Workflow, index: usize, gate: &Gate) -> Vec<String> {
         notes.push(format!("needs_review -> {}", rejection(workflow, index, gate)));
     }
     for (outcome, route) in gate.exits.written() {
-        notes.push(format!("{outcome} -> {}", route.to));
+        let told = route.prompt.as_deref().map(asked_for).unwrap_or_default();
+        let told = if told.is_empty() { String::new() } else { format!(", telling {}", told.join(", ")) };
+        notes.push(format!("{outcome} -> {}{told}", route.to));
     }
     if let Some(times) = gate.exits.retries().filter(|_| leads_back(workflow, index, gate)) {
         notes.push(format!("sends back {} at most, then {}", counted(times), exhausted(&gate.exits.on_exhausted)));
@@ -121,7 +123,7 @@ fn notes(workflow: &Workflow, index: usize, gate: &Gate) -> Vec<String> {
 }
 
 fn duty_notes(duty: &Duty) -> Vec<String> {
-    let mut notes = Vec::new();
+    let mut notes = keys(duty);
     if !duty.separate_from.is_empty() {
         let gates: Vec<&str> = duty.separate_from.iter().map(GateId::as_str).collect();
         notes.push(format!("not for the {} that worked at {}", duty.separate_by, gates.join(", ")));
@@ -134,6 +136,14 @@ fn duty_notes(duty: &Duty) -> Vec<String> {
         notes.push(format!("timeout {}{then}", length(timeout.seconds())));
     }
     notes
+}
+
+/// Returns which values a gate's texts ask for, and which its completions hand on.
+pub(super) fn keys(duty: &Duty) -> Vec<String> {
+    let handed = duty.outputs.names().into_iter().map(str::to_owned).collect();
+    let lists = [("reads", reads(duty)), ("hands on", handed)];
+    let told = lists.iter().filter(|(_, names)| !names.is_empty());
+    told.map(|(what, names)| format!("{what} {}", names.join(", "))).collect()
 }
 
 fn branch_notes(branch: &Branch) -> Vec<String> {

@@ -1,6 +1,6 @@
 //! What the formats for pictures have in common: the words at gates and ways.
 
-use super::drawing::{counted, joining, standing};
+use super::drawing::{counted, joining, keys, standing};
 use crate::cli::table::one_line;
 use crate::engine::{Edge, Way};
 use crate::model::{Exhausted, Gate, GateKind, Outcome, Workflow};
@@ -18,6 +18,7 @@ pub(super) fn lines(workflow: &Workflow, gate: &Gate, rows: &[GateRow]) -> Vec<S
         GateKind::Condition => one_line(when),
         GateKind::Work(_) | GateKind::Fork(_) => format!("when {}", one_line(when)),
     }));
+    lines.extend(gate.duty().into_iter().flat_map(keys));
     lines.extend(gate.detour.then(|| "detour".to_owned()));
     lines.extend(standing(workflow, gate, rows));
     lines

@@ -8,7 +8,7 @@ use super::drawing::draw;
 use super::named;
 use crate::cli::session::Session;
 use crate::cli::trouble::Trouble;
-use crate::engine::{Post, Rules};
+use crate::engine::{Post, Rules, reads};
 use crate::model::{Branch, Gate, GateId, Outcome, RoleId, Workflow, WorkflowName};
 
 /// Show a workflow's gates in order, and where each outcome leads
@@ -64,6 +64,8 @@ fn value(rules: &Rules, workflow: &Workflow) -> Value {
                 "timeout": duty.and_then(|duty| duty.timeout).map(|period| period.to_string()),
                 "escalateTo": duty.and_then(|duty| duty.escalate_to.as_ref()).map(RoleId::as_str),
                 "outcomes": outcomes,
+                "reads": duty.map(reads).unwrap_or_default(),
+                "handsOn": duty.map(|duty| duty.outputs.names()).unwrap_or_default(),
             });
             if let Some(fork) = gate.fork() {
                 value["joinStrategy"] = json!(fork.join.as_str());
@@ -99,5 +101,7 @@ fn branch_value(rules: &Rules, fork: &Gate, branch: &Branch) -> Value {
         "timeout": duty.timeout.map(|period| period.to_string()),
         "escalateTo": duty.escalate_to.as_ref().map(RoleId::as_str),
         "outcomes": verdicts,
+        "reads": reads(duty),
+        "handsOn": duty.outputs.names(),
     })
 }
