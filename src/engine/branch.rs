@@ -24,7 +24,7 @@ pub(super) fn entries(history: &[Visit], visit: usize) -> &[Visit] {
 /// Returns the entry that ended what the ticket names: the branch's, else the one that closed the visit.
 pub(super) fn ending<'h>(history: &'h [Visit], ticket: &Ticket) -> Option<&'h Visit> {
     let entries = entries(history, ticket.visit?);
-    let own = entries.iter().rev().find(|entry| ticket.branch.is_some() && entry.branch == ticket.branch);
+    let own = entries.iter().rev().find(|entry| entry.verdict.is_some() && entry.branch == ticket.branch);
     own.or_else(|| entries.last().filter(|entry| !entry.leaves_open()))
 }
 

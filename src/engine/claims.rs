@@ -5,9 +5,10 @@ use super::complete::{open_now, post};
 use super::decide::{Actor, Decision, Step};
 use super::fork;
 use super::guard;
+use super::people::permit;
 use super::refusal::Refusal;
 use super::rules::Rules;
-use crate::model::{AgentId, BranchStatus, GateId, OpenVisit, Status, Task, Ticket, Timestamp};
+use crate::model::{AgentId, BranchStatus, GateId, OpenVisit, Permission, Status, Task, Ticket, Timestamp};
 
 pub(super) fn claim(
     rules: &Rules,
@@ -30,21 +31,87 @@ pub(super) fn claim(
         return Err(Refusal::Blocked { ticket: task.ticket_of(branch.as_ref()).without_visit(), blockers });
     }
     let mut after = task.clone();
-    hand_out(&mut after, branch.as_ref(), agent);
-    after.updated = now.max(task.updated);
+    hand_out(&mut after, branch.as_ref(), agent, now.max(task.updated));
     Ok(Decision::Step(Box::new(Step::silent(after))))
 }
 
-fn hand_out(task: &mut Task, branch: Option<&GateId>, agent: &AgentId) {
+fn hand_out(task: &mut Task, branch: Option<&GateId>, agent: &AgentId, now: Timestamp) {
+    task.updated = now;
     if let (Some(id), Some(open)) = (branch, &mut task.gate) {
         for own in open.branches.iter_mut().filter(|own| own.id == *id) {
             own.agent = Some(agent.clone());
+            own.claimed = Some(now);
+            own.lost.take_if(|lost| *lost == *agent);
             own.status = BranchStatus::InProgress;
         }
         fork::follow(task);
     } else {
         task.routing.agent = Some(agent.clone());
+        task.routing.claimed = Some(now);
+        task.routing.lost.take_if(|lost| *lost == *agent);
         task.status = Status::InProgress;
+    }
+}
+
+/// Gives the task, or the branch of it, to an agent, whoever has it now.
+pub(super) fn assign(
+    rules: &Rules,
+    task: &Task,
+    by: &Actor,
+    agent: &AgentId,
+    branch: Option<&GateId>,
+    now: Timestamp,
+) -> Result<Decision, Refusal> {
+    let open = open_now(task)?;
+    permit(rules, task, by, Permission::Assign, branch)?;
+    let mut free = task.clone();
+    free.routing.agent = None;
+    for own in free.gate.iter_mut().flat_map(|open| &mut open.branches) {
+        own.agent.take_if(|_| branch.is_none_or(|id| own.id == *id));
+    }
+    if let Some(id) = branch.filter(|id| fork::counting(rules, task, open).iter().all(|own| own.id != **id)) {
+        return Err(no_branch(rules, task, id, open));
+    }
+    let meant = Ticket { branch: branch.cloned(), ..task.ticket() };
+    let branch = branch::meant(rules, &free, &meant, agent)?;
+    if post(rules, task, open, branch.as_ref())?.holder == Some(agent) {
+        return Ok(Decision::Settled { visit: open.visit });
+    }
+    claim(rules, &free, agent, branch.as_ref(), now)
+}
+
+/// Says that the work goes on: the claim lasts from now on.
+pub(super) fn renew(
+    rules: &Rules,
+    task: &Task,
+    agent: &AgentId,
+    branch: Option<&GateId>,
+    now: Timestamp,
+) -> Result<Step, Refusal> {
+    let open = open_now(task)?;
+    let meant = Ticket { branch: branch.cloned(), ..task.ticket() };
+    let branch = branch::meant(rules, task, &meant, agent)?;
+    let post = post(rules, task, open, branch.as_ref())?;
+    match post.holder {
+        Some(holder) if holder == agent => {}
+        Some(_) => return Err(guard::held_by_another(task, &post, agent)),
+        None => return Err(Refusal::NotClaimed { task: task.id.clone() }),
+    }
+    let mut after = task.clone();
+    after.updated = now.max(task.updated);
+    let now = Some(after.updated);
+    match after.gate.iter_mut().flat_map(|open| &mut open.branches).find(|own| branch.as_ref() == Some(&own.id)) {
+        Some(own) => own.claimed = now,
+        None => after.routing.claimed = now,
+    }
+    Ok(Step::silent(after))
+}
+
+fn no_branch(rules: &Rules, task: &Task, id: &GateId, open: &OpenVisit) -> Refusal {
+    Refusal::NoSuchBranch {
+        ticket: task.ticket_of(Some(id)),
+        gate: open.current.clone(),
+        open: branch::open_tickets(rules, task),
     }
 }
 
@@ -59,11 +126,7 @@ pub(super) fn release(
     let mut after = task.clone();
     after.updated = now.max(task.updated);
     if let Some(id) = branch.filter(|id| fork::counting(rules, task, open).iter().all(|own| own.id != **id)) {
-        return Err(Refusal::NoSuchBranch {
-            ticket: task.ticket_of(Some(id)),
-            gate: open.current.clone(),
-            open: branch::open_tickets(rules, task),
-        });
+        return Err(no_branch(rules, task, id, open));
     }
     if fork::counting(rules, task, open).is_empty() {
         let Some(holder) = &task.routing.agent else {
@@ -71,6 +134,7 @@ pub(super) fn release(
         };
         theirs(task, by, holder, None)?;
         after.routing.agent = None;
+        after.routing.claimed = None;
         if after.status == Status::InProgress {
             after.status = Status::Ready;
         }
@@ -79,6 +143,7 @@ pub(super) fn release(
     let id = claimed_branch(rules, task, open, by, branch)?.clone();
     for own in after.gate.iter_mut().flat_map(|open| &mut open.branches).filter(|own| own.id == id) {
         own.agent = None;
+        own.claimed = None;
         own.status = BranchStatus::Ready;
     }
     fork::follow(&mut after);

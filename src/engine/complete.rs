@@ -35,6 +35,9 @@ pub(super) fn complete(
     if let Some(refusal) = looping(rules, task) {
         return Err(refusal);
     }
+    if open.held.is_some() {
+        return Err(Refusal::Held { task: task.id.clone(), reasons: task.blockers.clone() });
+    }
     guard::may_complete(rules, task, &post, &completion.agent)?;
     guard::separate_session(task, &post, completion)?;
     let Said { outcome, completion, warnings } = said(rules, workflow, task, &post, completion)?;

@@ -2,6 +2,7 @@
 
 use super::claims;
 use super::complete::{agrees, complete, pass};
+use super::deadline;
 use super::people;
 use super::refusal::Refusal;
 use super::rules::Rules;
@@ -23,6 +24,41 @@ pub enum Act {
         agent: AgentId,
         /// The branch that is meant, where the task stands at a fork.
         branch: Option<GateId>,
+    },
+    /// Give the task to an agent, whoever has it now.
+    Assign {
+        /// Who does.
+        by: Actor,
+        /// Whose it is to be.
+        agent: AgentId,
+        /// The branch that is meant, where the task stands at a fork.
+        branch: Option<GateId>,
+    },
+    /// Say that the work goes on, so that the claim lasts.
+    Renew {
+        /// Whose claim it is.
+        agent: AgentId,
+        /// The branch that is meant, where the task stands at a fork.
+        branch: Option<GateId>,
+        /// How far it is.
+        note: Option<String>,
+    },
+    /// End a claim that nobody renewed.
+    Lapse {
+        /// The branch, where the task stands at a fork.
+        branch: Option<GateId>,
+    },
+    /// End a visit that has taken too long, or mark it where nobody steps in.
+    Timeout {
+        /// The branch, where the task stands at a fork.
+        branch: Option<GateId>,
+    },
+    /// Hold the task where it is.
+    Hold {
+        /// Who does.
+        by: Actor,
+        /// Why.
+        reason: String,
     },
     /// Give the task back.
     Release {
@@ -124,6 +160,13 @@ pub fn decide(rules: &Rules, task: &Task, act: &Act, now: Timestamp) -> Result<D
         Act::Pass => pass(rules, task, now),
         Act::Open => people::open(rules, task, now),
         Act::Claim { agent, branch } => return claims::claim(rules, task, agent, branch.as_ref(), now),
+        Act::Assign { by, agent, branch } => {
+            return claims::assign(rules, task, by, agent, branch.as_ref(), now);
+        }
+        Act::Renew { agent, branch, .. } => claims::renew(rules, task, agent, branch.as_ref(), now),
+        Act::Lapse { branch } => deadline::lapse(rules, task, branch.as_ref(), now),
+        Act::Timeout { branch } => deadline::time_out(rules, task, branch.as_ref(), now),
+        Act::Hold { by, reason } => people::hold(rules, task, by, reason, now),
         Act::Release { by, branch } => claims::release(rules, task, by, branch.as_ref(), now),
         Act::Unblock { by, branch, reason } => {
             people::unblock(rules, task, by, branch.as_ref(), reason.as_deref(), now)

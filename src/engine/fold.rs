@@ -9,8 +9,8 @@ use super::post::Post;
 use super::rules::Rules;
 use super::wish::{wants, wish};
 use crate::model::{
-    Destination, Ending, Event, Exhausted, GateId, Map, OpenVisit, Outcome, ReviewContext, RoleId, Status, Task,
-    Timestamp, Visit,
+    Destination, Ending, Event, Exhausted, GateId, Map, OpenVisit, Outcome, ReviewContext, RoleId, Routing, Status,
+    Task, Timestamp, Visit,
 };
 
 /// Moves the task by one entry. The entry's fields decide; the rules only say whose the next gate is.
@@ -21,14 +21,18 @@ pub(super) fn apply(rules: &Rules, task: &mut Task, visit: Visit) {
         task.workflow_hash = Some(hash.clone());
     }
     if visit.leaves_open() {
-        if let (Some(open), Some(branch), Some(verdict)) = (&mut task.gate, &visit.branch, visit.verdict) {
-            fork::note(&mut open.branches, branch, verdict, &wants(&visit));
+        if let (Some(open), Some(branch)) = (&mut task.gate, &visit.branch) {
+            match (visit.verdict, &visit.escalated_to) {
+                (Some(verdict), _) => fork::note(&mut open.branches, branch, verdict, &wants(&visit)),
+                (None, Some(role)) => fork::escalate(&mut open.branches, branch, role),
+                (None, None) => {}
+            }
         }
         task.history.push(visit);
         fork::follow(task);
         return;
     }
-    task.routing.agent = None;
+    task.routing = Routing { role: task.routing.role.take(), ..Routing::of(task.routing.workflow.clone()) };
     task.blockers = Vec::new();
     task.status = status(&visit);
     let at = visit.exited;
@@ -92,7 +96,7 @@ pub(super) fn open(rules: &Rules, task: &mut Task, gate: GateId, escalated: Opti
     };
     let role = escalated.clone().or_else(|| found.and_then(|(_, gate)| gate.role()).cloned());
     task.routing.role = role.filter(|_| branches.is_empty());
-    task.gate = Some(OpenVisit { current: gate, entered: at, visit: task.history.len(), escalated, branches });
+    task.gate = Some(OpenVisit { escalated, branches, ..OpenVisit::at(gate, at, task.history.len()) });
 }
 
 fn close(task: &mut Task) {

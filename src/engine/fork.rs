@@ -23,11 +23,8 @@ pub(super) fn open(
     let opened = branches.iter().map(|branch| {
         let applies = applies_to_branch(rules, workflow, gate, branch, &scope, &mut trouble);
         OpenBranch {
-            id: branch.id().clone(),
-            role: escalated.unwrap_or(&branch.duty().role).clone(),
-            agent: None,
             status: if applies { BranchStatus::Ready } else { BranchStatus::Skipped },
-            blockers: Vec::new(),
+            ..OpenBranch::of(branch.id().clone(), escalated.unwrap_or(&branch.duty().role).clone())
         }
     });
     (opened.collect(), trouble)
@@ -63,8 +60,8 @@ pub(super) fn is_void(gate: &Gate, open: &OpenVisit) -> bool {
 /// Notes what was said at a branch.
 pub(super) fn note(branches: &mut [OpenBranch], id: &GateId, verdict: Verdict, wants: &[String]) {
     let Some(branch) = branches.iter_mut().find(|branch| branch.id == *id) else { return };
-    branch.agent = None;
-    branch.blockers = Vec::new();
+    let escalated = branch.escalated.take();
+    *branch = OpenBranch { escalated, ..OpenBranch::of(id.clone(), branch.role.clone()) };
     branch.status = match verdict {
         Verdict::Pass => BranchStatus::Complete,
         Verdict::Reject => BranchStatus::Rejected,
@@ -74,6 +71,13 @@ pub(super) fn note(branches: &mut [OpenBranch], id: &GateId, verdict: Verdict, w
             BranchStatus::Blocked
         }
     };
+}
+
+/// Gives a branch to the role that steps in.
+pub(super) fn escalate(branches: &mut [OpenBranch], id: &GateId, role: &RoleId) {
+    for branch in branches.iter_mut().filter(|branch| branch.id == *id) {
+        *branch = OpenBranch { escalated: Some(role.clone()), ..OpenBranch::of(id.clone(), role.clone()) };
+    }
 }
 
 /// Returns what the branches came to; nothing while that is open. Branches that do not apply do not count. A fork has failed
@@ -153,7 +157,7 @@ pub fn would_say(rules: &Rules, task: &Task, branch: &GateId, outcome: &Outcome)
 
 /// Lets the task's status and blockers follow its open branches: it is ready as long as a branch waits for somebody.
 pub(super) fn follow(task: &mut Task) {
-    let Some(open) = task.gate.as_ref().filter(|open| !open.branches.is_empty()) else { return };
+    let Some(open) = task.gate.as_ref().filter(|open| !open.branches.is_empty() && open.held.is_none()) else { return };
     let any = |status| open.branches.iter().any(|branch| branch.status == status);
     task.status = if any(BranchStatus::Ready) {
         Status::Ready

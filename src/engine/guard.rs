@@ -18,9 +18,8 @@ pub(super) const OBJECT_LIMIT: usize = 32 * 1024;
 pub fn may_complete(rules: &Rules, task: &Task, post: &Post<'_>, agent: &AgentId) -> Result<(), Refusal> {
     let members = || rules.org.role(post.role).map(|role| role.agents.clone()).unwrap_or_default();
     let gate = &post.station();
-    if let Some(holder) = post.holder.filter(|holder| *holder != agent) {
-        let ticket = task.ticket_of(post.branch()).without_visit();
-        return Err(Refusal::AssignedToAnother { ticket, holder: holder.clone(), agent: agent.clone() });
+    if post.holder.is_some_and(|holder| holder != agent) {
+        return Err(held_by_another(task, post, agent));
     }
     if post.requires_human(rules) && !agent.is_human() {
         return Err(Refusal::HumanRequired {
@@ -43,6 +42,18 @@ pub fn may_complete(rules: &Rules, task: &Task, post: &Post<'_>, agent: &AgentId
     }
     separate(task, post, Identity::Agent, |visit| visit.agent.as_ref() == Some(agent))
         .map_or(Ok(()), |done| Err(not_separate(task, post, agent, done)))
+}
+
+/// Returns the refusal for an agent that does not have what another has: a conflict if it had it before and let its claim end.
+pub(super) fn held_by_another(task: &Task, post: &Post<'_>, agent: &AgentId) -> Refusal {
+    let ticket = task.ticket_of(post.branch()).without_visit();
+    let own = post.branch().and_then(|id| task.gate.as_ref()?.branch(id));
+    let lost = own.map_or(task.routing.lost.as_ref(), |own| own.lost.as_ref());
+    match post.holder.cloned() {
+        Some(holder) if lost == Some(agent) => Refusal::ClaimLost { ticket, holder, agent: agent.clone() },
+        Some(holder) => Refusal::AssignedToAnother { ticket, holder, agent: agent.clone() },
+        None => Refusal::NotClaimed { task: task.id.clone() },
+    }
 }
 
 /// Returns whether the completion is somebody else's than the work that this gate keeps apart from, as far as its session tells.

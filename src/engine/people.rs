@@ -52,7 +52,8 @@ pub(super) fn unblock(
     permit(rules, task, by, Permission::Unblock, branch)?;
     let held = |own: &OpenBranch| own.status == BranchStatus::Blocked && branch.is_none_or(|id| own.id == *id);
     let counting = fork::counting(rules, task, open);
-    let waits = counting.iter().any(held);
+    let on_hold = open.held.is_some() && branch.is_none();
+    let waits = on_hold || counting.iter().any(held);
     if let Some(id) = branch.filter(|id| counting.iter().all(|own| own.id != **id)) {
         return Err(Refusal::NoSuchBranch {
             ticket: task.ticket_of(Some(id)),
@@ -73,24 +74,68 @@ pub(super) fn unblock(
         return moved(rules, task, Ending::Override, by, &open.current.clone(), reason, now);
     }
     let mut after = task.clone();
-    after.status = Status::Ready;
-    after.blockers = Vec::new();
-    after.updated = now.max(task.updated);
+    resume(&mut after, now.max(task.updated));
     if !counting.is_empty() {
         for own in after.gate.iter_mut().flat_map(|open| &mut open.branches).filter(|own| held(own)) {
             own.status = BranchStatus::Ready;
+            own.resumed = Some(after.updated);
             own.blockers = Vec::new();
         }
         fork::follow(&mut after);
     }
     let events = fold::hold_if_stuck(rules, &mut after);
-    if after.status == task.status && after.blockers == task.blockers && after.gate == task.gate {
+    if waiting_for(&after) == waiting_for(task) {
         let blockers = after.gate.iter().flat_map(|open| &open.branches).filter(|own| held(own));
         let blockers = blockers.flat_map(|own| own.blockers.clone()).collect();
         let blockers = if waits { blockers } else { task.blockers.clone() };
         return Err(Refusal::Blocked { ticket: task.ticket_of(branch).without_visit(), blockers });
     }
     Ok(Step { task: after, work: None, events, warnings: Vec::new() })
+}
+
+/// Returns what stands in the way of the task and of its branches.
+fn waiting_for(task: &Task) -> (Status, bool, &[String], Vec<(BranchStatus, &[String])>) {
+    let branches = task.gate.iter().flat_map(|open| &open.branches);
+    let held = task.gate.as_ref().is_some_and(|open| open.held.is_some());
+    let own = branches.map(|own| (own.status, own.blockers.as_slice()));
+    (task.status, held, &task.blockers, own.collect())
+}
+
+/// Sets the whole task going again. Time limits and claims count from now on.
+fn resume(task: &mut Task, now: Timestamp) {
+    task.status = if task.routing.agent.is_some() { Status::InProgress } else { Status::Ready };
+    task.blockers = Vec::new();
+    task.updated = now;
+    task.routing.claimed = task.routing.agent.as_ref().map(|_| now);
+    if let Some(open) = &mut task.gate {
+        if open.held.take().is_some() {
+            for own in open.branches.iter_mut().filter(|own| own.status.is_open()) {
+                own.resumed = Some(now);
+                own.claimed = own.agent.as_ref().map(|_| now);
+            }
+        }
+        open.resumed = Some(now);
+    }
+}
+
+/// Holds the task where it is, whoever works at it: nothing is completed until a person sets it going again.
+pub(super) fn hold(rules: &Rules, task: &Task, by: &Actor, reason: &str, now: Timestamp) -> Result<Step, Refusal> {
+    let open = open_now(task)?;
+    permit(rules, task, by, Permission::Hold, None)?;
+    if reason.trim().is_empty() {
+        return Err(Refusal::MissingReason { act: "hold" });
+    }
+    if open.held.is_some() {
+        return Err(Refusal::Held { task: task.id.clone(), reasons: task.blockers.clone() });
+    }
+    let mut after = task.clone();
+    after.updated = now.max(task.updated);
+    after.status = Status::Blocked;
+    after.blockers.push(reason.trim().to_owned());
+    if let Some(open) = &mut after.gate {
+        open.held = Some(after.updated);
+    }
+    Ok(Step::silent(after))
 }
 
 pub(super) fn cancel(rules: &Rules, task: &Task, by: &Actor, reason: &str, now: Timestamp) -> Result<Step, Refusal> {
@@ -142,12 +187,9 @@ fn moved(
     let workflow = rules.workflow_of(task).ok_or_else(|| unknown_workflow(rules, task))?;
     known_gate(workflow, to)?;
     // A finished task has no open visit: what is taken up again begins where and when it is.
-    let from = task.gate.clone().unwrap_or_else(|| OpenVisit {
-        current: task.history.last().map_or_else(|| to.clone(), |visit| visit.gate.clone()),
-        entered: now.max(task.latest()),
-        visit: task.history.len(),
-        escalated: None,
-        branches: Vec::new(),
+    let from = task.gate.clone().unwrap_or_else(|| {
+        let last = task.history.last().map_or_else(|| to.clone(), |visit| visit.gate.clone());
+        OpenVisit::at(last, now.max(task.latest()), task.history.len())
     });
     let mut visit = entry(rules, task, &from, ending, by, reason, now)?;
     visit.to = Some(Destination::Gate(to.clone()));
@@ -173,19 +215,23 @@ fn entry(
         };
         return Err(Refusal::MissingReason { act });
     }
+    Ok(Visit { agent: by.agent().cloned(), ..ended(rules, task, open, ending, reason, now) })
+}
+
+/// Returns the entry of a visit that no completion ended.
+pub(super) fn ended(rules: &Rules, task: &Task, open: &OpenVisit, ending: Ending, why: &str, now: Timestamp) -> Visit {
     let workflow = rules.workflow_of(task);
     let gate = workflow.and_then(|workflow| workflow.gate(&open.current)).map(|(_, gate)| gate);
     let role = open.escalated.as_ref().or_else(|| gate.and_then(Gate::role)).or(task.routing.role.as_ref());
     let last = task.history.last().and_then(|visit| visit.role.as_ref()).filter(|_| open.branches.is_empty());
-    Ok(Visit {
+    Visit {
         role: role.or(last).cloned(),
-        agent: by.agent().cloned(),
         exited: now.max(task.latest()),
-        summary: reason.trim().to_owned(),
+        summary: why.trim().to_owned(),
         unfinished: fork::unfinished(open),
         workflow: workflow.and_then(|workflow| rules.hash(&workflow.name)).map(str::to_owned),
         ..blank(&open.current, open, ending)
-    })
+    }
 }
 
 fn known_gate(workflow: &Workflow, to: &GateId) -> Result<(), Refusal> {
@@ -197,7 +243,13 @@ fn known_gate(workflow: &Workflow, to: &GateId) -> Result<(), Refusal> {
 
 /// People may; an agent may what org.yaml lets it, and what it likes with the task it holds. Whoever holds one branch of a task
 /// does not hold the task: it may do only what is asked of that branch.
-fn permit(rules: &Rules, task: &Task, by: &Actor, act: Permission, branch: Option<&GateId>) -> Result<(), Refusal> {
+pub(super) fn permit(
+    rules: &Rules,
+    task: &Task,
+    by: &Actor,
+    act: Permission,
+    branch: Option<&GateId>,
+) -> Result<(), Refusal> {
     let Actor::Agent(agent) = by else { return Ok(()) };
     let holder = match branch {
         Some(id) => task.gate.as_ref().and_then(|open| open.branch(id)?.agent.as_ref()),

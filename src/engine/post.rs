@@ -34,7 +34,8 @@ impl<'a> Post<'a> {
         let own = open.branch(branch)?;
         let (_, branch) = fork.fork()?.branch(branch)?;
         let post = Self::at_branch(fork, branch);
-        Some(Self { role: open.escalated.as_ref().unwrap_or(post.role), holder: own.agent.as_ref(), ..post })
+        let escalated = own.escalated.as_ref().or(open.escalated.as_ref());
+        Some(Self { role: escalated.unwrap_or(post.role), holder: own.agent.as_ref(), ..post })
     }
 
     /// Returns the posts at which somebody may speak now: the gate's, or those of the branches that are still open.

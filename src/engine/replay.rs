@@ -6,7 +6,7 @@
 use super::complete::complete;
 use super::decide::{Act, Actor, Decision, decide};
 use super::rules::Rules;
-use crate::model::{Completion, Destination, Ending, Stamp, Task, Ticket, Timestamp, Visit};
+use crate::model::{AgentId, Completion, Destination, Ending, GateId, Stamp, Task, Ticket, Timestamp, Visit};
 
 /// What lies between two states of a task.
 #[derive(Debug, Clone, PartialEq)]
@@ -146,15 +146,32 @@ fn candidates(before: &Task, after: &Task) -> Vec<(Act, Timestamp)> {
     let mut acts = vec![
         Act::Release { by: person.clone(), branch: None },
         Act::Unblock { by: person.clone(), branch: None, reason: None },
+        Act::Lapse { branch: None },
+        Act::Timeout { branch: None },
     ];
+    // Whoever holds a task adds the reason to what stands in its way.
+    let reason = after.blockers.last().cloned().unwrap_or_default();
+    acts.push(Act::Hold { by: person.clone(), reason });
     for own in after.gate.iter().flat_map(|open| &open.branches) {
         let branch = Some(own.id.clone());
-        acts.extend(own.agent.clone().map(|agent| Act::Claim { agent, branch: branch.clone() }));
+        acts.extend(own.agent.iter().flat_map(|agent| given_to(agent, branch.as_ref())));
+        acts.push(Act::Lapse { branch: branch.clone() });
+        acts.push(Act::Timeout { branch: branch.clone() });
         acts.push(Act::Release { by: person.clone(), branch: branch.clone() });
         acts.push(Act::Unblock { by: person.clone(), branch, reason: None });
     }
-    acts.extend(after.routing.agent.clone().map(|agent| Act::Claim { agent, branch: None }));
+    acts.extend(after.routing.agent.iter().flat_map(|agent| given_to(agent, None)));
     acts.into_iter().map(|act| (act, after.updated)).collect()
+}
+
+/// Returns the acts after which the agent has it.
+fn given_to(agent: &AgentId, branch: Option<&GateId>) -> [Act; 3] {
+    let (agent, branch) = (agent.clone(), branch.cloned());
+    [
+        Act::Claim { agent: agent.clone(), branch: branch.clone() },
+        Act::Renew { agent: agent.clone(), branch: branch.clone(), note: None },
+        Act::Assign { by: Actor::Person(None), agent, branch },
+    ]
 }
 
 fn from_entry(before: &Task, entry: &Visit) -> Option<(Act, Timestamp)> {
@@ -181,6 +198,7 @@ fn from_entry(before: &Task, entry: &Visit) -> Option<(Act, Timestamp)> {
         Ending::Cancelled => Act::Cancel { by, reason },
         Ending::Override => Act::Override { by, to: to?, reason },
         Ending::Reopened => Act::Reopen { by, to: to?, reason },
+        Ending::Timeout => Act::Timeout { branch: entry.branch.clone() },
         Ending::Moved => return None,
     };
     Some((act, entry.exited))

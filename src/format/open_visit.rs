@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 
 use super::decode::{Fields, wrong_kind};
-use super::task_file::time;
+use super::task_file::{put_time, time};
 use super::yaml::{Fault, Kind, Node};
-use crate::model::{Map, OpenBranch, OpenVisit, Visit};
+use crate::model::{AgentId, Map, OpenBranch, OpenVisit, RoleId, Visit};
 
 /// Returns the open visit that the node says. Its number is told by the history: where branches of a fork have spoken, it is the
 /// history's length before they did.
@@ -30,6 +30,9 @@ pub(super) fn read(node: &Node<'_>, history: &[Visit], faults: &mut Vec<Fault>) 
         entered: fields.require("entered", entered, faults)?,
         visit: ended,
         escalated: fields.parsed("escalated", faults),
+        resumed: time(&mut fields, "resumed", faults),
+        overdue: time(&mut fields, "overdue", faults),
+        held: time(&mut fields, "held", faults),
         branches: fields.take("branches").map(|node| read_branches(node, faults)).unwrap_or_default(),
     })
 }
@@ -46,7 +49,12 @@ fn read_branch(node: &Node<'_>, faults: &mut Vec<Fault>) -> Option<OpenBranch> {
     let (id, role) = (fields.parsed("id", faults), fields.parsed("role", faults));
     let status = fields.parsed("status", faults);
     Some(OpenBranch {
+        escalated: fields.parsed("escalated", faults),
         agent: fields.parsed("agent", faults),
+        claimed: time(&mut fields, "claimed", faults),
+        lost: fields.parsed("lost", faults),
+        resumed: time(&mut fields, "resumed", faults),
+        overdue: time(&mut fields, "overdue", faults),
         blockers: fields.list("blockers", faults).unwrap_or_default(),
         id: fields.require("id", id, faults)?,
         role: fields.require("role", role, faults)?,
@@ -63,6 +71,9 @@ pub(super) fn write(gate: &OpenVisit) -> Value {
     if let Some(role) = &gate.escalated {
         map.insert("escalated".to_owned(), json!(role.as_str()));
     }
+    put_time(&mut map, "resumed", gate.resumed);
+    put_time(&mut map, "overdue", gate.overdue);
+    put_time(&mut map, "held", gate.held);
     if !gate.branches.is_empty() {
         map.insert("branches".to_owned(), gate.branches.iter().map(branch_value).collect());
     }
@@ -75,9 +86,17 @@ pub fn branch_value(branch: &OpenBranch) -> Value {
     map.insert("id".to_owned(), json!(branch.id.as_str()));
     map.insert("role".to_owned(), json!(branch.role.as_str()));
     map.insert("status".to_owned(), json!(branch.status.as_str()));
-    if let Some(agent) = &branch.agent {
-        map.insert("agent".to_owned(), json!(agent.as_str()));
+    let words = [
+        ("escalated", branch.escalated.as_ref().map(RoleId::as_str)),
+        ("agent", branch.agent.as_ref().map(AgentId::as_str)),
+        ("lost", branch.lost.as_ref().map(AgentId::as_str)),
+    ];
+    for (key, word) in words {
+        map.extend(word.map(|word| (key.to_owned(), json!(word))));
     }
+    put_time(&mut map, "claimed", branch.claimed);
+    put_time(&mut map, "resumed", branch.resumed);
+    put_time(&mut map, "overdue", branch.overdue);
     if !branch.blockers.is_empty() {
         map.insert("blockers".to_owned(), json!(branch.blockers));
     }

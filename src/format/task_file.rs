@@ -170,13 +170,15 @@ fn consistent(task: &Task, origin: Origin, fields: &Fields<'_, '_>, faults: &mut
 
 fn routing(node: Option<&Node<'_>>, defaults: &Defaults, faults: &mut Vec<Fault>) -> Option<Routing> {
     let Some(node) = node else {
-        return Some(Routing { workflow: defaults.workflow.clone(), role: None, agent: None });
+        return Some(Routing::of(defaults.workflow.clone()));
     };
     let mut fields = Fields::of(node, "`routing`", faults)?;
     Some(Routing {
         workflow: fields.parsed("workflow", faults).unwrap_or_else(|| defaults.workflow.clone()),
         role: fields.parsed("role", faults),
         agent: fields.parsed("agent", faults),
+        claimed: time(&mut fields, "claimed", faults),
+        lost: fields.parsed("lost", faults),
     })
 }
 
@@ -310,7 +312,18 @@ fn routing_value(routing: &Routing) -> Value {
     if let Some(agent) = &routing.agent {
         map.insert("agent".to_owned(), json!(agent.as_str()));
     }
+    put_time(&mut map, "claimed", routing.claimed);
+    if let Some(agent) = &routing.lost {
+        map.insert("lost".to_owned(), json!(agent.as_str()));
+    }
     Value::Object(map)
+}
+
+/// Writes a point in time, if there is one.
+pub(super) fn put_time(map: &mut Map, key: &str, time: Option<Timestamp>) {
+    if let Some(time) = time {
+        map.insert(key.to_owned(), json!(time.to_string()));
+    }
 }
 
 /// Returns the review context as files and JSON show it.

@@ -53,6 +53,10 @@ words!(
         Reopen = "reopen",
         /// Move tasks against the workflow.
         Override = "override",
+        /// Hold tasks that others work at.
+        Hold = "hold",
+        /// Give tasks to agents.
+        Assign = "assign",
     }
 );
 

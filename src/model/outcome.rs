@@ -97,6 +97,8 @@ pub enum Ending {
     Said(Outcome),
     /// The task was called off.
     Cancelled,
+    /// It took too long, and another role steps in.
+    Timeout,
     /// The gate left the workflow.
     Moved,
     /// A person with the right moved the task.
@@ -111,6 +113,7 @@ impl Ending {
         match self {
             Self::Said(outcome) => outcome.as_str(),
             Self::Cancelled => "cancelled",
+            Self::Timeout => "timeout",
             Self::Moved => "moved",
             Self::Override => "override",
             Self::Reopened => "reopened",
@@ -124,6 +127,7 @@ impl FromStr for Ending {
     fn from_str(text: &str) -> Result<Self, IdFault> {
         match text {
             "cancelled" => Ok(Self::Cancelled),
+            "timeout" => Ok(Self::Timeout),
             "moved" => Ok(Self::Moved),
             "override" => Ok(Self::Override),
             "reopened" => Ok(Self::Reopened),
@@ -149,7 +153,7 @@ mod tests {
             assert_eq!(outcome.as_str().parse::<Outcome>().as_ref(), Ok(outcome));
             assert_eq!(outcome.as_str().parse::<Ending>(), Ok(Ending::Said(outcome.clone())));
         }
-        for ending in [Ending::Cancelled, Ending::Moved, Ending::Override, Ending::Reopened] {
+        for ending in [Ending::Cancelled, Ending::Timeout, Ending::Moved, Ending::Override, Ending::Reopened] {
             assert_eq!(ending.as_str().parse::<Ending>(), Ok(ending));
         }
         for text in ["", "_", "no way", "Complete", "MOVED", "a\n"] {

@@ -100,6 +100,17 @@ pub struct Routing {
     pub role: Option<RoleId>,
     /// Who has claimed the task.
     pub agent: Option<AgentId>,
+    /// When it was claimed, or the claim last renewed.
+    pub claimed: Option<Timestamp>,
+    /// Who had claimed it in this visit and let the lease run out.
+    pub lost: Option<AgentId>,
+}
+
+impl Routing {
+    /// Returns the routing of a task of that workflow that stands nowhere.
+    pub fn of(workflow: WorkflowName) -> Self {
+        Self { workflow, role: None, agent: None, claimed: None, lost: None }
+    }
 }
 
 /// The stay of a task at a gate that has not ended.
@@ -113,11 +124,31 @@ pub struct OpenVisit {
     pub visit: usize,
     /// The role that this visit belongs to in place of the gate's.
     pub escalated: Option<RoleId>,
+    /// When it was last set going again: time limits count from then on.
+    pub resumed: Option<Timestamp>,
+    /// When its time limit ran out, where nobody steps in for that.
+    pub overdue: Option<Timestamp>,
+    /// Since when a person holds it: nothing is completed meanwhile.
+    pub held: Option<Timestamp>,
     /// The branches, where the gate is a fork; in the order of the workflow when it opened.
     pub branches: Vec<OpenBranch>,
 }
 
 impl OpenVisit {
+    /// Returns the visit of a gate that begins then, as the history's entry of that number.
+    pub fn at(current: GateId, entered: Timestamp, visit: usize) -> Self {
+        Self {
+            current,
+            entered,
+            visit,
+            escalated: None,
+            resumed: None,
+            overdue: None,
+            held: None,
+            branches: Vec::new(),
+        }
+    }
+
     /// Returns the branch of that name.
     pub fn branch(&self, id: &GateId) -> Option<&OpenBranch> {
         self.branches.iter().find(|branch| branch.id == *id)
@@ -131,12 +162,40 @@ pub struct OpenBranch {
     pub id: GateId,
     /// Whose it is.
     pub role: RoleId,
+    /// The role that it belongs to in place of its own: `role` is this one then.
+    pub escalated: Option<RoleId>,
     /// Who has claimed it.
     pub agent: Option<AgentId>,
+    /// When it was claimed, or the claim last renewed.
+    pub claimed: Option<Timestamp>,
+    /// Who had claimed it and let the lease run out.
+    pub lost: Option<AgentId>,
+    /// When it was last set going again: time limits count from then on.
+    pub resumed: Option<Timestamp>,
+    /// When its time limit ran out, where nobody steps in for that.
+    pub overdue: Option<Timestamp>,
     /// How far it is.
     pub status: BranchStatus,
     /// Why it is blocked.
     pub blockers: Vec<String>,
+}
+
+impl OpenBranch {
+    /// Returns the branch as it opens.
+    pub fn of(id: GateId, role: RoleId) -> Self {
+        Self {
+            id,
+            role,
+            escalated: None,
+            agent: None,
+            claimed: None,
+            lost: None,
+            resumed: None,
+            overdue: None,
+            status: BranchStatus::Ready,
+            blockers: Vec::new(),
+        }
+    }
 }
 
 words!(

@@ -155,7 +155,7 @@ pub fn new_from(new: &NewTask, id: TaskId, workflow: WorkflowName, now: Timestam
         status: Status::Ready,
         created: now,
         updated: now,
-        routing: Routing { workflow, role: None, agent: None },
+        routing: Routing::of(workflow),
         gate: None,
         history: Vec::new(),
         review: None,

@@ -14,6 +14,11 @@ pub(super) fn of_act(act: &Act, after: &Task) -> String {
                 return of_entry(visit, trailers, id.as_str());
             }
         }
+        Act::Timeout { .. } if after.history.last().is_some_and(|visit| timed_out_now(visit, after)) => {
+            if let Some(visit) = after.history.last() {
+                return of_entry(visit, trailers, id.as_str());
+            }
+        }
         Act::Unblock { .. } if after.history.last().is_some_and(|visit| ended_now(visit, after)) => {
             if let Some(visit) = after.history.last() {
                 return of_entry(visit, trailers, id.as_str());
@@ -22,7 +27,13 @@ pub(super) fn of_act(act: &Act, after: &Task) -> String {
         _ => {}
     }
     let branch = match act {
-        Act::Claim { branch, .. } | Act::Release { branch, .. } | Act::Unblock { branch, .. } => branch.clone(),
+        Act::Claim { branch, .. }
+        | Act::Assign { branch, .. }
+        | Act::Renew { branch, .. }
+        | Act::Lapse { branch }
+        | Act::Timeout { branch }
+        | Act::Release { branch, .. }
+        | Act::Unblock { branch, .. } => branch.clone(),
         _ => None,
     };
     let gate = after.gate.as_ref().map(|open| Station { gate: open.current.clone(), branch }.to_string());
@@ -33,6 +44,15 @@ pub(super) fn of_act(act: &Act, after: &Task) -> String {
         Act::Claim { agent, .. } => {
             ("claimed", format!("{id}: claimed by {agent}{at}"), String::new(), Some(agent.clone()))
         }
+        Act::Assign { by, agent, .. } => {
+            ("assigned", format!("{id}: assigned to {agent}{at}"), String::new(), by.agent().cloned())
+        }
+        Act::Renew { agent, note, .. } => {
+            ("renewed", format!("{id}: renewed by {agent}{at}"), note.clone().unwrap_or_default(), Some(agent.clone()))
+        }
+        Act::Lapse { .. } => ("lapsed", format!("{id}: claim ran out{at}"), String::new(), None),
+        Act::Timeout { .. } => ("timeout", format!("{id}: overdue{at}"), String::new(), None),
+        Act::Hold { by, reason } => ("held", format!("{id}: held{at}"), reason.clone(), by.agent().cloned()),
         Act::Release { by, .. } => ("released", format!("{id}: released{at}"), String::new(), by.agent().cloned()),
         Act::Unblock { by, reason, .. } => {
             ("unblocked", format!("{id}: unblocked{at}"), reason.clone().unwrap_or_default(), by.agent().cloned())
@@ -92,6 +112,10 @@ pub(super) fn of_comment(task: &Task, actor: &Actor, text: &str) -> String {
     let mut trailers = vec![("Aof-Task", task.id.to_string()), ("Aof-Event", "commented".to_owned())];
     trailers.extend(actor.agent().map(|agent| ("Aof-Agent", agent.to_string())));
     build(&format!("{}: comment", task.id), text, trailers)
+}
+
+fn timed_out_now(visit: &Visit, after: &Task) -> bool {
+    visit.outcome == Ending::Timeout && visit.exited == after.updated
 }
 
 fn ended_now(visit: &Visit, after: &Task) -> bool {

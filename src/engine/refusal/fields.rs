@@ -39,7 +39,7 @@ impl Refusal {
             Self::WrongTask { assigned, attempted } => {
                 vec![("assignedTask", text(assigned)), ("attemptedTask", text(attempted))]
             }
-            Self::AssignedToAnother { ticket, holder, agent } => {
+            Self::AssignedToAnother { ticket, holder, agent } | Self::ClaimLost { ticket, holder, agent } => {
                 vec![("task", text(ticket)), ("assignedAgent", text(holder)), ("yourAgentId", text(agent))]
             }
             Self::WrongRole { task, gate, role, agent, roles, members } => vec![
@@ -112,6 +112,10 @@ impl Refusal {
             Self::NotBlocked { task, status } => vec![("task", text(task)), ("status", text(status))],
             Self::MissingReason { .. } => vec![("requiredField", json!("reason"))],
             Self::NotPermitted { agent, act } => vec![("yourAgentId", text(agent)), ("permission", text(act))],
+            Self::Held { task, reasons } => vec![("task", text(task)), ("blockers", json!(reasons))],
+            Self::NotDue { ticket, at } => {
+                vec![("task", text(ticket)), ("deadline", at.as_ref().map_or(Value::Null, text))]
+            }
             Self::Blocked { ticket, blockers } => vec![("task", text(ticket)), ("blockers", json!(blockers))],
             Self::BranchNeeded { task, gate, open } => {
                 vec![("task", text(task)), ("gate", text(gate)), ("openBranches", tickets(open))]

@@ -57,6 +57,15 @@ impl Refusal {
             Self::AssignedToAnother { ticket, holder, .. } => format!(
                 "leave it to `{holder}`, take another with `aof task next`, or have `{holder}` give it back: `aof task release {ticket}`"
             ),
+            Self::ClaimLost { ticket, holder, .. } => format!(
+                "nothing was changed; hand what you have over to `{holder}`, as in `aof task comment {}`, and take another \
+                 with `aof task next`; work that takes longer than a claim lasts is kept by `aof task renew`",
+                ticket.task
+            ),
+            Self::Held { task, .. } => {
+                format!("wait until a person sets it going again, as with `aof task unblock {task}`")
+            }
+            Self::NotDue { .. } => "nothing is to be done".to_owned(),
             Self::WrongRole { members, role, .. } if members.is_empty() => {
                 format!("nobody can complete it yet: add an agent to role `{role}` in org.yaml")
             }

@@ -44,6 +44,12 @@ pub enum Refusal {
     WrongTask { assigned: TaskId, attempted: TaskId },
     /// Somebody else has claimed this task.
     AssignedToAnother { ticket: Ticket, holder: AgentId, agent: AgentId },
+    /// The agent had claimed this task and let the claim end; somebody else has it now.
+    ClaimLost { ticket: Ticket, holder: AgentId, agent: AgentId },
+    /// A person holds the task where it is.
+    Held { task: TaskId, reasons: Vec<String> },
+    /// Nothing has run out there.
+    NotDue { ticket: Ticket, at: Option<Timestamp> },
     /// The agent is not in the gate's role (9.13).
     WrongRole { task: TaskId, gate: Station, role: RoleId, agent: AgentId, roles: Vec<RoleId>, members: Vec<AgentId> },
     /// The gate does not send back (9.10).
@@ -136,7 +142,11 @@ impl Refusal {
     /// Returns the family.
     pub const fn kind(&self) -> RefusalKind {
         match self {
-            Self::VisitEnded { .. } | Self::VisitAhead { .. } | Self::Finished { .. } => RefusalKind::Conflict,
+            Self::VisitEnded { .. }
+            | Self::VisitAhead { .. }
+            | Self::Finished { .. }
+            | Self::ClaimLost { .. }
+            | Self::NotDue { .. } => RefusalKind::Conflict,
             _ => RefusalKind::Refused,
         }
     }
@@ -157,6 +167,9 @@ impl Refusal {
             Self::UnknownInput { .. } => "unknown_input",
             Self::WrongTask { .. } => "wrong_task",
             Self::AssignedToAnother { .. } => "assigned_to_another",
+            Self::ClaimLost { .. } => "claim_lost",
+            Self::Held { .. } => "task_held",
+            Self::NotDue { .. } => "not_due",
             Self::WrongRole { .. } => "wrong_role",
             Self::RejectNotAllowed { .. } => "reject_not_allowed",
             Self::SkipNotAllowed { .. } => "skip_not_allowed",

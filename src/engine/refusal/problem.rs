@@ -40,6 +40,12 @@ impl Refusal {
                 format!("you tried to complete `{attempted}`, and your task is `{assigned}`")
             }
             Self::AssignedToAnother { ticket, holder, .. } => format!("task `{ticket}` is assigned to `{holder}`"),
+            Self::ClaimLost { ticket, holder, .. } => {
+                format!("your claim of task `{ticket}` ended because nobody renewed it, and `{holder}` has it now")
+            }
+            Self::Held { task, reasons } => format!("task `{task}` is held: {}", reasons.join("; ")),
+            Self::NotDue { ticket, at: Some(at) } => format!("the time of `{ticket}` runs until {at}"),
+            Self::NotDue { ticket, at: None } => format!("no time limit runs for `{ticket}`"),
             Self::WrongRole { gate, role, agent, roles, .. } => format!(
                 "gate `{gate}` is the work of role `{role}`, and `{agent}` {}",
                 if roles.is_empty() { "is in no role".to_owned() } else { format!("is in {}", listed(roles)) }

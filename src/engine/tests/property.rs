@@ -109,7 +109,12 @@ proptest! {
         for visit in task.history.clone() {
             crate::engine::fold::apply(&rules, &mut folded, visit);
         }
-        prop_assert_eq!(&folded.gate, &task.gate, "folding the history gives the state");
+        // Since when limits count is no part of the history: neither are claims.
+        let mut stands = task.gate.clone();
+        for open in &mut stands {
+            (open.resumed, open.overdue, open.held) = (None, None, None);
+        }
+        prop_assert_eq!(&folded.gate, &stands, "folding the history gives the state");
         prop_assert_eq!(&folded.routing.role, &task.routing.role);
         prop_assert_eq!(&folded.review, &task.review);
         prop_assert_eq!(&folded.context, &task.context);

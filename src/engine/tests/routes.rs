@@ -19,7 +19,7 @@ fn a_task_walks_the_gates_that_apply() {
     let to: Vec<String> = task.history.iter().map(|visit| visit.to.clone().unwrap().to_string()).collect();
     assert_eq!(to, ["review", "test", "approve", "$end"]);
     assert_eq!(task.history[1].skipped, [id::<GateId>("audit")]);
-    assert_eq!(task.routing, Routing { workflow: id("default"), role: None, agent: None });
+    assert_eq!(task.routing, Routing::of(id("default")));
 }
 
 #[test]

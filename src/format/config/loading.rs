@@ -165,6 +165,7 @@ fn implicit() -> Workflow {
         version: None,
         visible_to: Vec::new(),
         timeout: None,
+        lease: None,
         context: ContextRules::default(),
         default_outcome: Outcome::Complete,
         rejection: RejectionStrategy::Origin,

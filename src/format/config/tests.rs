@@ -513,7 +513,7 @@ fn two_files_can_be_wrong_at_once() {
     6 |   human-bob: {email: ada@garden.example, may: [delete]}
       |                                                ^^^^^^
       |
-      = help: it is one of `new`, `edit`, `cancel`, `unblock`, `reopen`, `override`
+      = help: it is one of `new`, `edit`, `cancel`, `unblock`, `reopen`, `override`, `hold`, `assign`
 
     error[unknown_field]: org.yaml has no field `teams`
      --> org.yaml:7:1

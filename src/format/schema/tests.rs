@@ -150,7 +150,7 @@ fn the_words_of_the_schemas_are_those_of_the_model() {
     assert_eq!(at(Schema::Project, "/properties/tasks/properties/layout/enum"), words(Layout::ALL));
     assert_eq!(at(Schema::Org, "/$defs/permission/enum"), words(Permission::ALL));
     assert_eq!(at(Schema::Task, "/properties/status/enum"), words(Status::ALL));
-    let endings = [Ending::Cancelled, Ending::Moved, Ending::Override, Ending::Reopened];
+    let endings = [Ending::Cancelled, Ending::Timeout, Ending::Moved, Ending::Override, Ending::Reopened];
     let endings: Vec<Ending> = Outcome::BUILT_IN.iter().cloned().map(Ending::Said).chain(endings).collect();
     assert_eq!(at(Schema::Task, "/$defs/visit/properties/outcome/examples"), words(&endings));
     let keys =
@@ -320,16 +320,26 @@ fn full_task() -> Task {
             workflow: "default".parse().unwrap(),
             role: Some("worker".parse().unwrap()),
             agent: Some("agent-1".parse().unwrap()),
+            claimed: Some(time),
+            lost: Some("agent-2".parse().unwrap()),
         },
         gate: Some(OpenVisit {
             current: "work".parse().unwrap(),
             entered: time,
             visit: 0,
+            resumed: Some(time),
+            overdue: Some(time),
+            held: Some(time),
             escalated: Some("lead".parse().unwrap()),
             branches: vec![OpenBranch {
                 id: "security".parse().unwrap(),
                 role: "reviewer".parse().unwrap(),
+                escalated: Some("lead".parse().unwrap()),
                 agent: Some("agent-1".parse().unwrap()),
+                claimed: Some(time),
+                lost: Some("agent-2".parse().unwrap()),
+                resumed: Some(time),
+                overdue: Some(time),
                 status: BranchStatus::Blocked,
                 blockers: vec!["no water".to_owned()],
             }],

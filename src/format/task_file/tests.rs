@@ -69,13 +69,7 @@ fn ended(file: &TaskFile) -> Task {
     });
     task.updated = exited;
     task.routing.role = Some("architect".parse().unwrap());
-    task.gate = Some(OpenVisit {
-        current: "review".parse().unwrap(),
-        entered: exited,
-        visit: 1,
-        escalated: None,
-        branches: Vec::new(),
-    });
+    task.gate = Some(OpenVisit::at("review".parse().unwrap(), exited, 1));
     task
 }
 
@@ -147,13 +141,7 @@ fn a_hand_made_file_needs_a_title_and_nothing_else() {
     assert_eq!((file.origin, file.task.status), (Origin::HandMade, Status::Ready));
     let mut after = file.task.clone();
     after.routing.role = Some("backend".parse().unwrap());
-    after.gate = Some(OpenVisit {
-        current: "implement".parse().unwrap(),
-        entered: defaults().created,
-        visit: 0,
-        escalated: None,
-        branches: Vec::new(),
-    });
+    after.gate = Some(OpenVisit::at("implement".parse().unwrap(), defaults().created, 0));
     let changed = String::from_utf8(update(text.as_bytes(), &file, &after, None).unwrap()).unwrap();
     insta::assert_snapshot!(changed, @"
     ---

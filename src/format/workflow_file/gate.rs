@@ -7,13 +7,14 @@ use crate::format::{shape_file, signal_file};
 use crate::model::{Duty, Exits, Gate, GateId, GateKind, GateType, Identity, OnConditionError};
 
 /// What is asked of whoever works, and so of each branch of a fork.
-const OF_BRANCHES: [&str; 12] = [
+const OF_BRANCHES: [&str; 13] = [
     "role",
     "canReject",
     "canSkip",
     "requireHuman",
     "timeout",
     "escalateTo",
+    "lease",
     "separateFrom",
     "brief",
     "outputs",
@@ -82,6 +83,7 @@ pub(super) fn read_duty(fields: &mut Fields<'_, '_>, faults: &mut Vec<Fault>) ->
         require_human: fields.flag("requireHuman", faults).unwrap_or(false),
         timeout: fields.parsed("timeout", faults),
         escalate_to: fields.parsed("escalateTo", faults),
+        lease: fields.parsed("lease", faults),
         separate_from,
         separate_by,
         outputs: fields.take("outputs").map(|node| shape_file::read(node, faults)).unwrap_or_default(),

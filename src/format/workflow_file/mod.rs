@@ -64,6 +64,7 @@ pub(super) fn read(node: &Node<'_>, name: Option<WorkflowName>, faults: &mut Vec
     let version = fields.text("version", faults);
     let visible_to = fields.list("visibleTo", faults).unwrap_or_default();
     let timeout = fields.parsed("timeout", faults);
+    let lease = fields.parsed("lease", faults);
     let context = fields.take("context").map(|node| context::read(node, faults)).unwrap_or_default();
     fields.refuse_unknown(faults);
     Some(Workflow {
@@ -75,6 +76,7 @@ pub(super) fn read(node: &Node<'_>, name: Option<WorkflowName>, faults: &mut Vec
         rejection,
         holds_rejections,
         timeout,
+        lease,
         context,
         gates: gates?,
     })

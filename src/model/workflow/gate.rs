@@ -50,6 +50,8 @@ pub struct Duty {
     pub timeout: Option<Period>,
     /// The role that a visit goes to when it takes longer.
     pub escalate_to: Option<RoleId>,
+    /// How long a claim lasts when it is not renewed.
+    pub lease: Option<Period>,
     /// Gates whose workers may not work here for the same task.
     pub separate_from: Vec<GateId>,
     /// What counts as the same worker.
@@ -74,6 +76,7 @@ impl Duty {
             require_human: false,
             timeout: None,
             escalate_to: None,
+            lease: None,
             separate_from: Vec::new(),
             separate_by: Identity::Agent,
             outputs: Outputs::Open,

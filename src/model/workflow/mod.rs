@@ -34,6 +34,8 @@ pub struct Workflow {
     pub holds_rejections: bool,
     /// How long a visit may take at gates that do not say.
     pub timeout: Option<Period>,
+    /// How long a claim lasts, where it is not renewed, at gates that do not say.
+    pub lease: Option<Period>,
     /// What tasks start with, and what gates hand on.
     pub context: ContextRules,
     /// The gates, in order; never empty.
