@@ -7,7 +7,7 @@ type Group = (&'static str, &'static [&'static str]);
 
 const TOP: &[Group] = &[
     ("Begin", &["init", "demo"]),
-    ("Work", &["task", "watch"]),
+    ("Work", &["task", "watch", "sweep"]),
     ("Look", &["status", "gate", "why"]),
     ("Rules", &["workflow", "org", "schema"]),
     ("Set up", &["completions", "man"]),
@@ -15,9 +15,9 @@ const TOP: &[Group] = &[
 
 const TASK: &[Group] = &[
     ("Write", &["new", "edit", "comment"]),
-    ("Work", &["next", "brief", "complete", "release"]),
+    ("Work", &["next", "brief", "complete", "renew", "release"]),
     ("Look", &["list", "show", "history"]),
-    ("Step in", &["unblock", "cancel", "reopen", "override"]),
+    ("Step in", &["assign", "hold", "unblock", "cancel", "reopen", "override"]),
 ];
 
 const TEMPLATE: &str = "{about-with-newline}\n{usage-heading} {usage}\n\n{before-help}Options:\n{options}{after-help}";

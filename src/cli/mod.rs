@@ -12,9 +12,11 @@ mod org;
 mod output;
 mod page;
 mod pages;
+mod ran_out;
 mod schema;
 mod session;
 mod status;
+mod sweep;
 mod table;
 mod task;
 mod trouble;
@@ -74,6 +76,7 @@ enum Command {
     /// Tell why a task stands where it stands, and who can move it
     Why(why::Args),
     Watch(watch::Args),
+    Sweep(sweep::Args),
     /// Show the project at a glance, and what needs attention
     Status,
     /// Show how the gates are doing
@@ -104,6 +107,7 @@ pub fn main() -> ExitCode {
         Some(Command::Man(args)) => pages::man(&session, &args),
         Some(Command::Why(args)) => why::run(&session, &args),
         Some(Command::Watch(args)) => watch::run(&session, &args),
+        Some(Command::Sweep(args)) => sweep::run(&session, &args),
         Some(Command::Status) => status::run(&session),
         Some(Command::Gate(command)) => gate::run(&session, &command),
         Some(Command::Workflow(command)) => workflow::run(&session, &command),

@@ -6,6 +6,7 @@ use jiff::tz::TimeZone;
 use serde_json::{Value, json};
 
 use super::output::{BOLD, CYAN, JSON_VERSION, RED, YELLOW, inert, styled};
+use super::ran_out;
 use super::session::{Session, now};
 use super::task::shown::way;
 use super::trouble::Trouble;
@@ -100,6 +101,10 @@ fn text_of(session: &Session, report: &Report) -> String {
         Report::Passed(changed) => {
             format!("{}  went on by itself, now{}", named(&changed.after.task.id), at_gate(changed))
         }
+        Report::TimedOut(changed) => {
+            format!("{}  {}", named(&changed.after.task.id), inert(&ran_out::timed_out(changed)))
+        }
+        Report::Lapsed(changed) => format!("{}  {}", named(&changed.after.task.id), inert(&ran_out::lapsed(changed))),
         Report::Committed(changed) => format!("{}  edited by hand, committed", named(&changed.after.task.id)),
         Report::Troubled { task, error } => {
             format!("{}  {} {}", named(task), styled(YELLOW, "needs a look:"), told(session, error))
@@ -151,6 +156,8 @@ fn value_of(report: &Report) -> Value {
         }
         Report::Adopted(changed) => of_change("adopted", changed),
         Report::Passed(changed) => of_change("passed", changed),
+        Report::TimedOut(changed) => ran_out::value("timeout", changed),
+        Report::Lapsed(changed) => ran_out::value("lapsed", changed),
         Report::Committed(changed) => of_change("edited", changed),
         Report::Troubled { task, error } => {
             json!({"event": "troubled", "task": task.as_str(), "reason": reason_of(error)})

@@ -10,8 +10,8 @@ use super::refusal::Refusal;
 use super::rules::Rules;
 use super::{branch, fold};
 use crate::model::{
-    AgentId, BranchStatus, Destination, Duty, Ending, GateId, OpenBranch, OpenVisit, Period, Status, Task, Timestamp,
-    Visit, Workflow,
+    AgentId, BranchStatus, Destination, Duty, Ending, GateId, OpenBranch, Period, Status, Task, Timestamp, Visit,
+    Workflow,
 };
 
 /// What runs out.
@@ -83,13 +83,10 @@ impl Limits {
 
 /// Returns what of the task runs out, the first first.
 pub fn deadlines(rules: &Rules, task: &Task) -> Vec<Deadline> {
-    let Some((workflow, open)) = rules.workflow_of(task).zip(task.gate.as_ref()) else { return Vec::new() };
-    if open.held.is_some() {
-        return Vec::new();
-    }
+    let Some(workflow) = rules.workflow_of(task) else { return Vec::new() };
     let mut all: Vec<Deadline> = Post::open(rules, task)
         .iter()
-        .filter_map(|post| Some((post, stay(task, open, post)?)))
+        .filter_map(|post| Some((post, stay(task, post.branch())?)))
         .flat_map(|(post, stay)| {
             let branch = post.branch().cloned();
             let ends = Limits::of(workflow, post.duty).of_stay(stay);
@@ -100,22 +97,25 @@ pub fn deadlines(rules: &Rules, task: &Task) -> Vec<Deadline> {
     all
 }
 
-/// Returns the stay at the post; nothing while it is blocked.
-fn stay<'a>(task: &'a Task, open: &'a OpenVisit, post: &Post<'_>) -> Option<Stay<'a>> {
+/// Returns the open visit, or the open branch of it, as time limits see it; nothing while it is blocked or held.
+pub fn stay<'a>(task: &'a Task, branch: Option<&GateId>) -> Option<Stay<'a>> {
+    let open = task.gate.as_ref().filter(|open| open.held.is_none())?;
     let timer = |spent: bool| if spent { Timer::Spent } else { Timer::Runs };
-    match post.branch() {
+    match branch {
         None => (task.status != Status::Blocked).then(|| Stay {
             since: open.resumed.unwrap_or(open.entered),
             agent: task.routing.agent.as_ref(),
             claimed: task.routing.claimed,
             timer: timer(open.escalated.is_some() || open.overdue.is_some()),
         }),
-        Some(id) => open.branch(id).filter(|own| own.status != BranchStatus::Blocked).map(|own| Stay {
-            since: own.resumed.unwrap_or_else(|| branch::entered(task, open, id)),
-            agent: own.agent.as_ref(),
-            claimed: own.claimed,
-            timer: timer(own.escalated.is_some() || open.escalated.is_some() || own.overdue.is_some()),
-        }),
+        Some(id) => {
+            open.branch(id).filter(|own| own.status != BranchStatus::Blocked && own.status.is_open()).map(|own| Stay {
+                since: own.resumed.unwrap_or_else(|| branch::entered(task, open, id)),
+                agent: own.agent.as_ref(),
+                claimed: own.claimed,
+                timer: timer(own.escalated.is_some() || open.escalated.is_some() || own.overdue.is_some()),
+            })
+        }
     }
 }
 

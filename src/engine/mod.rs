@@ -40,7 +40,7 @@ pub use begin::begin;
 pub use branch::branch_of;
 pub use check::Finding;
 pub use complete::{is_held, may_mean, passes_by_itself};
-pub use deadline::{Deadline, Limit, Limits, Stay, Timer, deadlines};
+pub use deadline::{Deadline, Limit, Limits, Stay, Timer, deadlines, stay};
 pub use decide::{Act, Actor, Decision, Step, decide};
 pub use fold::unanswered;
 pub use fork::would_say;

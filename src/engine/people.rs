@@ -52,7 +52,10 @@ pub(super) fn unblock(
     permit(rules, task, by, Permission::Unblock, branch)?;
     let held = |own: &OpenBranch| own.status == BranchStatus::Blocked && branch.is_none_or(|id| own.id == *id);
     let counting = fork::counting(rules, task, open);
-    let on_hold = open.held.is_some() && branch.is_none();
+    let on_hold = open.held.is_some();
+    if on_hold && branch.is_some() {
+        return Err(Refusal::Held { task: task.id.clone(), reasons: task.blockers.clone() });
+    }
     let waits = on_hold || counting.iter().any(held);
     if let Some(id) = branch.filter(|id| counting.iter().all(|own| own.id != **id)) {
         return Err(Refusal::NoSuchBranch {
@@ -76,7 +79,8 @@ pub(super) fn unblock(
     let mut after = task.clone();
     resume(&mut after, now.max(task.updated));
     if !counting.is_empty() {
-        for own in after.gate.iter_mut().flat_map(|open| &mut open.branches).filter(|own| held(own)) {
+        // Whoever lifts a hold speaks for no branch that waits for something of its own.
+        for own in after.gate.iter_mut().flat_map(|open| &mut open.branches).filter(|own| !on_hold && held(own)) {
             own.status = BranchStatus::Ready;
             own.resumed = Some(after.updated);
             own.blockers = Vec::new();
@@ -84,7 +88,7 @@ pub(super) fn unblock(
         fork::follow(&mut after);
     }
     let events = fold::hold_if_stuck(rules, &mut after);
-    if waiting_for(&after) == waiting_for(task) {
+    if !on_hold && obstacles(&after) == obstacles(task) {
         let blockers = after.gate.iter().flat_map(|open| &open.branches).filter(|own| held(own));
         let blockers = blockers.flat_map(|own| own.blockers.clone()).collect();
         let blockers = if waits { blockers } else { task.blockers.clone() };
@@ -93,12 +97,13 @@ pub(super) fn unblock(
     Ok(Step { task: after, work: None, events, warnings: Vec::new() })
 }
 
-/// Returns what stands in the way of the task and of its branches.
-fn waiting_for(task: &Task) -> (Status, bool, &[String], Vec<(BranchStatus, &[String])>) {
+/// Returns what stands in the way of a task and of its branches; nothing where nothing does.
+fn obstacles(task: &Task) -> Vec<(Option<&GateId>, &[String])> {
     let branches = task.gate.iter().flat_map(|open| &open.branches);
-    let held = task.gate.as_ref().is_some_and(|open| open.held.is_some());
-    let own = branches.map(|own| (own.status, own.blockers.as_slice()));
-    (task.status, held, &task.blockers, own.collect())
+    let blocked = branches.filter(|own| own.status == BranchStatus::Blocked);
+    let own = blocked.map(|own| (Some(&own.id), own.blockers.as_slice()));
+    let whole = (task.status == Status::Blocked).then_some((None, task.blockers.as_slice()));
+    whole.into_iter().chain(own).collect()
 }
 
 /// Sets the whole task going again. Time limits and claims count from now on.

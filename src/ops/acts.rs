@@ -32,6 +32,49 @@ pub fn release(
     by_actor(workspace, ticket, agent, dry_run, &|by| Act::Release { by, branch: ticket.branch.clone() })
 }
 
+/// Gives the task to an agent, or the branch of it that the ticket names, whoever has it now.
+pub fn assign(
+    workspace: &Workspace,
+    ticket: &Ticket,
+    by: Option<&AgentId>,
+    agent: &AgentId,
+    dry_run: DryRun,
+) -> Result<Changed, OpsError> {
+    by_actor(workspace, ticket, by, dry_run, &|by| Act::Assign {
+        by,
+        agent: agent.clone(),
+        branch: ticket.branch.clone(),
+    })
+}
+
+/// Says that the agent is still at work, so that its claim lasts. The note goes into the log.
+pub fn renew(
+    workspace: &Workspace,
+    ticket: &Ticket,
+    agent: &AgentId,
+    note: Option<&str>,
+    dry_run: DryRun,
+) -> Result<Changed, OpsError> {
+    change(workspace, &ticket.task, dry_run, &mut |standing| {
+        may_mean(&standing.file.task, ticket, Some(agent))?;
+        let author = agent_author(&standing.in_force.rules.org, agent)?;
+        let act = Act::Renew { agent: agent.clone(), branch: ticket.branch.clone(), note: note.map(str::to_owned) };
+        choose(workspace, standing, &act, author)
+    })
+}
+
+/// Holds the task where it is, until a person sets it going again.
+pub fn hold(
+    workspace: &Workspace,
+    ticket: &Ticket,
+    agent: Option<&AgentId>,
+    reason: &str,
+    dry_run: DryRun,
+) -> Result<Changed, OpsError> {
+    of_the_whole(ticket, "hold")?;
+    by_actor(workspace, ticket, agent, dry_run, &|by| Act::Hold { by, reason: reason.to_owned() })
+}
+
 /// Sets a blocked task going again, or the branch of it that the ticket names.
 pub fn unblock(
     workspace: &Workspace,

@@ -1,20 +1,16 @@
 //! A completion, from any door.
 
-use std::rc::Rc;
 use std::time::Duration;
 
 use super::acts::choose;
 use super::author::agent_author;
 use super::error::OpsError;
-use super::heal::heal_if_pending;
-use super::in_force::in_force;
 use super::list::held_by;
 use super::standing::Standing;
-use super::together::carry_out_together;
+use super::together::change_together;
 use super::transaction::{Changed, Choice, DryRun, change};
 use super::workspace::Workspace;
-use crate::engine::{Act, Refusal, branch_of, passes_by_itself};
-use crate::format::task_file::Origin;
+use crate::engine::{Act, Refusal, branch_of};
 use crate::model::{AgentId, Completion, TaskId};
 
 /// A completion that counts.
@@ -38,52 +34,14 @@ pub(super) fn complete_together(
     completions: &mut [Completion],
     each: &mut dyn FnMut(usize, Result<Completed, OpsError>),
 ) -> Result<(), OpsError> {
-    workspace.restart_wait(wait);
-    let mut alone = Vec::new();
-    if let [_] = completions {
-        alone.push(0);
-    } else {
-        heal_if_pending(workspace)?;
-        let head = workspace.head()?;
-        let in_force = Rc::new(in_force(workspace, &head)?);
-        let (mut places, mut chosen) = (Vec::new(), Vec::new());
-        for (place, completion) in completions.iter_mut().enumerate() {
-            let id = completion.ticket.task.clone();
-            let standing = Standing::read_under(workspace, &id, head.clone(), Rc::clone(&in_force));
-            match standing.and_then(Standing::thawed) {
-                // It is adopted or goes on first, in a commit of its own.
-                Ok(standing) if is_due_first(&standing) => alone.push(place),
-                Ok(standing) => match choice(workspace, &standing, completion) {
-                    Ok(choice) => {
-                        places.push(place);
-                        chosen.push((standing, choice));
-                    }
-                    Err(error) => each(place, Err(taught(workspace, completion, error))),
-                },
-                Err(error) => each(place, Err(error)),
-            }
-        }
-        for (place, result) in places.into_iter().zip(carry_out_together(workspace, &head, chosen)?) {
-            match result {
-                Ok(Some(changed)) => each(place, Ok(Completed { changed })),
-                Ok(None) => alone.push(place),
-                Err(error) => each(place, Err(error)),
-            }
-        }
-    }
-    for place in alone {
-        workspace.restart_wait(wait);
-        match complete_bound(workspace, &mut completions[place], DryRun::No) {
-            Err(error) if error.is_general() => return Err(error),
-            result => each(place, result),
-        }
-    }
-    Ok(())
-}
-
-fn is_due_first(standing: &Standing) -> bool {
-    let file = &standing.file;
-    file.origin == Origin::HandMade || passes_by_itself(&standing.in_force.rules, &file.task)
+    let tasks: Vec<TaskId> = completions.iter().map(|completion| completion.ticket.task.clone()).collect();
+    let mut choose = |workspace: &Workspace, place: usize, standing: &Standing| {
+        let completion = &mut completions[place];
+        choice(workspace, standing, completion).map_err(|error| taught(workspace, completion, error))
+    };
+    change_together(workspace, wait, &tasks.iter().collect::<Vec<_>>(), &mut choose, &mut |place, result| {
+        each(place, result.map(|changed| Completed { changed }));
+    })
 }
 
 fn complete_bound(workspace: &Workspace, completion: &mut Completion, dry_run: DryRun) -> Result<Completed, OpsError> {

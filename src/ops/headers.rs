@@ -10,18 +10,18 @@ use super::error::OpsError;
 use super::in_force::InForce;
 use super::standing::parse_with;
 use super::workspace::Workspace;
-use crate::engine::Rules;
+use crate::engine::{Rules, Stay, Timer, stay};
 use crate::format::diagnostic::Diagnostic;
 use crate::format::task_file::{Defaults, Origin, TaskFile};
 use crate::model::{
-    BranchStatus, Ending, Gate, Join, OpenBranch, Outcome, TaskId, Timestamp, Verdict, WorkflowName, listed,
+    AgentId, BranchStatus, Ending, Gate, Join, OpenBranch, Outcome, TaskId, Timestamp, Verdict, WorkflowName, listed,
 };
 use crate::store::layout::ARCHIVE;
 use crate::store::tasks::{self, Entry, TaskEntry};
 use crate::store::{FileStat, HeaderCache, Paths, ProjectPath, StoreError};
 
 /// Changes when a header's shape or meaning does: older caches are made anew.
-const SCHEMA: &str = "3";
+const SCHEMA: &str = "4";
 
 /// The status of a hand-made file that nobody has taken up.
 pub const NEW: &str = "new";
@@ -48,6 +48,12 @@ pub struct Header {
     pub role: Option<String>,
     /// Who has claimed it.
     pub agent: Option<String>,
+    /// What its time limits count from; nothing while it is blocked or held.
+    #[serde(default)]
+    pub running: Option<Running>,
+    /// Whether a person holds it.
+    #[serde(default)]
+    pub held: bool,
     /// The branches that are open, where it stands at a fork.
     #[serde(default)]
     pub branches: Vec<Part>,
@@ -83,6 +89,41 @@ pub struct Part {
     pub agent: Option<String>,
     /// A word of `BranchStatus`.
     pub status: String,
+    /// What its time limits count from; nothing while it is blocked or held.
+    #[serde(default)]
+    pub running: Option<Running>,
+}
+
+/// What time limits count from, in milliseconds since 1970, rounded up: nothing is thought due before it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Running {
+    /// The beginning of the visit, or when it was last set going again.
+    pub since: i64,
+    /// When it was claimed, or the claim last renewed.
+    pub claimed: Option<i64>,
+    /// Whether its time limit is over: it ran out, or another role has stepped in.
+    pub spent: bool,
+}
+
+impl Running {
+    fn of(stay: &Stay<'_>) -> Self {
+        let millis = |time: Timestamp| {
+            let nanos = time.as_nanosecond();
+            i64::try_from(nanos.div_euclid(1_000_000) + i128::from(nanos.rem_euclid(1_000_000) > 0)).unwrap_or(i64::MAX)
+        };
+        Self { since: millis(stay.since), claimed: stay.claimed.map(millis), spent: stay.timer == Timer::Spent }
+    }
+
+    /// Returns the stay as the engine sees it.
+    pub(super) fn stay(self, agent: Option<&AgentId>) -> Stay<'_> {
+        let time = |millis| Timestamp::from_millisecond(millis).unwrap_or(Timestamp::MAX);
+        Stay {
+            since: time(self.since),
+            agent,
+            claimed: self.claimed.map(time),
+            timer: if self.spent { Timer::Spent } else { Timer::Runs },
+        }
+    }
 }
 
 impl Header {
@@ -323,7 +364,9 @@ pub(super) fn header(file: &TaskFile) -> Header {
         role: branch.role.to_string(),
         agent: branch.agent.as_ref().map(ToString::to_string),
         status: branch.status.to_string(),
+        running: stay(task, Some(&branch.id)).as_ref().map(Running::of),
     };
+    let whole = stay(task, None).filter(|_| open_branches.is_empty());
     Header {
         id: task.id.to_string(),
         title: task.title.clone(),
@@ -333,6 +376,8 @@ pub(super) fn header(file: &TaskFile) -> Header {
         visit: task.gate.as_ref().map_or(task.history.len(), |open| open.visit),
         role: task.routing.role.as_ref().map(ToString::to_string),
         agent: task.routing.agent.as_ref().map(ToString::to_string),
+        running: whole.as_ref().map(Running::of),
+        held: task.gate.as_ref().is_some_and(|gate| gate.held.is_some()),
         branches: open_branches.iter().map(part).collect(),
         escalated: task.gate.as_ref().is_some_and(|gate| gate.escalated.is_some()),
         priority: task.priority().to_string(),

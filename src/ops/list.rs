@@ -188,6 +188,8 @@ mod tests {
     fn header(id: &str, priority: &str, created: i64, entered: Option<i64>) -> Header {
         Header {
             escalated: false,
+            running: None,
+            held: false,
             id: id.to_owned(),
             title: format!("Title of {id}"),
             status: Status::Ready.to_string(),

@@ -2,15 +2,84 @@
 //!
 //! What cannot go with the others is handed back, to be tried alone: then it is known whose trouble it is.
 
+use std::rc::Rc;
+use std::time::Duration;
+
 use super::error::OpsError;
 use super::heal;
+use super::in_force::in_force;
 use super::standing::Standing;
-use super::transaction::{Changed, Choice, commit, plan};
+use super::transaction::{Changed, Choice, DryRun, change, commit, plan};
 use super::workspace::Workspace;
 use crate::audit::Head;
+use crate::engine::passes_by_itself;
+use crate::format::task_file::Origin;
+use crate::model::TaskId;
 
 /// How many changes go together at most: more hardly pays, and others wait for the lock meanwhile.
 pub(super) const MOST: usize = 50;
+
+/// Changes tasks, as many as can in one move of the branch. `choose` says what is to be done with which, and may be asked again;
+/// `each` is told what became of it. Those it is not told of when there is trouble that all would meet have not been tried.
+pub(super) fn change_together(
+    workspace: &mut Workspace,
+    wait: Duration,
+    tasks: &[&TaskId],
+    choose: &mut dyn FnMut(&Workspace, usize, &Standing) -> Result<Choice, OpsError>,
+    each: &mut dyn FnMut(usize, Result<Changed, OpsError>),
+) -> Result<(), OpsError> {
+    workspace.restart_wait(wait);
+    let mut alone = Vec::new();
+    if let [_] = tasks {
+        alone.push(0);
+    } else {
+        heal::heal_if_pending(workspace)?;
+        let head = workspace.head()?;
+        let in_force = Rc::new(in_force(workspace, &head)?);
+        let (mut places, mut chosen) = (Vec::<usize>::new(), Vec::new());
+        for (place, task) in tasks.iter().enumerate() {
+            if places.iter().any(|other| tasks[*other] == *task) {
+                alone.push(place);
+                continue;
+            }
+            let standing = Standing::read_under(workspace, task, head.clone(), Rc::clone(&in_force));
+            match standing.and_then(Standing::thawed) {
+                // It is adopted or goes on first, in a commit of its own.
+                Ok(standing) if is_due_first(&standing) => alone.push(place),
+                Ok(standing) => match choose(workspace, place, &standing) {
+                    Ok(choice) => {
+                        places.push(place);
+                        chosen.push((standing, choice));
+                    }
+                    Err(error) => each(place, Err(error)),
+                },
+                Err(error) => each(place, Err(error)),
+            }
+        }
+        for (place, result) in places.into_iter().zip(carry_out_together(workspace, &head, chosen)?) {
+            match result {
+                Ok(Some(changed)) => each(place, Ok(changed)),
+                Ok(None) => alone.push(place),
+                Err(error) => each(place, Err(error)),
+            }
+        }
+    }
+    for place in alone {
+        workspace.restart_wait(wait);
+        let known = &*workspace;
+        match change(known, tasks[place], DryRun::No, &mut |standing| choose(known, place, standing)) {
+            Err(error) if error.is_general() => return Err(error),
+            result => each(place, result),
+        }
+    }
+    Ok(())
+}
+
+/// Returns whether something has to be done with the task before anything else can be.
+fn is_due_first(standing: &Standing) -> bool {
+    let file = &standing.file;
+    file.origin == Origin::HandMade || passes_by_itself(&standing.in_force.rules, &file.task)
+}
 
 /// Carries out choices for different tasks, all read under the same HEAD. Each comes back with what was changed, with its own
 /// error, or with nothing: then it has to be tried alone. An error of the whole is one that every change would meet.

@@ -27,6 +27,10 @@ pub enum Report {
     Adopted(Box<Changed>),
     /// A task that rested at a gate which decides by itself has gone on.
     Passed(Box<Changed>),
+    /// A visit took too long.
+    TimedOut(Box<Changed>),
+    /// A claim that nobody renewed ended.
+    Lapsed(Box<Changed>),
     /// A person's edit was committed.
     Committed(Box<Changed>),
     /// A task that somebody has to look at.

@@ -8,7 +8,8 @@ use super::desk::Desk;
 use super::report::{Report, Sight};
 use super::sight::Eyes;
 use crate::audit::{AuditError, CommitId, Head, TreeFile};
-use crate::ops::{Notice, OpsError, Seen, Workspace, deliver, resume, rules_mark, tend};
+use crate::model::Timestamp;
+use crate::ops::{DryRun, Notice, OpsError, Seen, Workspace, deliver, resume, rules_mark, sweep, tend};
 use crate::store::Paths;
 use crate::store::inbox::QUIET;
 use crate::store::presence::Presence;
@@ -21,6 +22,10 @@ const POLL: Duration = Duration::from_secs(1);
 const GROWING: Duration = Duration::from_millis(250);
 /// Between two looks at the tasks, at least: edits wait to be quiet anyway.
 const TENDING: Duration = Duration::from_millis(500);
+/// Between two looks at the clocks, at least, when tasks change.
+const SWEEPING: Duration = Duration::from_secs(1);
+/// How often the clocks are looked at when nothing happens.
+const CLOCKS: Duration = Duration::from_secs(30);
 /// How long a taken file is left to the watcher that took it.
 const LEFT_ALONE: Duration = Duration::from_secs(5);
 const SHORTEST_BACKOFF: Duration = Duration::from_millis(500);
@@ -37,6 +42,9 @@ pub(super) struct Rounds<'t> {
     /// When the tasks are to be looked at.
     tend_at: Instant,
     tended_at: Option<Instant>,
+    swept_at: Option<Instant>,
+    /// When something runs out, or has to be counted anew.
+    sweep_at: Instant,
     /// When everything is to be looked at.
     round_at: Instant,
     /// From which age on taken files are ours: all, at the start and after trouble.
@@ -69,6 +77,8 @@ impl<'t> Rounds<'t> {
             rules: RulesSeen::default(),
             tend_at: now,
             tended_at: None,
+            swept_at: None,
+            sweep_at: now,
             round_at: now,
             leftovers: Some(Duration::ZERO),
             halt: None,
@@ -96,6 +106,9 @@ impl<'t> Rounds<'t> {
             }
             self.take(hints, &eyes);
             until = self.round();
+            if self.halt.is_none() {
+                until = until.min(self.sweep_at);
+            }
         }
         self.desk.tell(Report::Stopped);
     }
@@ -129,6 +142,9 @@ impl<'t> Rounds<'t> {
         }
         if touched(Place::Rules) {
             self.rules.mark = self.rules.mark.take().map(|(_, mark)| (None, mark));
+        }
+        if touched(Place::Tasks) || touched(Place::Rules) || touched(Place::Anywhere) {
+            self.sweep_at = self.sweep_at.min(self.swept_at.map_or(now, |last| now.max(last + SWEEPING)));
         }
         if touched(Place::Tasks) {
             self.tend_at = self.tend_at.min(self.tended_at.map_or(now, |last| now.max(last + TENDING)));
@@ -214,6 +230,9 @@ impl<'t> Rounds<'t> {
         if Instant::now() >= self.tend_at {
             self.look_at_tasks()?;
         }
+        if Instant::now() >= self.sweep_at {
+            self.look_at_clocks()?;
+        }
         Ok(Look::Done { growing })
     }
 
@@ -235,6 +254,31 @@ impl<'t> Rounds<'t> {
         for (task, error) in tended.troubled {
             self.desk.failed = true;
             self.desk.tell(Report::Troubled { task, error });
+        }
+        Ok(())
+    }
+
+    /// Moves what has run out, and learns when the next thing does.
+    fn look_at_clocks(&mut self) -> Result<(), OpsError> {
+        let desk = &self.desk;
+        let start = Instant::now();
+        let swept = sweep(&mut self.workspace, self.wait, DryRun::No, &mut |worked| desk.rest(worked))?;
+        let now = Instant::now();
+        self.swept_at = Some(now);
+        self.sweep_at = swept.next.map_or(now + CLOCKS, |next| until(next, self.workspace.now(), now));
+        // Looking costs more where there are more tasks: it never takes more than a tenth of the time.
+        self.sweep_at = self.sweep_at.max(now + (now - start) * 10);
+        for changed in swept.timed_out {
+            self.desk.tell(Report::TimedOut(Box::new(changed)));
+        }
+        for changed in swept.lapsed {
+            self.desk.tell(Report::Lapsed(Box::new(changed)));
+        }
+        for (task, error) in swept.troubled {
+            self.desk.failed = true;
+            if self.desk.told.is_news(format!("{task}: {error}")) {
+                self.desk.tell(Report::Troubled { task, error });
+            }
         }
         Ok(())
     }
@@ -276,6 +320,12 @@ impl<'t> Rounds<'t> {
         self.rules.mark = Some((Some(commit), mark));
         Ok(())
     }
+}
+
+/// Returns when that is by the clock that never jumps. It is asked again every so often, because the other one may.
+fn until(time: Timestamp, by_the_clock: Timestamp, now: Instant) -> Instant {
+    let ahead = time.duration_since(by_the_clock);
+    now + Duration::try_from(ahead).unwrap_or(Duration::ZERO).min(CLOCKS)
 }
 
 /// What came of a look.

@@ -29,8 +29,8 @@ roles:
   architect: {agents: [agent-3]}
 ";
 
-/// The hour at which every test begins.
-const MORNING: &str = "2026-02-16T10:";
+/// When every test begins.
+const MORNING: &str = "2026-02-16T10:00:00Z";
 
 /// A folder with a home, a git repository and a project, all its own.
 pub(crate) struct TestEnvironment {
@@ -139,7 +139,8 @@ impl TestEnvironment {
     pub(crate) fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
         let second = self.seconds.get() + 1;
         self.seconds.set(second);
-        let now = format!("{MORNING}{:02}:{:02}Z", second / 60, second % 60);
+        let morning: jiff::Timestamp = MORNING.parse().unwrap();
+        let now = (morning + jiff::SignedDuration::from_secs(second.into())).to_string();
         let mut command = Command::new(program);
         command
             .env_clear()
@@ -155,6 +156,11 @@ impl TestEnvironment {
             .current_dir(&self.project)
             .stdin(Stdio::null());
         command
+    }
+
+    /// Lets so many minutes pass.
+    pub(crate) fn pass_minutes(&self, minutes: u32) {
+        self.seconds.set(self.seconds.get() + minutes * 60);
     }
 
     /// Returns the binary with these arguments.

@@ -6,6 +6,7 @@
 
 mod architecture;
 mod checker;
+mod clocks;
 mod cookbook;
 mod environment;
 mod fork_checker;

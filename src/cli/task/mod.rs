@@ -1,16 +1,19 @@
 //! `aof task ...`
 
+mod assign;
 mod brief;
 mod cancel;
 mod comment;
 mod complete;
 mod edit;
 mod history;
+mod hold;
 mod list;
 mod new;
 mod next;
 mod override_;
 mod release;
+mod renew;
 mod reopen;
 mod show;
 pub(super) mod shown;
@@ -36,7 +39,14 @@ pub(super) enum Command {
     Complete(complete::Args),
     /// Give a claimed task back
     Release(release::Args),
-    /// Set a blocked task going again
+    /// Say that you are still at work, so that your claim lasts
+    Renew(renew::Args),
+    /// Give a task to an agent, whoever has it now
+    Assign(assign::Args),
+    /// Hold a task where it is, until it is unblocked
+    Hold(hold::Args),
+    /// Set a blocked or held task going again
+    #[command(visible_alias = "resume")]
     Unblock(unblock::Args),
     /// Call a task off
     Cancel(cancel::Args),
@@ -64,6 +74,9 @@ pub(super) const ALONE: &[(&str, Describe)] = &[
     ("comment", comment::Args::augment_args),
     ("complete", complete::Args::augment_args),
     ("release", release::Args::augment_args),
+    ("renew", renew::Args::augment_args),
+    ("assign", assign::Args::augment_args),
+    ("hold", hold::Args::augment_args),
     ("unblock", unblock::Args::augment_args),
     ("cancel", cancel::Args::augment_args),
     ("reopen", reopen::Args::augment_args),
@@ -82,6 +95,9 @@ pub(super) fn run(session: &Session, command: Command) -> Result<ExitCode, Troub
         Command::Comment(args) => comment::run(session, &args),
         Command::Complete(args) => complete::run(session, &args),
         Command::Release(args) => release::run(session, &args),
+        Command::Renew(args) => renew::run(session, &args),
+        Command::Assign(args) => assign::run(session, &args),
+        Command::Hold(args) => hold::run(session, &args),
         Command::Unblock(args) => unblock::run(session, &args),
         Command::Cancel(args) => cancel::run(session, &args),
         Command::Reopen(args) => reopen::run(session, &args),

@@ -111,7 +111,7 @@ proptest! {
         }
         // Since when limits count is no part of the history: neither are claims.
         let mut stands = task.gate.clone();
-        for open in &mut stands {
+        if let Some(open) = &mut stands {
             (open.resumed, open.overdue, open.held) = (None, None, None);
         }
         prop_assert_eq!(&folded.gate, &stands, "folding the history gives the state");

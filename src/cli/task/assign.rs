@@ -1,0 +1,39 @@
+//! `aof task assign`
+
+use std::process::ExitCode;
+
+use super::shown;
+use crate::cli::arguments::{Rehearsal, Who};
+use crate::cli::session::Session;
+use crate::cli::trouble::Trouble;
+use crate::model::{AgentId, Ticket};
+use crate::ops::assign;
+
+/// Give a task to an agent, whoever has it now
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  aof task assign AOF-7qk agent-2               the task, at the gate where it stands
+  aof task assign AOF-7qk@3/security human-ann  a branch of it")]
+pub(in crate::cli) struct Args {
+    /// The task, as in `AOF-abc`, or a branch of it, as in `AOF-abc@3/security`
+    #[arg(value_name = "ID")]
+    ticket: Ticket,
+    /// Who is to have it; an agent of the gate's role
+    #[arg(value_name = "AGENT")]
+    to: AgentId,
+    #[command(flatten)]
+    who: Who,
+    #[command(flatten)]
+    rehearsal: Rehearsal,
+}
+
+pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
+    let workspace = session.workspace("task assign")?;
+    let in_force = session.rules(&workspace)?;
+    let mode = args.rehearsal.mode();
+    let changed = assign(&workspace, &args.ticket, args.who.agent.as_ref(), &args.to, mode)?;
+    let done = format!("assigned to {}", args.to);
+    shown::changed(session, &in_force.rules, &changed, &done, mode);
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,413 @@
+//! Time limits and claims that end: nothing here sleeps, the clock is moved.
+
+use insta::assert_snapshot;
+
+use crate::checker::check;
+use crate::environment::TestEnvironment;
+
+const RULES: &str = "\
+workflow:
+  timeout: 3h
+  gates:
+    - {id: implement, role: backend, lease: 30m}
+    - {id: review, role: architect, canReject: true, timeout: 1h, escalateTo: lead}
+    - {id: approve, role: lead}
+";
+
+const PEOPLE: &str = "\
+roles:
+  backend: {agents: [agent-7, agent-8]}
+  architect: {agents: [agent-3]}
+  lead: {agents: [agent-9, human-ada]}
+";
+
+fn environment() -> TestEnvironment {
+    TestEnvironment::with_rules(RULES, PEOPLE)
+}
+
+#[test]
+fn a_visit_that_takes_too_long_goes_to_whoever_steps_in_and_can_be_completed_there() {
+    let env = environment();
+    let id = env.new_task(&["Add login"]);
+    let _ = env.say(&id, "agent-7", "complete", &[]).success();
+    let _ = env.aof(&["task", "next", "--agent", "agent-3"]).success();
+    env.pass_minutes(59);
+    assert_snapshot!(env.aof(&["sweep"]), @"
+    exit 0
+    --- stdout
+    nothing is due
+    the next is due in 58s, at 2026-02-16T11:00:05Z
+    ");
+    env.pass_minutes(1);
+    assert_snapshot!(env.aof(&["sweep", "--dry-run"]), @"
+    exit 0
+    --- stdout
+    AOF-xxxxx: timed out at review, which agent-3 had; it is lead's now (dry run: nothing was written)
+    ");
+    assert_snapshot!(env.aof(&["sweep"]), @"
+    exit 0
+    --- stdout
+    AOF-xxxxx: timed out at review, which agent-3 had; it is lead's now
+    ");
+    assert_snapshot!(env.task_text(&id), @r#"
+    ---
+    id: AOF-vfr7t
+    title: Add login
+    status: ready
+    created: 2026-02-16T10:00:04Z
+    updated: 2026-02-16T11:00:09Z
+    routing:
+      workflow: default
+      role: lead
+    gate:
+      current: review
+      entered: 2026-02-16T11:00:09Z
+      visit: 2
+      escalated: lead
+    workflowHash: "259a5670ebed121c"
+    gateHistory:
+      - gate: implement
+        role: backend
+        agent: agent-7
+        entered: 2026-02-16T10:00:04Z
+        exited: 2026-02-16T10:00:05Z
+        duration: 1
+        outcome: complete
+        summary: Did it
+        to: review
+        workflow: "259a5670ebed121c"
+        completion:
+          id: 01KHJY9548JCD96PZ6D395VFKM
+          sha256: af4d57f4bb733fd783d1ec47aba76960de1b2f0b62ef8938ccdbe294619f5b41
+      - gate: review
+        role: architect
+        agent: agent-3
+        entered: 2026-02-16T10:00:05Z
+        exited: 2026-02-16T11:00:09Z
+        duration: 3604
+        outcome: timeout
+        summary: Timed out after 1h
+        to: review
+        escalatedTo: lead
+        workflow: "259a5670ebed121c"
+    ---
+    "#);
+    assert_snapshot!(env.git(&["log", "-1", "--format=%an%n%B"]), @"
+    Ada
+    AOF-vfr7t: review (timeout)
+
+    Timed out after 1h
+
+    Aof-Task: AOF-vfr7t
+    Aof-Gate: review
+    Aof-Outcome: timeout
+    Aof-Agent: agent-3
+    ");
+    assert_snapshot!(env.aof(&["sweep"]), @"
+    exit 0
+    --- stdout
+    nothing is due
+    ");
+    let late = env.say(&id, "agent-3", "complete", &[]).code(4);
+    assert_snapshot!(late, @"
+    exit 4
+    --- stderr
+    error: gate `review` is the work of role `lead`, and `agent-3` is in `architect`
+
+    hint: it can be completed by `agent-9`, `human-ada`; take a task of your own with `aof task next`, or have org.yaml changed
+    ");
+    let _ = env.say(&id, "agent-9", "complete", &[]).success();
+    assert!(env.task_text(&id).contains("current: approve"));
+    check(&env);
+}
+
+#[test]
+fn where_nobody_steps_in_a_visit_is_marked_once_and_goes_on() {
+    let env = environment();
+    let id = env.new_task(&["Add login"]);
+    env.pass_minutes(180);
+    assert_snapshot!(env.aof(&["sweep"]), @"
+    exit 0
+    --- stdout
+    AOF-xxxxx: is overdue at implement, and goes on: the gate has no `escalateTo`
+    ");
+    let log = env.log();
+    assert_snapshot!(log, @"
+    Ada: AOF-xxxxx: overdue at implement
+    Ada: AOF-xxxxx: created at implement
+    Ada: rules
+    ");
+    env.pass_minutes(600);
+    assert_snapshot!(env.aof(&["sweep"]), @"
+    exit 0
+    --- stdout
+    nothing is due
+    ");
+    assert_eq!(env.log(), log, "it is told once");
+    assert!(env.task_text(&id).contains("overdue: 2026-02-16T13:00:0"), "{}", env.task_text(&id));
+    let _ = env.say(&id, "agent-8", "complete", &[]).success();
+    assert!(!env.task_text(&id).contains("overdue"));
+    check(&env);
+}
+
+#[test]
+fn a_claim_that_nobody_renews_ends_and_its_agent_is_told_who_has_the_task_now() {
+    let env = environment();
+    let id = env.new_task(&["Add login"]);
+    let _ = env.aof(&["task", "next", "--agent", "agent-7"]).success();
+    env.pass_minutes(20);
+    assert_snapshot!(env.aof(&["task", "renew", &id, "--agent", "agent-7", "--note", "Half of it works"]), @"
+    exit 0
+    --- stdout
+    AOF-xxxxx: renewed by agent-7
+      now at implement, in progress with agent-7
+    ");
+    assert_snapshot!(env.git(&["log", "-1", "--format=%an%n%B"]), @"
+    agent-7
+    AOF-3lt3j: renewed by agent-7 at implement
+
+    Half of it works
+
+    Aof-Task: AOF-3lt3j
+    Aof-Gate: implement
+    Aof-Event: renewed
+    Aof-Agent: agent-7
+    ");
+    env.pass_minutes(29);
+    assert_snapshot!(env.aof(&["sweep"]), @"
+    exit 0
+    --- stdout
+    nothing is due
+    the next is due in 58s, at 2026-02-16T10:50:06Z
+    ");
+    env.pass_minutes(1);
+    assert_snapshot!(env.aof(&["sweep"]), @"
+    exit 0
+    --- stdout
+    AOF-xxxxx: the claim of agent-7 ran out at implement; it is free again
+    the next is due in 2h 9m, at 2026-02-16T13:00:04Z
+    ");
+    assert_snapshot!(env.aof(&["task", "renew", &id, "--agent", "agent-7"]), @"
+    exit 4
+    --- stderr
+    error: nobody has claimed task `AOF-xxxxx`
+
+    hint: there is nothing to give back
+    ");
+    let _ = env.aof(&["task", "next", "--agent", "agent-8"]).success();
+    assert_snapshot!(env.say(&id, "agent-7", "complete", &[]), @"
+    exit 5
+    --- stderr
+    error: your claim of task `AOF-xxxxx` ended because nobody renewed it, and `agent-8` has it now
+
+    hint: nothing was changed; hand what you have over to `agent-8`, as in `aof task comment AOF-xxxxx`, and take another with `aof task next`; work that takes longer than a claim lasts is kept by `aof task renew`
+    ");
+    assert_snapshot!(env.aof(&["task", "renew", &id, "--agent", "agent-7", "--json"]), @r#"
+    exit 5
+    --- stdout
+    {
+      "error": "claim_lost",
+      "message": "your claim of task `AOF-xxxxx` ended because nobody renewed it, and `agent-8` has it now\n\nnothing was changed; hand what you have over to `agent-8`, as in `aof task comment AOF-xxxxx`, and take another with `aof task next`; work that takes longer than a claim lasts is kept by `aof task renew`",
+      "task": "AOF-xxxxx",
+      "assignedAgent": "agent-8",
+      "yourAgentId": "agent-7",
+      "jsonVersion": 1
+    }
+    --- stderr
+    your claim of task `AOF-xxxxx` ended because nobody renewed it, and `agent-8` has it now
+    "#);
+    let _ = env.say(&id, "agent-8", "complete", &[]).success();
+    assert!(!env.task_text(&id).contains("lost"), "the next visit knows nothing of it");
+    let history = env.aof(&["task", "show", &id, "--json"]).success().json();
+    assert_eq!(history["gateHistory"].as_array().unwrap().len(), 1, "a claim that ends is no failure");
+    check(&env);
+}
+
+#[test]
+fn whoever_lost_a_claim_may_still_hand_in_what_nobody_else_has_taken() {
+    let env = environment();
+    let id = env.new_task(&["Add login"]);
+    let _ = env.aof(&["task", "next", "--agent", "agent-7"]).success();
+    env.pass_minutes(40);
+    let _ = env.aof(&["sweep"]).success();
+    let _ = env.say(&id, "agent-7", "complete", &[]).success();
+    check(&env);
+}
+
+#[test]
+fn the_claims_of_people_do_not_end() {
+    let env = TestEnvironment::with_rules(&RULES.replace("timeout: 3h", "lease: 1m"), PEOPLE);
+    let id = env.new_task(&["Add login"]);
+    let _ = env.say(&id, "agent-7", "complete", &[]).success();
+    let _ = env.say(&id, "agent-3", "complete", &[]).success();
+    let _ = env.aof(&["task", "next", "--agent", "human-ada"]).success();
+    env.pass_minutes(2000);
+    assert_snapshot!(env.aof(&["sweep"]), @"
+    exit 0
+    --- stdout
+    nothing is due
+    ");
+}
+
+#[test]
+fn a_held_task_waits_and_its_clock_stands_still() {
+    let env = environment();
+    let id = env.new_task(&["Add login"]);
+    let _ = env.say(&id, "agent-7", "complete", &[]).success();
+    let _ = env.aof(&["task", "next", "--agent", "agent-3"]).success();
+    env.pass_minutes(50);
+    assert_snapshot!(env.aof(&["task", "hold", &id, "--reason", "The customer wants to talk first"]), @"
+    exit 0
+    --- stdout
+    AOF-xxxxx: held
+      now at review, blocked: The customer wants to talk first
+    ");
+    assert_snapshot!(env.git(&["log", "-1", "--format=%an%n%B"]), @"
+    Ada
+    AOF-hhqws: held at review
+
+    The customer wants to talk first
+
+    Aof-Task: AOF-hhqws
+    Aof-Gate: review
+    Aof-Event: held
+    ");
+    env.pass_minutes(600);
+    assert_snapshot!(env.aof(&["sweep"]), @"
+    exit 0
+    --- stdout
+    nothing is due
+    ");
+    assert_snapshot!(env.say(&id, "agent-3", "complete", &[]), @"
+    exit 4
+    --- stderr
+    error: task `AOF-xxxxx` is held: The customer wants to talk first
+
+    hint: wait until a person sets it going again, as with `aof task unblock AOF-xxxxx`
+    ");
+    assert_snapshot!(env.aof(&["task", "hold", &id, "--reason", "Again"]), @"
+    exit 4
+    --- stderr
+    error: task `AOF-xxxxx` is held: The customer wants to talk first
+
+    hint: wait until a person sets it going again, as with `aof task unblock AOF-xxxxx`
+    ");
+    assert_snapshot!(env.aof(&["task", "hold", &id]), @r#"
+    exit 4
+    --- stderr
+    error: `hold` wants a reason: it goes into the history
+
+    hint: add `--reason "..."`
+    "#);
+    assert_snapshot!(env.aof(&["task", "resume", &id]), @"
+    exit 0
+    --- stdout
+    AOF-xxxxx: unblocked
+      now at review, in progress with agent-3
+    ");
+    assert_snapshot!(env.task_text(&id), @r#"
+    ---
+    id: AOF-hhqws
+    title: Add login
+    status: in_progress
+    created: 2026-02-16T10:00:04Z
+    updated: 2026-02-16T20:50:13Z
+    routing:
+      workflow: default
+      role: architect
+      claimed: 2026-02-16T20:50:13Z
+      agent: agent-3
+    gate:
+      current: review
+      entered: 2026-02-16T10:00:05Z
+      visit: 1
+      resumed: 2026-02-16T20:50:13Z
+    workflowHash: "259a5670ebed121c"
+    gateHistory:
+      - gate: implement
+        role: backend
+        agent: agent-7
+        entered: 2026-02-16T10:00:04Z
+        exited: 2026-02-16T10:00:05Z
+        duration: 1
+        outcome: complete
+        summary: Did it
+        to: review
+        workflow: "259a5670ebed121c"
+        completion:
+          id: 01KHJY9548KD2GEBPWGFFK68SP
+          sha256: "175f97ba1ff3792734e6105dd9657363bb20c8ac938a9dfabb7cf82116e2e8b0"
+    ---
+    "#);
+    env.pass_minutes(58);
+    assert_snapshot!(env.aof(&["sweep"]), @"
+    exit 0
+    --- stdout
+    nothing is due
+    the next is due in 1m, at 2026-02-16T21:50:13Z
+    ");
+    let _ = env.say(&id, "agent-3", "complete", &[]).success();
+    check(&env);
+}
+
+#[test]
+fn a_person_hands_a_task_over() {
+    let env = environment();
+    let id = env.new_task(&["Add login"]);
+    let _ = env.aof(&["task", "next", "--agent", "agent-7"]).success();
+    assert_snapshot!(env.aof(&["task", "assign", &id, "agent-8"]), @"
+    exit 0
+    --- stdout
+    AOF-xxxxx: assigned to agent-8
+      now at implement, in progress with agent-8
+    ");
+    assert_snapshot!(env.git(&["log", "-1", "--format=%an%n%B"]), @"
+    Ada
+    AOF-ef0kj: assigned to agent-8 at implement
+
+    Aof-Task: AOF-ef0kj
+    Aof-Gate: implement
+    Aof-Event: assigned
+    ");
+    assert_snapshot!(env.aof(&["task", "assign", &id, "agent-8"]), @"
+    exit 0
+    --- stdout
+    AOF-xxxxx: assigned to agent-8 (it was so already)
+      now at implement, in progress with agent-8
+    ");
+    assert_snapshot!(env.aof(&["task", "assign", &id, "agent-3"]), @"
+    exit 4
+    --- stderr
+    error: gate `implement` is the work of role `backend`, and `agent-3` is in `architect`
+
+    hint: it can be completed by `agent-7`, `agent-8`; take a task of your own with `aof task next`, or have org.yaml changed
+    ");
+    assert_snapshot!(env.aof(&["task", "assign", &id, "agent-7", "--agent", "agent-7"]), @"
+    exit 4
+    --- stderr
+    error: `agent-7` may not assign this task: that is for people
+
+    hint: ask a person, or allow it in org.yaml: `agents: {agent-7: {may: [assign]}}`
+    ");
+    let _ = env.aof(&["task", "assign", &id, "agent-7", "--agent", "agent-8"]).success();
+    let _ = env.say(&id, "agent-8", "complete", &[]).code(4);
+    let _ = env.say(&id, "agent-7", "complete", &[]).success();
+    check(&env);
+}
+
+#[test]
+fn many_sweepers_move_a_task_once() {
+    let env = environment();
+    let ids: Vec<String> = (0..12).map(|_| env.new_task(&["Add login"])).collect();
+    for id in &ids {
+        let _ = env.say(id, "agent-7", "complete", &[]).success();
+    }
+    env.pass_minutes(61);
+    let children: Vec<_> = (0..6).map(|_| env.start(&["sweep", "--wait", "60s"])).collect();
+    for child in children {
+        let _ = env.finish("aof sweep", child).success();
+    }
+    let log = env.git(&["log", "--format=%s"]);
+    assert_eq!(log.matches("(timeout)").count(), ids.len(), "{log}");
+    check(&env);
+}
