@@ -64,20 +64,27 @@ pub(super) fn assign(
 ) -> Result<Decision, Refusal> {
     let open = open_now(task)?;
     permit(rules, task, by, Permission::Assign, branch)?;
-    let mut free = task.clone();
-    free.routing.agent = None;
-    for own in free.gate.iter_mut().flat_map(|open| &mut open.branches) {
-        own.agent.take_if(|_| branch.is_none_or(|id| own.id == *id));
-    }
     if let Some(id) = branch.filter(|id| fork::counting(rules, task, open).iter().all(|own| own.id != **id)) {
         return Err(no_branch(rules, task, id, open));
     }
+    // Which branch is meant is asked as if nobody had any of them; only that one is taken from whoever has it.
     let meant = Ticket { branch: branch.cloned(), ..task.ticket() };
-    let branch = branch::meant(rules, &free, &meant, agent)?;
+    let branch = branch::meant(rules, &without_agents(task, None), &meant, agent)?;
     if post(rules, task, open, branch.as_ref())?.holder == Some(agent) {
         return Ok(Decision::Settled { visit: open.visit });
     }
+    let free = without_agents(task, branch.as_ref());
     claim(rules, &free, agent, branch.as_ref(), now)
+}
+
+/// Returns the task as if nobody had claimed it, or that branch of it.
+fn without_agents(task: &Task, branch: Option<&GateId>) -> Task {
+    let mut free = task.clone();
+    free.routing.agent.take_if(|_| branch.is_none());
+    for own in free.gate.iter_mut().flat_map(|open| &mut open.branches) {
+        own.agent.take_if(|_| branch.is_none_or(|id| own.id == *id));
+    }
+    free
 }
 
 /// Says that the work goes on: the claim lasts from now on.

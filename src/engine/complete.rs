@@ -1,6 +1,7 @@
 //! A completion: judged, and turned into the entry that ends the visit.
 
 use super::branch;
+use super::deadline;
 use super::decide::{Decision, Step};
 use super::fold;
 use super::fork;
@@ -38,7 +39,8 @@ pub(super) fn complete(
     if open.held.is_some() {
         return Err(Refusal::Held { task: task.id.clone(), reasons: task.blockers.clone() });
     }
-    guard::may_complete(rules, task, &post, &completion.agent)?;
+    guard::may_complete(rules, task, &post, &completion.agent)
+        .map_err(|refusal| deadline::too_late(task, &post, &completion.agent).unwrap_or(refusal))?;
     guard::separate_session(task, &post, completion)?;
     let Said { outcome, completion, warnings } = said(rules, workflow, task, &post, completion)?;
     let mut visit = entry(&post, open, &completion, stamp, outcome.clone());

@@ -10,8 +10,8 @@ use super::refusal::Refusal;
 use super::rules::Rules;
 use super::{branch, fold};
 use crate::model::{
-    AgentId, BranchStatus, Destination, Duty, Ending, GateId, OpenBranch, Period, Status, Task, Timestamp, Visit,
-    Workflow,
+    AgentId, BranchStatus, Destination, Duty, Ending, GateId, OpenBranch, Period, Status, Task, Ticket, Timestamp,
+    Visit, Workflow,
 };
 
 /// What runs out.
@@ -167,6 +167,15 @@ pub(super) fn time_out(rules: &Rules, task: &Task, branch: Option<&GateId>, now:
     }
     fold::apply(rules, &mut after, visit);
     Ok(arrive(rules, Step::silent(after)))
+}
+
+/// Returns the conflict of an agent whose own visit took too long: another role has stepped in meanwhile.
+pub(super) fn too_late(task: &Task, post: &Post<'_>, agent: &AgentId) -> Option<Refusal> {
+    let last = task.history.iter().enumerate().rev().find(|(_, entry)| entry.branch.as_ref() == post.branch());
+    let (visit, entry) =
+        last.filter(|(_, entry)| entry.outcome == Ending::Timeout && entry.agent.as_ref() == Some(agent))?;
+    let ticket = Ticket { visit: Some(visit), ..task.ticket_of(post.branch()) };
+    Some(Refusal::visit_ended(&ticket, entry, Some(agent)))
 }
 
 /// Ends a claim that nobody renewed: the work is free again, and whoever had it is remembered.

@@ -228,7 +228,8 @@ fn edits(file: &TaskFile, after: &Task) -> Vec<Edit> {
         }
     };
     for (key, old) in &then {
-        match now.remove(key) {
+        // What is new stands in the order in which it is written: `remove` would put the last in place of what is removed.
+        match now.shift_remove(key) {
             None => edits.push(Edit::remove(Path::from(key.as_str()))),
             Some(new) => change(&Path::from(key.as_str()), old, new, file.raw.get(key), &mut edits),
         }
@@ -258,7 +259,7 @@ fn change(path: &Path, old: &Value, new: Value, written: Option<&Value>, edits: 
         (Value::Object(old), Value::Object(mut new), Some(Value::Object(written))) if !new.is_empty() => {
             for (key, old) in old {
                 let path = path.clone().then(key.as_str());
-                match new.remove(key) {
+                match new.shift_remove(key) {
                     None => edits.push(Edit::remove(path)),
                     Some(new) => change(&path, old, new, written.get(key), edits),
                 }

@@ -187,17 +187,17 @@ fn a_task_made_by_hand_is_adopted() {
     title: Add login   # by Ada
     status: ready
     points: 3
-    workflowHash: HASH
     id: AOF-abc
-    gate:
-      current: review
-      entered: 2026-02-16T10:00:04Z
-      visit: 1
     created: 2026-02-16T10:00:04Z
     updated: 2026-02-16T10:00:04Z
     routing:
       workflow: default
       role: architect
+    gate:
+      current: review
+      entered: 2026-02-16T10:00:04Z
+      visit: 1
+    workflowHash: HASH
     gateHistory:
       - gate: implement
         role: backend

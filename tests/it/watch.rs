@@ -137,3 +137,17 @@ fn a_hand_made_task_is_taken_up_once_its_workflow_is_committed() {
     env.git(&["commit", "--quiet", "--message", "hotfix"]);
     eventually("the file is taken up", || env.task_text("AOF-abc").contains("current: mend"));
 }
+
+#[test]
+fn the_watcher_ends_what_takes_too_long_when_its_time_comes() {
+    let rules = "workflow:\n  gates:\n    - {id: implement, role: backend, timeout: 2s, escalateTo: architect}\n";
+    let env = TestEnvironment::with_rules(rules, crate::environment::ORG);
+    let watcher = Watcher::start(&env);
+    eventually("it begins", || log(&env).contains("watching"));
+    let mut new = env.aof_command(&["task", "new", "Add login"]);
+    new.env_remove("AOF_NOW");
+    let _ = env.run(new).success();
+    eventually("the architect steps in", || log(&env).contains("timed out at implement; it is architect's now"));
+    watcher.stop("-TERM");
+    check(&env);
+}

@@ -128,7 +128,9 @@ impl Refusal {
             Self::NoGateApplies { workflow } => {
                 format!("see the conditions with `aof workflow show {workflow}`, or choose another with `--workflow`")
             }
-            Self::NotClaimed { .. } => "there is nothing to give back".to_owned(),
+            Self::NotClaimed { .. } => {
+                "there is nothing to give back or to renew; `aof task next` claims one".to_owned()
+            }
             Self::NobodyWorksHere { task, gate } => {
                 format!(
                     "the rules changed while it stood there; let it decide with `aof task override {task} --to {gate} --reason \"...\"`"

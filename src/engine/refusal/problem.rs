@@ -1,7 +1,7 @@
 //! What is wrong, said to whoever did it.
 
 use super::Refusal;
-use crate::model::{Identity, Permission, listed};
+use crate::model::{Ending, Identity, Permission, listed};
 
 impl Refusal {
     /// Returns what is wrong, and why: one sentence.
@@ -67,6 +67,9 @@ impl Refusal {
             Self::CircularLoop { task, gate, count } => format!(
                 "task `{task}` was sent back to gate `{gate}` {count} times and waits for a person to look at it"
             ),
+            Self::VisitEnded { ticket, gate, outcome, at, .. } if outcome == Ending::Timeout.as_str() => {
+                format!("`{ticket}` at gate `{gate}` has ended: it took too long, and another role stepped in at {at}")
+            }
             Self::VisitEnded { ticket, gate, winner, outcome, at, .. } => {
                 let who = winner.as_ref().map_or_else(|| "somebody".to_owned(), |winner| format!("`{winner}`"));
                 format!("`{ticket}` at gate `{gate}` has ended: {who} ended it with `{outcome}` at {at}")
@@ -105,6 +108,9 @@ impl Refusal {
             ),
             Self::NotBlocked { task, status } => format!("task `{task}` is not blocked: it is `{status}`"),
             Self::NotFinished { task, gate } => format!("task `{task}` has not ended: it is at gate `{gate}`"),
+            Self::MissingReason { act: "hold" } => {
+                "`hold` wants a reason: whoever works at the task reads it".to_owned()
+            }
             Self::MissingReason { act } => format!("`{act}` wants a reason: it goes into the history"),
             Self::NotPermitted { agent, act: Permission::New } => {
                 format!("`{agent}` may not create tasks: that is for people")

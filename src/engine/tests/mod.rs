@@ -2,6 +2,7 @@
 
 mod briefs;
 mod completions;
+mod deadlines;
 mod forks;
 mod people;
 mod property;

@@ -19,6 +19,9 @@ fn workflows() -> impl Strategy<Value = Workflow> {
             let mut gate = with(gate(&format!("g{index}"), roles[role]), |duty| {
                 duty.can_reject = can_reject;
                 duty.can_skip = skip && roles[role] != "po";
+                duty.timeout = (role != 1).then(|| id("5m"));
+                duty.escalate_to = (role == 2 || role == 0 && skip).then(|| id("architect"));
+                duty.lease = Some(id("3m"));
             });
             gate.exits.reject_to = (can_reject && rejection == RejectionStrategy::Named).then(|| id("g0"));
             gate.when = when.filter(|_| index > 0).map(|when| WHENS[when].to_owned());
@@ -29,7 +32,7 @@ fn workflows() -> impl Strategy<Value = Workflow> {
 }
 
 fn acts() -> impl Strategy<Value = Vec<Act>> {
-    let act = (0..12_u8, 0..AGENTS.len(), 0..5_usize, 0..4_usize).prop_map(|(kind, agent, outcome, gate)| {
+    let act = (0..18_u8, 0..AGENTS.len(), 0..5_usize, 0..4_usize).prop_map(|(kind, agent, outcome, gate)| {
         let agent = AGENTS[agent];
         let words = ["complete", "needs_review", "blocked", "skip", "nonsense"];
         let by = Actor::Person(None);
@@ -41,6 +44,11 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
             3 => Act::Override { by, to, reason: "moved".into() },
             4 => Act::Reopen { by, to, reason: "again".into() },
             5 if outcome == 0 => Act::Cancel { by, reason: "off".into() },
+            6 => Act::Timeout { branch: None },
+            7 => Act::Lapse { branch: None },
+            8 => Act::Renew { agent: id(agent), branch: None, note: None },
+            9 => Act::Assign { by, agent: id(agent), branch: None },
+            10 => Act::Hold { by, reason: "wait".into() },
             _ => Act::Complete(completion(agent, words[outcome])),
         }
     });
@@ -62,6 +70,12 @@ fn legal(rules: &Rules, visit: &Visit, next: Option<&GateId>) -> bool {
         (Ending::Said(Outcome::Complete | Outcome::Skip), None) => visit.to == Some(Destination::End),
         (Ending::Said(Outcome::NeedsReview), Some(next)) => workflow.gates[from].can_reject() && place(next) < from,
         (Ending::Said(Outcome::Blocked), Some(next)) => *next == visit.gate,
+        (Ending::Timeout, Some(next)) => {
+            let limit = workflow.gates[from].duty().filter(|duty| duty.timeout.is_some());
+            *next == visit.gate
+                && visit.duration() >= 300
+                && visit.escalated_to == limit.and_then(|duty| duty.escalate_to.clone())
+        }
         (Ending::Override | Ending::Reopened, Some(_)) => true,
         (Ending::Cancelled, None) => visit.to.is_none(),
         _ => false,

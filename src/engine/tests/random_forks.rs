@@ -27,6 +27,9 @@ fn branches(shapes: Vec<Shape>, prefix: &str) -> Vec<Branch> {
         let mut gate = with(gate(&format!("{prefix}{index}"), ROLES[role]), |duty| {
             duty.can_reject = reject;
             duty.can_skip = skip;
+            duty.timeout = (role != 1 && !skip).then(|| id("5m"));
+            duty.escalate_to = (role != 1 && !skip && reject).then(|| id("architect"));
+            duty.lease = Some(id("3m"));
         });
         if decides {
             gate = routed(gate, &[("fine", "$next"), ("ugly", "$previous"), ("later", "$hold")]);
@@ -88,7 +91,7 @@ fn check_vote(rules: &Rules, before: &Task, entry: &Visit) -> Result<(), TestCas
     let (_, gate) = rules.project.workflows[0].gate(&entry.gate).unwrap();
     let said = |branch: &GateId| {
         let mut spoken = before.history[open.visit..].iter().chain([entry]).rev();
-        spoken.find(|visit| visit.branch.as_ref() == Some(branch)).and_then(|visit| visit.verdict)
+        spoken.filter(|visit| visit.branch.as_ref() == Some(branch)).find_map(|visit| visit.verdict)
     };
     let mut waited_for = 0;
     let mut votes = Vec::new();
@@ -115,7 +118,11 @@ fn check_step(rules: &Rules, before: &Task, after: &Task) -> Result<(), TestCase
     prop_assert!(after.status != Status::Complete || unanswered(&after.history).is_empty());
     if after.history.len() > before.history.len() {
         let entry = after.history.last().unwrap();
-        if entry.branch.is_some() {
+        if entry.branch.is_some() && entry.outcome == Ending::Timeout {
+            prop_assert!(entry.to.is_none() && entry.verdict.is_none() && entry.escalated_to.is_some());
+            let own = after.gate.as_ref().unwrap().branch(entry.branch.as_ref().unwrap()).unwrap();
+            prop_assert_eq!(Some(&own.role), entry.escalated_to.as_ref());
+        } else if entry.branch.is_some() {
             check_vote(rules, before, entry)?;
         }
         let number = |task: &Task| task.gate.as_ref().map(|open| open.visit);
@@ -223,7 +230,7 @@ proptest! {
     #[test]
     fn whatever_is_done_at_a_fork_is_legal_or_refused(
         flow in workflows(),
-        acts in prop::collection::vec((0..12_u8, 0..4_usize, 0..6_usize, 0..4_usize), 0..60),
+        acts in prop::collection::vec((0..17_u8, 0..4_usize, 0..6_usize, 0..4_usize), 0..60),
     ) {
         let rules = rules(flow);
         let mut task = opened(&rules, &["x"]);
@@ -241,6 +248,11 @@ proptest! {
                 5 if word == 0 => Act::Cancel { by: person, reason: "off".into() },
                 6 => Act::Reopen { by: person, to: to(), reason: "again".into() },
                 7 => Act::Pass,
+                12 => Act::Timeout { branch },
+                13 => Act::Lapse { branch },
+                14 => Act::Renew { agent: id(agent), branch, note: None },
+                15 => Act::Assign { by: person, agent: id(agent), branch },
+                16 if word < 2 => Act::Hold { by: person, reason: "wait".into() },
                 _ => {
                     let words = ["complete", "needs_review", "blocked", "skip", "fine", "ugly"];
                     let mut says = completion(agent, words[word]);

@@ -147,16 +147,16 @@ fn a_hand_made_file_needs_a_title_and_nothing_else() {
     ---
     title: Buy milk
     status: ready
+    id: AOF-abc
+    created: 2026-02-16T09:00:00Z
+    updated: 2026-02-16T09:00:00Z
+    routing:
+      workflow: default
+      role: backend
     gate:
       current: implement
       entered: 2026-02-16T09:00:00Z
       visit: 0
-    id: AOF-abc
-    routing:
-      workflow: default
-      role: backend
-    created: 2026-02-16T09:00:00Z
-    updated: 2026-02-16T09:00:00Z
     ---
     - whole
     ");
