@@ -1,10 +1,13 @@
 //! What time has brought: visits that took too long, and claims that nobody renewed.
 //!
-//! A sweep looks at headers and moves only what is due. Any number of sweeps may run at once: each reads a task anew before it
+//! A sweep looks at headers and moves only what is due. Where nothing was, it keeps until when that holds: the same commit says
+//! the same. Any number of sweeps may run at once: each reads a task anew before it
 //! moves it, and what another was faster with is no longer due.
 
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
+
+use jiff::SignedDuration;
 
 use super::acts::choose;
 use super::error::OpsError;
@@ -15,6 +18,10 @@ use super::transaction::{Changed, Choice, DryRun, change};
 use super::workspace::Workspace;
 use crate::engine::{Act, Limit, Limits, Refusal, Rules};
 use crate::model::{Duty, Gate, GateId, TaskId, Timestamp, Workflow};
+use crate::store::Horizon;
+
+/// So long what was found is believed.
+const BELIEVED: SignedDuration = SignedDuration::from_mins(10);
 
 /// What one sweep did.
 #[derive(Default)]
@@ -57,14 +64,23 @@ pub fn sweep(
     dry_run: DryRun,
     rest: &mut dyn FnMut(Duration) -> ControlFlow<()>,
 ) -> Result<Swept, OpsError> {
+    let now = workspace.now();
+    let commit = workspace.repository.look()?.commit.map(|commit| commit.to_string());
+    let known = Horizon::load(&workspace.paths).filter(|known| Some(&known.commit) == commit.as_ref());
+    if let Some(known) = known.filter(|known| holds(known, now)) {
+        return Ok(Swept { next: known.next, ..Swept::default() });
+    }
     let in_force = workspace.rules()?;
     let listing = read_all(workspace, &in_force, Scope::Active);
     let mut all = limits_of(&in_force.rules, &listing);
     all.sort_by_key(|due| due.at);
-    let now = workspace.now();
     let ahead = all.split_off(all.partition_point(|due| due.at <= now));
     let next = ahead.first().map(|due| due.at);
     let mut swept = Swept { next, unreadable: listing.unreadable, ..Swept::default() };
+    if let Some(commit) = commit.filter(|_| all.is_empty() && swept.unreadable.is_empty()) {
+        // It only saves time: a project that cannot be written to is swept all the same.
+        let _ = Horizon { commit, looked: now, next }.save(&workspace.paths);
+    }
     if dry_run == DryRun::Yes {
         for due in &all {
             let result = change(workspace, &due.task, dry_run, &mut |standing| chosen_for(workspace, standing, due));
@@ -84,6 +100,12 @@ pub fn sweep(
         }
     }
     Ok(swept)
+}
+
+/// Returns whether what was known is still to be believed. A file that somebody brings back changes no commit, so it is not for long.
+fn holds(known: &Horizon, now: Timestamp) -> bool {
+    let age = now.duration_since(known.looked);
+    !age.is_negative() && age < BELIEVED && known.next.is_none_or(|next| next > now)
 }
 
 /// Returns how the task goes on.

@@ -78,6 +78,7 @@ fn a_visit_that_takes_too_long_goes_to_whoever_steps_in_and_can_be_completed_the
         workflow: HASH
         completion:
           id: ULID
+          sha256: SHA256
       - gate: review
         role: architect
         agent: agent-3
@@ -335,6 +336,7 @@ fn a_held_task_waits_and_its_clock_stands_still() {
         workflow: HASH
         completion:
           id: ULID
+          sha256: SHA256
     ---
     ");
     env.pass_minutes(58);
