@@ -56,6 +56,11 @@ impl Workspace {
         Timestamp::from_second((self.clock)().as_second()).expect("a second of a time is a time")
     }
 
+    /// Returns how long it is until then, to the nanosecond; nothing where it is over.
+    pub fn until(&self, time: Timestamp) -> Duration {
+        Duration::try_from(time.duration_since((self.clock)())).unwrap_or(Duration::ZERO)
+    }
+
     /// Returns what tells the time, to the nanosecond.
     pub(super) fn clock(&self) -> Clock {
         self.clock

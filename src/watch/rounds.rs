@@ -8,7 +8,6 @@ use super::desk::Desk;
 use super::report::{Report, Sight};
 use super::sight::Eyes;
 use crate::audit::{AuditError, CommitId, Head, TreeFile};
-use crate::model::Timestamp;
 use crate::ops::{DryRun, Notice, OpsError, Seen, Workspace, deliver, resume, rules_mark, sweep, tend};
 use crate::store::Paths;
 use crate::store::inbox::QUIET;
@@ -42,7 +41,8 @@ pub(super) struct Rounds<'t> {
     /// When the tasks are to be looked at.
     tend_at: Instant,
     tended_at: Option<Instant>,
-    swept_at: Option<Instant>,
+    /// Before that, changes of tasks are no reason to count anew.
+    sweep_after: Instant,
     /// When something runs out, or has to be counted anew.
     sweep_at: Instant,
     /// When everything is to be looked at.
@@ -77,7 +77,7 @@ impl<'t> Rounds<'t> {
             rules: RulesSeen::default(),
             tend_at: now,
             tended_at: None,
-            swept_at: None,
+            sweep_after: now,
             sweep_at: now,
             round_at: now,
             leftovers: Some(Duration::ZERO),
@@ -144,7 +144,7 @@ impl<'t> Rounds<'t> {
             self.rules.mark = self.rules.mark.take().map(|(_, mark)| (None, mark));
         }
         if touched(Place::Tasks) || touched(Place::Rules) || touched(Place::Anywhere) {
-            self.sweep_at = self.sweep_at.min(self.swept_at.map_or(now, |last| now.max(last + SWEEPING)));
+            self.sweep_at = self.sweep_at.min(now.max(self.sweep_after));
         }
         if touched(Place::Tasks) {
             self.tend_at = self.tend_at.min(self.tended_at.map_or(now, |last| now.max(last + TENDING)));
@@ -264,10 +264,10 @@ impl<'t> Rounds<'t> {
         let start = Instant::now();
         let swept = sweep(&mut self.workspace, self.wait, DryRun::No, &mut |worked| desk.rest(worked))?;
         let now = Instant::now();
-        self.swept_at = Some(now);
-        self.sweep_at = swept.next.map_or(now + CLOCKS, |next| until(next, self.workspace.now(), now));
-        // Looking costs more where there are more tasks: it never takes more than a tenth of the time.
-        self.sweep_at = self.sweep_at.max(now + (now - start) * 10);
+        // Looking costs more where there are more tasks: changes of them never make it take more than a tenth of the time.
+        self.sweep_after = now + SWEEPING.max((now - start) * 10);
+        // The clock may jump meanwhile, so it is asked again every so often.
+        self.sweep_at = now + swept.next.map_or(CLOCKS, |next| self.workspace.until(next).min(CLOCKS));
         for changed in swept.timed_out {
             self.desk.tell(Report::TimedOut(Box::new(changed)));
         }
@@ -320,12 +320,6 @@ impl<'t> Rounds<'t> {
         self.rules.mark = Some((Some(commit), mark));
         Ok(())
     }
-}
-
-/// Returns when that is by the clock that never jumps. It is asked again every so often, because the other one may.
-fn until(time: Timestamp, by_the_clock: Timestamp, now: Instant) -> Instant {
-    let ahead = time.duration_since(by_the_clock);
-    now + Duration::try_from(ahead).unwrap_or(Duration::ZERO).min(CLOCKS)
 }
 
 /// What came of a look.
