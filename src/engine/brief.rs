@@ -9,6 +9,7 @@ use serde_json::Value;
 use self::generated::{Occasion, expectations, meaning, role, tips};
 use self::values::Values;
 pub(super) use self::values::{OF_A_GATE, OF_A_TASK};
+use super::deadline::{Limit, deadlines};
 use super::fold::open_wishes;
 use super::outputs::{Field, example, fields, shape_of};
 use super::post::Post;
@@ -18,7 +19,7 @@ use super::template::Template;
 use super::warning::Warning;
 use crate::model::shape::Kind;
 use crate::model::{
-    Brief, BriefText, Destination, GateId, Outcome, ReviewContext, Station, Task, Ticket, Visit, Workflow,
+    Brief, BriefText, Destination, GateId, Outcome, ReviewContext, Station, Task, Ticket, Timestamp, Visit, Workflow,
 };
 
 /// The brief of a task's open visit.
@@ -50,6 +51,8 @@ pub struct GateContext {
     pub review: Option<ReviewContext>,
     /// What earlier rejections want that nobody has answered either, oldest first.
     pub earlier: Vec<ReviewContext>,
+    /// When the claim ends unless it is renewed.
+    pub claimed_until: Option<Timestamp>,
     /// What could not be filled in.
     pub warnings: Vec<Warning>,
 }
@@ -134,6 +137,10 @@ pub fn brief_at(rules: &Rules, task: &Task, post: &Post<'_>, body: &Body<'_>) ->
         files: post.duty.files.clone(),
         review: task.review.clone(),
         earlier: earlier(task),
+        claimed_until: deadlines(rules, task)
+            .into_iter()
+            .find(|end| end.limit == Limit::Lease && end.branch.as_ref() == post.branch())
+            .map(|end| end.at),
         warnings: gaps.warnings(&gate.id),
     })
 }

@@ -51,6 +51,9 @@ pub struct Header {
     /// What its time limits count from; nothing while it is blocked or held.
     #[serde(default)]
     pub running: Option<Running>,
+    /// Whether it took too long where nobody steps in for that.
+    #[serde(default)]
+    pub overdue: bool,
     /// Whether a person holds it.
     #[serde(default)]
     pub held: bool,
@@ -377,6 +380,9 @@ pub(super) fn header(file: &TaskFile) -> Header {
         role: task.routing.role.as_ref().map(ToString::to_string),
         agent: task.routing.agent.as_ref().map(ToString::to_string),
         running: whole.as_ref().map(Running::of),
+        overdue: task.gate.as_ref().is_some_and(|gate| {
+            gate.overdue.is_some() || gate.branches.iter().any(|own| own.status.is_open() && own.overdue.is_some())
+        }),
         held: task.gate.as_ref().is_some_and(|gate| gate.held.is_some()),
         branches: open_branches.iter().map(part).collect(),
         escalated: task.gate.as_ref().is_some_and(|gate| gate.escalated.is_some()),

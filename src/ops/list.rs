@@ -189,6 +189,7 @@ mod tests {
         Header {
             escalated: false,
             running: None,
+            overdue: false,
             held: false,
             id: id.to_owned(),
             title: format!("Title of {id}"),

@@ -27,6 +27,7 @@ mod rule_files;
 mod standing;
 mod status;
 mod sweep;
+mod terms;
 mod together;
 mod transaction;
 mod view;

@@ -79,6 +79,12 @@ pub fn overview(workspace: &Workspace, watcher: bool) -> Result<Overview, OpsErr
                 },
                 fix: format!("see `aof why {}`; then `aof task unblock {} --reason \"...\"`", header.id, header.id),
             });
+        } else if header.overdue {
+            attention.push(Attention {
+                code: "task_overdue",
+                problem: format!("{} has taken too long, and nobody steps in for that", header.id),
+                fix: format!("see `aof why {}`; `aof task assign {} AGENT` gives it to somebody", header.id, header.id),
+            });
         } else if let Some(gate) = header.gate.as_deref().filter(|_| is_stranded(&in_force.rules, header)) {
             attention.push(Attention {
                 code: "task_stranded",

@@ -10,7 +10,7 @@ use super::standing::{Pending, Standing, find, parse};
 use super::workspace::Workspace;
 use crate::engine::brief::{Body, Form, GateContext, brief, brief_at};
 use crate::engine::outputs::Field;
-use crate::engine::{Act, Decision, Post, Refusal, Rules, decide, is_held, may_complete};
+use crate::engine::{Act, Deadline, Decision, Limit, Post, Refusal, Rules, deadlines, decide, is_held, may_complete};
 use crate::format::task_file::{Origin, TaskFile, review_value, works};
 use crate::model::{AgentId, GateId, Outcome, Task, TaskId, Ticket};
 use crate::store::ProjectPath;
@@ -142,7 +142,20 @@ pub fn task_value(rules: &Rules, file: &TaskFile, path: &ProjectPath) -> Value {
     map.insert("version".to_owned(), json!(file.task.history.len()));
     map.insert("ticket".to_owned(), json!(file.task.ticket().to_string()));
     map.insert("available".to_owned(), available(rules, file));
+    let ends = deadlines(rules, &file.task);
+    if !ends.is_empty() {
+        map.insert("deadlines".to_owned(), ends.iter().map(deadline_value).collect());
+    }
     Value::Object(map)
+}
+
+fn deadline_value(deadline: &Deadline) -> Value {
+    let limit = match deadline.limit {
+        Limit::Timeout => "timeout",
+        Limit::Lease => "lease",
+    };
+    let branch = deadline.branch.as_ref().map(GateId::as_str);
+    json!({"at": deadline.at.to_string(), "limit": limit, "branch": branch})
 }
 
 /// Returns the outcomes that are possible now, and for whom.
@@ -235,6 +248,9 @@ pub fn brief_value(file: &TaskFile, context: &GateContext) -> Value {
     }
     if !context.earlier.is_empty() {
         map.insert("earlierReviews".to_owned(), context.earlier.iter().map(review_value).collect());
+    }
+    if let Some(end) = context.claimed_until {
+        map.insert("claimedUntil".to_owned(), json!(end.to_string()));
     }
     if let Some(Value::Object(routing)) = file.raw.get("routing") {
         map.insert("routing".to_owned(), Value::Object(routing.clone()));

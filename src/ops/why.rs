@@ -8,6 +8,7 @@ use super::error::{OpsError, thaw};
 use super::headers::NEW;
 use super::in_force::{InForce, in_force_and_seen};
 use super::standing::{Pending, Standing, find, parse};
+use super::terms::{stepped_in, terms};
 use super::view::{taken_up, who};
 use super::workspace::Workspace;
 use crate::engine::{LOOP_LIMIT, Passage, Post, Rules, passes_by_itself, preview, unanswered, would_say};
@@ -77,6 +78,7 @@ pub fn why(workspace: &Workspace, id: &TaskId) -> Result<(Reason, Rc<InForce>), 
     });
     let consequences: Vec<Consequence> = consequences.collect();
     let mut because = because(rules, task);
+    because.extend(terms(rules, task));
     if standing.file.origin == Origin::HandMade {
         because.push(beginning(workspace, &standing));
     } else if task.gate.is_some() && gate.is_none() {
@@ -212,7 +214,7 @@ fn waits_for(workspace: &Workspace, in_force: &InForce, other: &TaskId) -> Optio
 const UNCLAIMED: &str = "nobody has claimed it";
 
 fn because(rules: &Rules, task: &Task) -> Vec<String> {
-    let mut list = vec![arrival(task)];
+    let mut list = vec![stepped_in(task).unwrap_or_else(|| arrival(task))];
     match task.status {
         Status::Blocked => list.extend(task.blockers.iter().map(|blocker| format!("it is blocked: {blocker}"))),
         Status::Ready | Status::InProgress if task.gate.as_ref().is_some_and(|open| !open.branches.is_empty()) => {

@@ -108,6 +108,25 @@ fn a_visit_that_takes_too_long_goes_to_whoever_steps_in_and_can_be_completed_the
     --- stdout
     nothing is due
     ");
+    assert_snapshot!(env.aof(&["why", &id]), @"
+    exit 0
+    --- stdout
+    AOF-xxxxx  Add login
+      status  ready
+      gate    review for 3s (visit 2)
+
+    Because
+      - its visit of gate `review`, which `agent-3` had, took too long at 2026-02-16T11:00:09Z; role `lead` stepped in
+      - nobody has claimed it
+
+    Who can move it
+      - agent-9 or human-ada (role lead)
+
+    What each outcome would do
+      complete      leads to approve (role lead)
+      needs_review  sends it back to implement (role backend), the 1st time of 5
+      blocked       holds it here until a person unblocks it
+    ");
     let late = env.say(&id, "agent-3", "complete", &[]).code(5);
     assert_snapshot!(late, @"
     exit 5
@@ -144,6 +163,18 @@ fn where_nobody_steps_in_a_visit_is_marked_once_and_goes_on() {
     nothing is due
     ");
     assert_eq!(env.log(), log, "it is told once");
+    assert_snapshot!(env.aof(&["status"]), @"
+    exit 0
+    --- stdout
+    on branch main
+    1 active task: 1 ready
+
+    Needs attention
+      ! AOF-xxxxx has taken too long, and nobody steps in for that
+        see `aof why AOF-xxxxx`; `aof task assign AOF-xxxxx AGENT` gives it to somebody
+      ! no watcher is running
+        start one with `aof watch`; without it, commands work but dropped files and edits wait
+    ");
     assert!(env.task_text(&id).contains("overdue: 2026-02-16T13:00:0"), "{}", env.task_text(&id));
     let _ = env.say(&id, "agent-8", "complete", &[]).success();
     assert!(!env.task_text(&id).contains("overdue"));
@@ -154,7 +185,34 @@ fn where_nobody_steps_in_a_visit_is_marked_once_and_goes_on() {
 fn a_claim_that_nobody_renews_ends_and_its_agent_is_told_who_has_the_task_now() {
     let env = environment();
     let id = env.new_task(&["Add login"]);
-    let _ = env.aof(&["task", "next", "--agent", "agent-7"]).success();
+    assert_snapshot!(env.aof(&["task", "next", "--agent", "agent-7"]), @r#"
+    exit 0
+    --- stdout
+    AOF-xxxxx  Add login
+      gate implement, ticket AOF-xxxxx@0
+
+    You do the work of this task.
+
+    Expected
+      - Do what the title and the body of the task ask for
+      - Check your result yourself before you hand it on
+
+    Outcomes
+      complete  Your work is finished and can go on to the next step.
+      blocked   You cannot go on: something outside is missing. Name it in blockers; the task waits here.
+
+    Tips
+      - Say in the summary what you did and how you checked it
+
+    Say so
+      aof task complete AOF-xxxxx@0 --outcome OUTCOME --summary "..."
+      aof task renew AOF-xxxxx@0   keeps it yours beyond 2026-02-16T10:30:05Z
+    "#);
+    let task = env.aof(&["task", "show", &id, "--json"]).success().json();
+    assert_eq!(
+        task["deadlines"][0],
+        serde_json::json!({"at": "2026-02-16T10:30:05Z", "limit": "lease", "branch": null})
+    );
     env.pass_minutes(20);
     assert_snapshot!(env.aof(&["task", "renew", &id, "--agent", "agent-7", "--note", "Half of it works"]), @"
     exit 0
@@ -173,12 +231,32 @@ fn a_claim_that_nobody_renews_ends_and_its_agent_is_told_who_has_the_task_now() 
     Aof-Event: renewed
     Aof-Agent: agent-7
     ");
+    assert_snapshot!(env.aof(&["why", &id]), @"
+    exit 0
+    --- stdout
+    AOF-xxxxx  Add login
+      status  in_progress
+      gate    implement for 20m (visit 0)
+
+    Because
+      - it was created at 2026-02-16T10:00:04Z and began at gate `implement`
+      - `agent-7` has claimed it
+      - the claim of `agent-7` ends at 2026-02-16T10:50:07Z unless it is renewed: `aof task renew AOF-xxxxx`
+      - it has time until 2026-02-16T13:00:04Z; then it is marked overdue
+
+    Who can move it
+      - agent-7, who has claimed it (role backend)
+
+    What each outcome would do
+      complete  leads to review (role architect)
+      blocked   holds it here until a person unblocks it
+    ");
     env.pass_minutes(29);
     assert_snapshot!(env.aof(&["sweep"]), @"
     exit 0
     --- stdout
     nothing is due
-    the next is due in 58s, at 2026-02-16T10:50:06Z
+    the next is due in 57s, at 2026-02-16T10:50:07Z
     ");
     env.pass_minutes(1);
     assert_snapshot!(env.aof(&["sweep"]), @"
@@ -278,6 +356,27 @@ fn a_held_task_waits_and_its_clock_stands_still() {
     --- stdout
     nothing is due
     ");
+    assert_snapshot!(env.aof(&["why", &id]), @"
+    exit 0
+    --- stdout
+    AOF-xxxxx  Add login
+      status  blocked
+      gate    review for 10h 50m (visit 1)
+
+    Because
+      - `agent-7` ended gate `implement` with `complete` at 2026-02-16T10:00:05Z, which led to `review`
+      - it is blocked: The customer wants to talk first
+      - a person holds it since 2026-02-16T10:50:07Z: nothing is completed until it is set going again
+
+    Who can move it
+      - agent-3, who has claimed it (role architect)
+      - a person, who sets it going again with `aof task unblock AOF-xxxxx`
+
+    What each outcome would do
+      complete      leads to approve (role lead)
+      needs_review  sends it back to implement (role backend), the 1st time of 5
+      blocked       holds it here until a person unblocks it
+    ");
     assert_snapshot!(env.say(&id, "agent-3", "complete", &[]), @"
     exit 4
     --- stderr
@@ -311,17 +410,17 @@ fn a_held_task_waits_and_its_clock_stands_still() {
     title: Add login
     status: in_progress
     created: 2026-02-16T10:00:04Z
-    updated: 2026-02-16T20:50:13Z
+    updated: 2026-02-16T20:50:14Z
     routing:
       workflow: default
       role: architect
       agent: agent-3
-      claimed: 2026-02-16T20:50:13Z
+      claimed: 2026-02-16T20:50:14Z
     gate:
       current: review
       entered: 2026-02-16T10:00:05Z
       visit: 1
-      resumed: 2026-02-16T20:50:13Z
+      resumed: 2026-02-16T20:50:14Z
     workflowHash: HASH
     gateHistory:
       - gate: implement
@@ -344,7 +443,7 @@ fn a_held_task_waits_and_its_clock_stands_still() {
     exit 0
     --- stdout
     nothing is due
-    the next is due in 1m, at 2026-02-16T21:50:13Z
+    the next is due in 1m, at 2026-02-16T21:50:14Z
     ");
     let _ = env.say(&id, "agent-3", "complete", &[]).success();
     check(&env);

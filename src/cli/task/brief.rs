@@ -109,6 +109,9 @@ pub(super) fn text(file: &TaskFile, context: &GateContext) -> String {
     }
     page.head("Say so");
     page.line(format!("  aof task complete {} --outcome OUTCOME --summary \"...\"", context.ticket));
+    if let Some(end) = context.claimed_until {
+        page.line(format!("  aof task renew {}   keeps it yours beyond {end}", context.ticket));
+    }
     page.into_text()
 }
 
@@ -152,6 +155,8 @@ fn markdown(file: &TaskFile, context: &GateContext) -> String {
     }
     section("Files", context.files.iter().map(|pattern| format!("- `{}`", one_line(pattern))).collect());
     section("Tips", items(&context.tips));
+    let renewal = |end| format!("Work that goes on beyond {end} is kept by `aof task renew {}`.", context.ticket);
+    section("Time", context.claimed_until.map(renewal).into_iter().collect());
     for review in context.review.iter().chain(&context.earlier) {
         let mut lines = items(&review.blockers);
         lines.extend(review.notes.iter().map(|notes| format!("\n{}", inert(notes.trim_end()))));
