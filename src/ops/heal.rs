@@ -22,7 +22,7 @@ use crate::store::{ProjectPath, StoreError, WriterLock, atomic};
 
 /// Heals if there is a record of an unfinished write. A write that is under way is waited for.
 pub(super) fn heal_if_pending(workspace: &Workspace) -> Result<bool, OpsError> {
-    if !workspace.paths.intent().exists() {
+    if !intent::is_pending(&workspace.paths) {
         return Ok(false);
     }
     let lock = workspace.lock()?;
@@ -111,7 +111,7 @@ fn settle_index(
     workspace.repository.settle_index(left, &files, deadline, &mut |locks| {
         let locks = Locks { branch: Some(branch.clone()), ..locks.clone() };
         let record = Intent { locks: serde_json::to_value(locks).ok(), ..record.clone() };
-        intent::write(lock, &record).and_then(|()| intent::sync(lock)).map_err(std::io::Error::other)
+        intent::write(lock, &record).and_then(|written| written.sync(lock)).map_err(std::io::Error::other)
     })?;
     Ok(())
 }
@@ -196,7 +196,7 @@ fn commit_what_is_ahead(
             // A person committed meanwhile.
             Err(OpsError::Audit(AuditError::Moved { .. })) if Instant::now() < workspace.deadline() => {}
             Err(error) if error.is_general() => {
-                intent::write(lock, record)?;
+                intent::write(lock, record)?.sync(lock)?;
                 return Err(error);
             }
             Err(_) => return commit_one_by_one(workspace, lock, record, branch),
@@ -217,7 +217,7 @@ fn commit_one_by_one(
         let ahead = ahead_of(workspace, &head, &alone, branch)?;
         match commit(workspace, lock, &head, &ahead) {
             Err(error) if error.is_general() => {
-                intent::write(lock, record)?;
+                intent::write(lock, record)?.sync(lock)?;
                 return Err(error);
             }
             _ => {}

@@ -16,7 +16,7 @@ use crate::format::config::{ORG_FILE, PROJECT_FILE, Source};
 use crate::format::schema::Schema;
 use crate::format::template::{Founder, Template};
 use crate::model::Timestamp;
-use crate::store::{Durability, Folder, Paths, ProjectPath, StoreError, WriterLock};
+use crate::store::{Durability, Folder, Paths, ProjectPath, StoreError, WriterLock, intent};
 
 /// Where the schemas are that editors check the configuration with.
 const SCHEMAS: &str = ".aof/schema";
@@ -62,7 +62,7 @@ pub fn init(
     let now = Timestamp::from_second(now.as_second()).expect("a second of a time is a time");
     let repository = repository_around(&new.folder)?;
     let head = repository.as_ref().map(Repository::head).transpose();
-    if dry_run == DryRun::No && Paths::at(&new.folder).intent().exists() {
+    if dry_run == DryRun::No && intent::is_pending(&Paths::at(&new.folder)) {
         // An earlier beginning may have been interrupted: then there is no project yet.
         heal_if_pending(&open(&new.folder)?)?;
     }

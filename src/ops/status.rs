@@ -13,7 +13,7 @@ use super::workspace::Workspace;
 use crate::audit::{Head, ObjectId};
 use crate::engine::Rules;
 use crate::model::{GateKind, Status, TaskId};
-use crate::store::{ProjectPath, layout, tasks};
+use crate::store::{ProjectPath, intent, layout, tasks};
 
 /// So many ids are named before it is enough.
 const FEW: usize = 5;
@@ -117,7 +117,7 @@ pub fn overview(workspace: &Workspace, watcher: bool) -> Result<Overview, OpsErr
             fix: "`aof watch` takes them as they come; `aof watch --once` takes them now".to_owned(),
         });
     }
-    if workspace.paths.intent().exists() {
+    if intent::is_pending(&workspace.paths) {
         attention.push(Attention {
             code: "unfinished_write",
             problem: "a command was stopped in the middle of a change".to_owned(),

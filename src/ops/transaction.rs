@@ -8,7 +8,7 @@
 //!   stage               the files under temporary names; they, the record and the objects synced   kill: temporary files, swept by `heal`
 //!   write               the files, each replaced whole                   kill: files ahead of HEAD -> committed by `heal`
 //!   commit              the branch and the index move                    <- the commit point
-//!   settle              the old file of a moved task goes, the intent too   kill: both are cleared by `heal`
+//!   settle              the old file of a moved task goes, the intent is blanked   kill: both are cleared by `heal`
 //! ```
 //! If the commit fails, the files are put back as they were; nothing is left half-done.
 
@@ -274,7 +274,7 @@ pub(super) fn commit(
         &mut |locks| {
             let intended = writes.iter().map(Write::intended).collect();
             let record = Intent { pid: std::process::id(), writes: intended, locks: serde_json::to_value(locks).ok() };
-            intent::write(lock, &record).map_err(std::io::Error::other)?;
+            let written = intent::write(lock, &record).map_err(std::io::Error::other)?;
             stop::point("ops.intent-written");
             match files::stage(lock, writes) {
                 Ok(files) => drop(staged.replace(files)),
@@ -285,7 +285,7 @@ pub(super) fn commit(
                 }
             }
             // The locks get their names when this returns. Behind the files it costs little: the disk has just been waited for.
-            intent::sync(lock).map_err(std::io::Error::other)
+            written.sync(lock).map_err(std::io::Error::other)
         },
         &mut || {
             files::put(lock, writes, &mut staged.borrow_mut()).map_err(|error| failure.replace(Some(error))).is_ok()

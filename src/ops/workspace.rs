@@ -7,7 +7,7 @@ use super::error::OpsError;
 use super::in_force::{InForce, LastRules, in_force_and_seen};
 use crate::audit::{AuditError, Head, Repository};
 use crate::model::Timestamp;
-use crate::store::{Holder, Paths, WriterLock};
+use crate::store::{Holder, Paths, WriterLock, intent};
 
 /// Tells the time. It comes from the door, so that tests can move it.
 pub type Clock = fn() -> Timestamp;
@@ -101,7 +101,7 @@ impl Workspace {
     /// Returns the rules that decide now: the committed ones. Reading waits for nobody.
     pub fn rules(&self) -> Result<InForce, OpsError> {
         in_force_and_seen(self, &self.repository.look()?).map_err(|error| match error {
-            OpsError::Unfit { code: code @ "rules_not_committed", problem, .. } if self.paths.intent().exists() => {
+            OpsError::Unfit { code: code @ "rules_not_committed", problem, .. } if intent::is_pending(&self.paths) => {
                 OpsError::Unfit { code, problem, fix: "`aof init` was interrupted here: run it again".to_owned() }
             }
             error => error,

@@ -232,15 +232,25 @@ impl Folder {
         self.sync().map(|()| true)
     }
 
-    /// Opens a file for reading; what is no ordinary file is refused without opening it, for an open can block or wake a program.
+    /// Opens a file for reading.
     fn open_file(&self, name: &OsStr) -> Result<Option<(File, Metadata)>, StoreError> {
+        self.open_with(name, OFlags::RDONLY)
+    }
+
+    /// Opens a file that is there for reading and writing.
+    pub(super) fn open_to_write(&self, name: &str) -> Result<Option<(File, Metadata)>, StoreError> {
+        self.open_with(OsStr::new(name), OFlags::RDWR)
+    }
+
+    /// Opens a file; what is no ordinary file is refused without opening it, for an open can block or wake a program.
+    fn open_with(&self, name: &OsStr, access: OFlags) -> Result<Option<(File, Metadata)>, StoreError> {
         let path = self.path.join(name);
         match self.kind(name)? {
             None => return Ok(None),
             Some(Kind::File) => {}
             Some(found) => return Err(StoreError::WrongKind { path, found, wanted: Kind::File }),
         }
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let flags = access | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let file: File = match rustix::fs::openat(&self.handle, name, flags, Mode::empty()) {
             Ok(handle) => handle.into(),
             Err(Errno::NOENT) => return Ok(None),

@@ -1,6 +1,6 @@
 //! The record of a write under way, `.aof/intent`: what the next command needs to finish or undo what a kill interrupted.
 //!
-//! Written when the commit is prepared, before git's locks are taken and the first task file changes; removed when all is done.
+//! Written when the commit is prepared, before git's locks are taken and the first task file changes; blanked when all is done.
 //! A kill leaves:
 //! - before the record: nothing to heal, at most temporary files;
 //! - after it, before the files: files as they were; the record is dropped;
@@ -8,18 +8,33 @@
 //! - after the branch moved: old files of moved tasks and git's locks may be left over; `locks` tells which are ours.
 //!
 //! It is no proof of anything: whoever heals compares files and HEAD, and lets the record say only where to look and which
-//! locks are ours. The locks are why it must be on the disk before the first of them is taken ([`sync`]): one that a power cut left
-//! and that no record tells of would be nobody's to remove. Until then it need not be; damaged, it reads as [`Pending::Unreadable`].
+//! locks are ours. The locks are why it must be on the disk before the first of them is taken ([`Written::sync`]): one that a
+//! power cut left and that no record tells of would be nobody's to remove.
+//!
+//! The file stays, full of spaces while nothing is under way, and the record is written over them. So its sync is that of one
+//! block: nothing is made, named or removed, and no journal has anything to say about it. What that may come to:
+//! - a power cut before the sync leaves the spaces, the record, or parts of both, which read as [`Pending::Unreadable`]: no lock
+//!   has its name and no file of a task has changed, so nothing is lost with it but where temporary files may lie;
+//! - the spaces are not synced, so a power cut may bring a record back whose write was done, until the next one is written
+//!   over it. It is healed like one that a kill left just before the end: all that it asks for is there already.
+//!
+//! Only spaces are written over. A record that still says something, or does not fit, is replaced by another file, whole at any
+//! moment, and so is whatever else stands there: a link, a file of somebody else's.
 
-use serde::{Deserialize, Serialize};
+use std::fs::File;
+use std::os::unix::fs::{FileExt, MetadataExt};
 
 use super::folder::Durability;
 use super::layout::LOCAL;
-use super::{Folder, ProjectPath, StoreError, WriterLock};
+use super::{Folder, Paths, ProjectPath, StoreError, WriterLock};
 use crate::model::{Digest, TaskId};
+
+mod record;
 
 const NAME: &str = "intent";
 const LIMIT: u64 = 16 * 1024 * 1024;
+/// How long the file is that waits for a record: one block of a disk, one page of memory, which a kill cannot leave half-written.
+const ROOM: usize = 4096;
 
 /// What a process was about to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,97 +86,99 @@ pub enum Pending {
     },
 }
 
-#[derive(Serialize, Deserialize)]
-struct Record {
-    pid: u32,
-    writes: Vec<WriteRecord>,
-    locks: Option<serde_json::Value>,
-}
-
-#[derive(Serialize, Deserialize)]
-struct WriteRecord {
-    task: Option<String>,
-    old: Option<String>,
-    new: String,
-    companions: Vec<(String, String)>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    made: Vec<(String, String)>,
+/// A record that a kill does not take back any more, but a power cut may.
+#[derive(Debug)]
+#[must_use = "a power cut takes it back until it is synced"]
+pub struct Written {
+    /// The file that was there and was written over; nothing where one was put in its place.
+    over: Option<File>,
 }
 
 /// Writes the record, or replaces it by what is known now.
-pub fn write(lock: &WriterLock, intent: &Intent) -> Result<(), StoreError> {
-    let bytes = serde_json::to_vec(&Record::of(intent)).expect("a record of plain fields is JSON");
+pub fn write(lock: &WriterLock, intent: &Intent) -> Result<Written, StoreError> {
+    let mut text = record::text(intent);
+    if text.len() <= ROOM {
+        text.resize(ROOM, b' ');
+    }
     // Where somebody removed `.aof/` since the lock was taken, it is made again.
-    lock.local()
-        .replace(NAME, &bytes, Durability::Volatile)
-        .or_else(|_| Folder::create(lock.paths().root(), LOCAL)?.replace(NAME, &bytes, Durability::Volatile))
+    let folder = Folder::create(lock.paths().root(), LOCAL)?;
+    if text.len() == ROOM
+        && let Some(file) = waiting(&folder)
+    {
+        file.write_all_at(&text, 0).map_err(|cause| StoreError::io("write", &lock.paths().intent(), cause))?;
+        return Ok(Written { over: Some(file) });
+    }
+    folder.replace(NAME, &text, Durability::Volatile)?;
+    Ok(Written { over: None })
 }
 
-/// Has the record survive a power cut; called before any of the locks in it is taken. One that somebody took away meanwhile is a
-/// fault: nothing would tell whose the locks are.
-pub fn sync(lock: &WriterLock) -> Result<(), StoreError> {
-    // Looked for where the next command will, not in the folder that the lock was taken in.
-    let folder = Folder::open(lock.paths().root(), LOCAL)?;
-    if folder.sync_file(NAME)? { Ok(()) } else { Err(StoreError::Gone { path: lock.paths().intent() }) }
+impl Written {
+    /// Has the record survive a power cut; called before any of the locks in it is taken. One that somebody took away meanwhile
+    /// is a fault: nothing would tell whose the locks are.
+    pub fn sync(self, lock: &WriterLock) -> Result<(), StoreError> {
+        let path = lock.paths().intent();
+        let Some(file) = self.over else {
+            // Looked for where the next command will, not in the folder that the lock was taken in.
+            let folder = Folder::open(lock.paths().root(), LOCAL)?;
+            return if folder.sync_file(NAME)? { Ok(()) } else { Err(StoreError::Gone { path }) };
+        };
+        file.sync_data().map_err(|cause| StoreError::io("flush to disk", &path, cause))?;
+        let written = file.metadata().map_err(|cause| StoreError::io("look at", &path, cause))?;
+        let standing = std::fs::symlink_metadata(&path);
+        if standing.is_ok_and(|now| (now.ino(), now.dev()) == (written.ino(), written.dev())) {
+            Ok(())
+        } else {
+            Err(StoreError::Gone { path })
+        }
+    }
 }
 
 /// Reads the record.
 pub fn read(lock: &WriterLock) -> Result<Pending, StoreError> {
-    let unreadable = |reason: String| Ok(Pending::Unreadable { reason });
-    match lock.local().read(NAME, LIMIT) {
+    read_in(lock.local())
+}
+
+/// Returns whether a write was not finished, or is under way. Only whoever has the lock can tell which.
+pub fn is_pending(paths: &Paths) -> bool {
+    let folder = Folder::open_existing(paths.root(), LOCAL);
+    folder.is_ok_and(|folder| folder.is_some_and(|folder| !matches!(read_in(&folder), Ok(Pending::Nothing))))
+}
+
+fn read_in(folder: &Folder) -> Result<Pending, StoreError> {
+    match folder.read(NAME, LIMIT) {
         Ok(None) => Ok(Pending::Nothing),
-        Ok(Some((bytes, _))) => match serde_json::from_slice::<Record>(&bytes) {
-            Ok(record) => record.intent().map_or_else(unreadable, |intent| Ok(Pending::Intent(intent))),
-            Err(fault) => unreadable(fault.to_string()),
+        Ok(Some((bytes, _))) if is_blank(&bytes) => Ok(Pending::Nothing),
+        Ok(Some((bytes, _))) => match record::intent(bytes.trim_ascii_end()) {
+            Ok(intent) => Ok(Pending::Intent(intent)),
+            Err(reason) => Ok(Pending::Unreadable { reason }),
         },
-        Err(fault @ (StoreError::TooLarge { .. } | StoreError::WrongKind { .. })) => unreadable(fault.to_string()),
+        Err(fault @ (StoreError::TooLarge { .. } | StoreError::WrongKind { .. })) => {
+            Ok(Pending::Unreadable { reason: fault.to_string() })
+        }
         Err(fault) => Err(fault),
     }
 }
 
-/// Removes the record: all is done, or undone.
+/// Takes the record back: all is done, or undone.
 pub fn clear(lock: &WriterLock) -> Result<(), StoreError> {
-    lock.local().remove(NAME)
+    let folder = lock.local();
+    let blanked = folder.open_to_write(NAME).ok().flatten().is_some_and(|(file, metadata)| {
+        metadata.len() == ROOM as u64 && metadata.nlink() == 1 && file.write_all_at(&[b' '; ROOM], 0).is_ok()
+    });
+    if blanked { Ok(()) } else { folder.remove(NAME) }
 }
 
-impl Record {
-    fn of(intent: &Intent) -> Self {
-        let written = |write: &Write| WriteRecord {
-            task: write.task.as_ref().map(ToString::to_string),
-            old: write.old.as_ref().map(ToString::to_string),
-            new: write.new.to_string(),
-            companions: write.companions.iter().map(|(old, new)| (old.to_string(), new.to_string())).collect(),
-            made: write.made.iter().map(|made| (made.path.to_string(), made.sha256.as_str().to_owned())).collect(),
-        };
-        Self { pid: intent.pid, writes: intent.writes.iter().map(written).collect(), locks: intent.locks.clone() }
-    }
-
-    fn intent(self) -> Result<Intent, String> {
-        let writes: Result<_, String> = self.writes.into_iter().map(WriteRecord::write).collect();
-        Ok(Intent { pid: self.pid, writes: writes?, locks: self.locks })
-    }
+/// Returns the file if it waits for a record. One that is not this user's to write is replaced.
+fn waiting(folder: &Folder) -> Option<File> {
+    let (file, metadata) = folder.open_to_write(NAME).ok()??;
+    let mut bytes = [0; ROOM];
+    let whole = metadata.len() == ROOM as u64 && metadata.nlink() == 1;
+    (whole && file.read_exact_at(&mut bytes, 0).is_ok() && is_blank(&bytes)).then_some(file)
 }
 
-impl WriteRecord {
-    fn write(self) -> Result<Write, String> {
-        let path = |text: String| -> Result<ProjectPath, String> {
-            text.parse().map_err(|fault: StoreError| fault.to_string())
-        };
-        let task = |text: String| text.parse().map_err(|fault: crate::model::IdFault| fault.to_string());
-        let companions: Result<_, String> =
-            self.companions.into_iter().map(|(old, new)| Ok((path(old)?, path(new)?))).collect();
-        let made = |(name, sha256): (String, String)| {
-            let sha256 = sha256.parse().map_err(|fault: crate::model::IdFault| fault.to_string())?;
-            Ok(Made { path: path(name)?, sha256 })
-        };
-        Ok(Write {
-            task: self.task.map(task).transpose()?,
-            old: self.old.map(path).transpose()?,
-            new: path(self.new)?,
-            companions: companions?,
-            made: self.made.into_iter().map(made).collect::<Result<_, String>>()?,
-        })
-    }
+fn is_blank(bytes: &[u8]) -> bool {
+    // An empty file is one whose bytes a power cut took.
+    !bytes.is_empty() && bytes.iter().all(|byte| *byte == b' ')
 }
 
 #[cfg(test)]
@@ -172,16 +189,17 @@ mod tests {
     use tempfile::TempDir;
 
     use super::*;
-    use crate::store::{Holder, Paths};
+    use crate::store::Holder;
 
-    #[test]
-    fn the_record_says_what_was_under_way_until_it_is_cleared() {
-        let home = TempDir::new().unwrap();
+    fn locked(home: &TempDir) -> (Paths, WriterLock) {
         let paths = Paths::at(home.path());
         let holder = Holder::this_process("test", jiff::Timestamp::UNIX_EPOCH);
         let lock = WriterLock::acquire(&paths, &holder, Duration::ZERO, &mut |_| {}).unwrap();
-        assert_eq!(read(&lock).unwrap(), Pending::Nothing);
-        let mut intent = Intent {
+        (paths, lock)
+    }
+
+    fn intent() -> Intent {
+        Intent {
             pid: 42,
             writes: vec![Write {
                 task: Some("AOF-abc".parse().unwrap()),
@@ -194,28 +212,120 @@ mod tests {
                 made: vec![Made { path: "project.yaml".parse().unwrap(), sha256: Digest::of(b"project") }],
             }],
             locks: None,
-        };
-        assert!(matches!(sync(&lock), Err(StoreError::Gone { .. })));
-        write(&lock, &intent).unwrap();
-        sync(&lock).unwrap();
-        assert_eq!(read(&lock).unwrap(), Pending::Intent(intent.clone()));
-        intent.locks = Some(serde_json::json!({"index": {"inode": u64::MAX}}));
-        write(&lock, &intent).unwrap();
-        assert_eq!(read(&lock).unwrap(), Pending::Intent(intent));
+        }
+    }
 
+    /// Returns the text with the digest that its JSON has.
+    fn signed(text: &str) -> String {
+        let (_, json) = text.split_once('\n').unwrap();
+        format!("{}\n{json}", Digest::of(json.trim_end().as_bytes()).as_str())
+    }
+
+    #[test]
+    fn the_record_says_what_was_under_way_until_it_is_cleared() {
+        let home = TempDir::new().unwrap();
+        let (paths, lock) = locked(&home);
+        let mut intent = intent();
+        assert_eq!(read(&lock).unwrap(), Pending::Nothing);
+        assert!(!is_pending(&paths));
+        let number = || fs::metadata(paths.intent()).unwrap().ino();
+        // The second round writes over the spaces that the first one left.
+        let mut numbers = Vec::new();
+        for round in 0..3 {
+            intent.pid = round;
+            write(&lock, &intent).unwrap().sync(&lock).unwrap();
+            assert_eq!(read(&lock).unwrap(), Pending::Intent(intent.clone()));
+            assert!(is_pending(&paths));
+            numbers.push(number());
+            clear(&lock).unwrap();
+            clear(&lock).unwrap();
+            assert_eq!(read(&lock).unwrap(), Pending::Nothing);
+            assert!(!is_pending(&paths));
+        }
+        assert_eq!(numbers, [numbers[0]; 3]);
+
+        // One that says something is not written over: whoever reads finds the old one or the new one.
+        write(&lock, &intent).unwrap().sync(&lock).unwrap();
+        let old = fs::File::open(paths.intent()).unwrap();
+        intent.locks = Some(serde_json::json!({"index": {"inode": u64::MAX}}));
+        write(&lock, &intent).unwrap().sync(&lock).unwrap();
+        assert_eq!(read(&lock).unwrap(), Pending::Intent(intent.clone()));
+        let mut before = [0; ROOM];
+        old.read_exact_at(&mut before, 0).unwrap();
+        assert!(record::intent(before.trim_ascii_end()).unwrap().locks.is_none());
+
+        // One that is too long for a block gets a file of its own.
+        clear(&lock).unwrap();
+        intent.locks = Some("x".repeat(ROOM).into());
+        write(&lock, &intent).unwrap().sync(&lock).unwrap();
+        assert_eq!(read(&lock).unwrap(), Pending::Intent(intent));
+        clear(&lock).unwrap();
+        assert_eq!(read(&lock).unwrap(), Pending::Nothing);
+    }
+
+    #[test]
+    fn a_damaged_record_is_told_from_none() {
+        let home = TempDir::new().unwrap();
+        let (paths, lock) = locked(&home);
+        write(&lock, &intent()).unwrap().sync(&lock).unwrap();
         let whole = fs::read_to_string(paths.intent()).unwrap();
+        let torn = [&whole[..200], &" ".repeat(ROOM - 200)].concat();
         for damaged in [
             "",
             "{}",
-            &whole[..whole.len() / 2],
-            &whole.replace("AOF-abc\"", "../../etc\""),
-            &whole.replace("tasks/AOF", "../tasks/AOF"),
+            &"\0".repeat(ROOM),
+            &whole[..200],
+            &torn,
+            &whole.replace("\"pid\":42", "\"pid\":43"),
+            &signed(&whole.replace("AOF-abc\"", "../../etc\"")),
+            &signed(&whole.replace("tasks/AOF", "../tasks/AOF")),
+            &signed("x\n{}"),
         ] {
             fs::write(paths.intent(), damaged).unwrap();
             assert!(matches!(read(&lock).unwrap(), Pending::Unreadable { .. }), "{damaged}");
+            assert!(is_pending(&paths), "{damaged}");
         }
+        fs::write(paths.intent(), signed(&whole)).unwrap();
+        assert_eq!(read(&lock).unwrap(), Pending::Intent(intent()));
+    }
+
+    #[test]
+    fn what_is_somebody_else_s_is_not_written_over() {
+        let home = TempDir::new().unwrap();
+        let (paths, lock) = locked(&home);
+        let theirs = home.path().join("theirs");
+        fs::write(&theirs, " ".repeat(ROOM)).unwrap();
+        let place = paths.intent();
+        fs::hard_link(&theirs, &place).unwrap();
+        write(&lock, &intent()).unwrap().sync(&lock).unwrap();
+        assert_eq!(read(&lock).unwrap(), Pending::Intent(intent()));
+        fs::remove_file(&place).unwrap();
+        std::os::unix::fs::symlink(&theirs, &place).unwrap();
+        assert!(matches!(write(&lock, &intent()), Err(StoreError::WrongKind { .. })));
+        // Whoever heals meets it first.
+        assert!(matches!(read(&lock).unwrap(), Pending::Unreadable { .. }));
         clear(&lock).unwrap();
+        fs::hard_link(&theirs, &place).unwrap();
         clear(&lock).unwrap();
-        assert_eq!(read(&lock).unwrap(), Pending::Nothing);
+        assert!(fs::symlink_metadata(&place).is_err());
+        assert_eq!(fs::read_to_string(&theirs).unwrap(), " ".repeat(ROOM));
+    }
+
+    #[test]
+    fn a_record_that_somebody_took_away_does_not_count_as_written() {
+        let home = TempDir::new().unwrap();
+        let (paths, lock) = locked(&home);
+        // Put in place, then written over.
+        for _ in 0..2 {
+            let written = write(&lock, &intent()).unwrap();
+            let kept = paths.local().join("kept");
+            fs::rename(paths.intent(), &kept).unwrap();
+            assert!(matches!(written.sync(&lock), Err(StoreError::Gone { .. })));
+            fs::rename(&kept, paths.intent()).unwrap();
+            clear(&lock).unwrap();
+        }
+        fs::remove_dir_all(paths.local()).unwrap();
+        write(&lock, &intent()).unwrap().sync(&lock).unwrap();
+        assert!(is_pending(&paths));
     }
 }

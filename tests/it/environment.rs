@@ -119,6 +119,12 @@ impl TestEnvironment {
         self.path(name).exists()
     }
 
+    /// Says whether the record of a write under way says anything. Spaces are what it says between two writes.
+    pub(crate) fn is_in_the_middle(&self) -> bool {
+        let record = self.path(".aof/intent");
+        record.exists() && !fs::read(record).unwrap().iter().all(|byte| *byte == b' ')
+    }
+
     /// Returns the files below a folder of the project, sorted.
     pub(crate) fn files(&self, folder: &str) -> Vec<String> {
         let mut found = Vec::new();

@@ -154,7 +154,7 @@ fn the_index_lock_of_another_is_waited_for_and_never_broken() {
     assert!(output.stderr.contains("$PROJECT/.git/index.lock` is held by another git process"), "{output}");
     assert!(env.exists(".git/index.lock"));
     assert_eq!(env.task_text(&id), text);
-    assert!(!env.exists(".aof/intent"));
+    assert!(!env.is_in_the_middle());
 
     let child = env.start(&["task", "complete", &id, "--agent", "agent-7", "-s", "Did it", "--wait", "60s"]);
     eventually("the command waits for git", || {

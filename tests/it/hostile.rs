@@ -429,19 +429,27 @@ fn a_full_disk_stops_a_write_and_nothing_is_lost() {
     check(&env);
 }
 
+/// Returns what a record of a write says, with the digest that shows it to be whole.
+fn signed(record: &str) -> String {
+    format!("{}\n{record}", aof::model::Digest::of(record.as_bytes()).as_str())
+}
+
 #[test]
 fn a_record_of_a_write_that_is_nonsense_harms_nobody() {
     let env = TestEnvironment::new();
     let id = env.new_task(&["Add login"]);
     for record in ["", "{", "null", "{\"pid\":1,\"writes\":[],\"locks\":{\"index\":7}}", &"x".repeat(100_000)] {
-        env.write(".aof/intent", record);
-        let other = env.new_task(&["Tidy up"]);
-        let _ = env.complete(&other, "agent-7");
+        for record in [record.to_owned(), signed(record)] {
+            env.write(".aof/intent", record);
+            let other = env.new_task(&["Tidy up"]);
+            let _ = env.complete(&other, "agent-7");
+            assert!(!env.is_in_the_middle());
+        }
     }
     let evil = format!(
         "{{\"pid\":1,\"writes\":[{{\"task\":\"{id}\",\"old\":\"tasks/{id}.md\",\"new\":\"tasks/archive/2026/02/16/{id}.md\",\"companions\":[[\"project.yaml\",\"org.yaml\"]]}}],\"locks\":null}}"
     );
-    env.write(".aof/intent", evil);
+    env.write(".aof/intent", signed(&evil));
     let _ = env.complete(&id, "agent-7");
     assert!(env.exists("project.yaml") && env.exists("org.yaml"));
     check(&env);

@@ -1,0 +1,81 @@
+//! The text of the record: the SHA-256 of what follows, a line break, JSON. After a power cut a file that was written over may
+//! have parts of two records, and parts of two may be JSON as well; the digest tells that they are neither.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Intent, Made, Write};
+use crate::model::Digest;
+use crate::store::{ProjectPath, StoreError};
+
+#[derive(Serialize, Deserialize)]
+struct Record {
+    pid: u32,
+    writes: Vec<WriteRecord>,
+    locks: Option<serde_json::Value>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct WriteRecord {
+    task: Option<String>,
+    old: Option<String>,
+    new: String,
+    companions: Vec<(String, String)>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    made: Vec<(String, String)>,
+}
+
+/// Returns the text that says this.
+pub(super) fn text(intent: &Intent) -> Vec<u8> {
+    let json = serde_json::to_vec(&Record::of(intent)).expect("a record of plain fields is JSON");
+    [Digest::of(&json).as_str().as_bytes(), b"\n", &json].concat()
+}
+
+/// Reads such a text, or tells what is wrong with it.
+pub(super) fn intent(text: &[u8]) -> Result<Intent, String> {
+    let parted = text.iter().position(|byte| *byte == b'\n').map(|end| (&text[..end], &text[end + 1..]));
+    let (digest, json) = parted.ok_or("it has no digest")?;
+    if digest != Digest::of(json).as_str().as_bytes() {
+        return Err("it is not what its digest was made of".to_owned());
+    }
+    serde_json::from_slice::<Record>(json).map_err(|fault| fault.to_string())?.intent()
+}
+
+impl Record {
+    fn of(intent: &Intent) -> Self {
+        let written = |write: &Write| WriteRecord {
+            task: write.task.as_ref().map(ToString::to_string),
+            old: write.old.as_ref().map(ToString::to_string),
+            new: write.new.to_string(),
+            companions: write.companions.iter().map(|(old, new)| (old.to_string(), new.to_string())).collect(),
+            made: write.made.iter().map(|made| (made.path.to_string(), made.sha256.as_str().to_owned())).collect(),
+        };
+        Self { pid: intent.pid, writes: intent.writes.iter().map(written).collect(), locks: intent.locks.clone() }
+    }
+
+    fn intent(self) -> Result<Intent, String> {
+        let writes: Result<_, String> = self.writes.into_iter().map(WriteRecord::write).collect();
+        Ok(Intent { pid: self.pid, writes: writes?, locks: self.locks })
+    }
+}
+
+impl WriteRecord {
+    fn write(self) -> Result<Write, String> {
+        let path = |text: String| -> Result<ProjectPath, String> {
+            text.parse().map_err(|fault: StoreError| fault.to_string())
+        };
+        let task = |text: String| text.parse().map_err(|fault: crate::model::IdFault| fault.to_string());
+        let companions: Result<_, String> =
+            self.companions.into_iter().map(|(old, new)| Ok((path(old)?, path(new)?))).collect();
+        let made = |(name, sha256): (String, String)| {
+            let sha256 = sha256.parse().map_err(|fault: crate::model::IdFault| fault.to_string())?;
+            Ok(Made { path: path(name)?, sha256 })
+        };
+        Ok(Write {
+            task: self.task.map(task).transpose()?,
+            old: self.old.map(path).transpose()?,
+            new: path(self.new)?,
+            companions: companions?,
+            made: self.made.into_iter().map(made).collect::<Result<_, String>>()?,
+        })
+    }
+}
