@@ -11,7 +11,8 @@
 //! | 2 rules and shapes | [`engine`], [`format`](mod@format) | pure decisions; bytes to nouns and back; they do not see each other |
 //! | 1 nouns | [`model`] | what a task, a visit, a gate, a completion is |
 //!
-//! [`stop`] is a leaf below them all: named points at which crash tests stop the process.
+//! Two leaves lie below them all: [`stop`], named points at which crash tests stop the process, and [`disk`], the wait for
+//! files to get there.
 //!
 //! # Files
 //! | on disk | read and written by |
@@ -28,6 +29,7 @@
 
 pub mod audit;
 pub mod cli;
+pub mod disk;
 pub mod engine;
 pub mod format;
 pub mod model;

@@ -20,7 +20,6 @@ use super::error::{At, AuditError};
 use super::id::CommitId;
 use super::objects::Temp;
 use super::repository::Repository;
-use crate::stop;
 
 const TEMP_PREFIX: &str = "aof-";
 const TEMP_AGE: Duration = Duration::from_hours(1);
@@ -234,16 +233,4 @@ impl Drop for Held {
             let _ = self.mark.remove_if_same(&self.place);
         }
     }
-}
-
-/// Tells the caller which lock files are to come, and returns only when that is written down.
-pub(super) fn tell(
-    intent: &mut dyn FnMut(&Locks) -> io::Result<()>,
-    locks: &Locks,
-    near: &Path,
-) -> Result<(), AuditError> {
-    stop::point("audit.temps-made");
-    intent(locks).at("record the intended locks on", near)?;
-    stop::point("audit.intent-told");
-    Ok(())
 }

@@ -2,7 +2,7 @@
 //!
 //! libgit2 syncs nothing unless a process-wide switch says so, hence this writer. Order, so that a power cut leaves
 //! either no name or a whole file behind it: write every temp file (`stage_..`), sync every temp file, rename all
-//! (`name_staged`). Between the two, whoever has more to write for the same commit does so, and the disk takes all at once. The folders are
+//! (`name_staged`). Before the syncs, whoever has more to write for the same commit does so, and the disk takes all at once. The folders are
 //! not synced, which is what git does under `core.fsync=all`: a journal keeps the order, and the branch's folder, synced
 //! at the commit point, comes after these names. Temp files are called `tmp_obj_*`, which `git gc` sweeps.
 
@@ -16,6 +16,7 @@ use sha1::{Digest, Sha1};
 use super::deflate::Deflater;
 use super::error::{At, AuditError};
 use super::id::ObjectId;
+use crate::disk::{self, Part, Unsynced};
 use crate::stop;
 
 /// The kinds of object that a commit is made of.
@@ -156,9 +157,9 @@ pub(super) struct Staged {
 }
 
 impl Staged {
-    /// Has these objects survive a power cut, if they have no names yet.
-    pub(super) fn sync(&mut self) -> Result<(), AuditError> {
-        self.unnamed().try_for_each(|(temp, _)| temp.sync())
+    /// Returns those that have no names yet. They are synced before they get them.
+    pub(super) fn unsynced(&mut self) -> Result<Vec<Unsynced>, AuditError> {
+        self.unnamed().map(|(temp, _)| temp.unsynced()).collect()
     }
 
     fn unnamed(&mut self) -> impl Iterator<Item = &mut (Temp, PathBuf)> {
@@ -193,8 +194,8 @@ impl Temp {
         Ok(())
     }
 
-    pub(super) fn sync(&self) -> Result<(), AuditError> {
-        self.file.sync_data().at("sync", &self.path)
+    pub(super) fn unsynced(&self) -> Result<Unsynced, AuditError> {
+        Unsynced::new(&self.file, &self.path, Part::Bytes).at("hold open", &self.path)
     }
 }
 
@@ -213,6 +214,11 @@ pub(super) fn nonce() -> Result<String, AuditError> {
         .map(|number| format!("{number:016x}"))
         .map_err(|error| io::Error::other(error.to_string()))
         .at("read random numbers for", Path::new("a temp file"))
+}
+
+/// Has these files survive a power cut.
+pub(super) fn sync_files(files: &[Unsynced]) -> Result<(), AuditError> {
+    disk::sync(files).or_else(|fault| Err(fault.cause).at("sync", &fault.path))
 }
 
 /// Makes the names in a folder durable.

@@ -3,7 +3,7 @@
 //! ```text
 //!   objects          written since `prepare`, without names           kill: leftover `tmp_obj_*` or `tmp_pack_*` files
 //!   temp files       made, their inodes told to the caller            kill: a leftover `aof-*` file
-//!   objects, branch  synced, as is what the caller wrote meanwhile; the objects named    kill: unreachable objects
+//!   objects, branch  synced side by side with what the caller wrote meanwhile; the objects named    kill: unreachable objects
 //!   index.lock       given its name; waited for, never broken         kill: our `index.lock`
 //!   check            HEAD, the branch and the staged entries are still what was prepared for
 //!   files            written by the caller                            kill: files ahead of HEAD, our `index.lock`
@@ -23,20 +23,22 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, FileTimes};
 use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 use std::time::Instant;
 
 use super::commit::{Prepared, folders_above, path_changes, paths};
 use super::error::{At, AuditError};
 use super::id::CommitId;
 use super::index::{FolderChange, Index, Patched};
-use super::locks::{BranchLock, Held, Locks, Unlocked, tell};
-use super::objects::sync_folder;
+use super::locks::{BranchLock, Held, Locks, Unlocked};
+use super::objects::{sync_files, sync_folder};
 use super::repository::Repository;
+use crate::disk::Unsynced;
 use crate::stop;
 
-/// Called with the lock files that are about to appear; returns once they are written down. Files that the caller writes under
-/// temporary names now reach the disk together with the objects.
-pub type Intent<'a> = &'a mut dyn FnMut(&Locks) -> io::Result<()>;
+/// Called with the lock files that are about to appear; returns once they are written down, with what has to be on the disk
+/// before they do: that, and the files that the caller wrote under temporary names. The objects go there with them.
+pub type Intent<'a> = &'a mut dyn FnMut(&Locks) -> io::Result<Vec<Unsynced>>;
 
 /// Called to write the files that are committed, while git's index is locked so that no other commit can pick them up half-way.
 /// `false` means that they could not be written, and that nothing is to be committed.
@@ -69,12 +71,12 @@ impl Repository {
             to: prepared.last(),
             file: branch_temp.file.clone(),
         };
-        tell(intent, &Locks { index: index_temp.file.clone(), branch: Some(branch) }, &place)?;
-
-        // One after the other, with nothing in between that the disk would have to write down first: the first sync pays for all.
+        let mut waiting = tell(intent, &Locks { index: index_temp.file.clone(), branch: Some(branch) }, &place)?;
         let mut objects = prepared.objects.borrow_mut();
-        objects.sync()?;
-        branch_temp.temp.sync()?;
+        waiting.extend(objects.unsynced()?);
+        waiting.push(branch_temp.temp.unsynced()?);
+        // No lock has its name yet, no object and no file of the caller's: which of them gets there first does not matter.
+        sync_files(&waiting)?;
         stop::point("audit.objects-written");
         self.objects().name_staged(&mut objects)?;
 
@@ -136,7 +138,7 @@ impl Repository {
         }
 
         let index_temp = self.index_temp(&index)?;
-        tell(intent, &Locks { index: index_temp.file.clone(), branch: None }, self.git_dir())?;
+        sync_files(&tell(intent, &Locks { index: index_temp.file.clone(), branch: None }, self.git_dir())?)?;
         let lock = index_temp.lock(self.git_dir().join("index.lock"), deadline)?;
         let behind = Index::read(self, &paths(&changes))?.behind(self, changes)?;
         let index = Index::read(self, &paths(&behind))?;
@@ -173,4 +175,12 @@ fn write_index(lock: &Held, patched: &Patched) -> Result<(), AuditError> {
         file.set_times(FileTimes::new().set_modified(modified)).at("set the time of", lock.path())?;
     }
     Ok(())
+}
+
+/// Tells the caller which lock files are to come, and returns what has to be on the disk before they do.
+fn tell(intent: Intent<'_>, locks: &Locks, near: &Path) -> Result<Vec<Unsynced>, AuditError> {
+    stop::point("audit.temps-made");
+    let waiting = intent(locks).at("record the intended locks on", near)?;
+    stop::point("audit.intent-told");
+    Ok(waiting)
 }

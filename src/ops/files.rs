@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 
 use super::transaction::Write;
+use crate::disk::Unsynced;
 use crate::stop;
 use crate::store::atomic::{self, Over, Staged};
 use crate::store::{ProjectPath, StoreError, WriterLock};
@@ -16,12 +17,14 @@ pub(super) type Files = Vec<Staged>;
 /// How many writes are staged ahead at most: each keeps its files and their folders open.
 const AHEAD: usize = 32;
 
-/// Writes the files of these changes, of the first ones if there are many, durably under temporary names.
+/// Writes the files of these changes, of the first ones if there are many, under temporary names.
 pub(super) fn stage(lock: &WriterLock, writes: &[Write]) -> Result<Vec<Files>, StoreError> {
-    let mut staged: Vec<Files> =
-        writes.iter().take(AHEAD).map(|write| stage_one(lock, write)).collect::<Result<_, _>>()?;
-    staged.iter_mut().flatten().try_for_each(Staged::flush)?;
-    Ok(staged)
+    writes.iter().take(AHEAD).map(|write| stage_one(lock, write)).collect()
+}
+
+/// Returns those that are not on the disk yet. They are synced before [`put`] is called.
+pub(super) fn unsynced(staged: &mut [Files]) -> Result<Vec<Unsynced>, StoreError> {
+    staged.iter_mut().flatten().filter_map(|file| file.unsynced().transpose()).collect()
 }
 
 fn stage_one(lock: &WriterLock, write: &Write) -> Result<Files, StoreError> {

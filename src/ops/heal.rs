@@ -111,7 +111,8 @@ fn settle_index(
     workspace.repository.settle_index(left, &files, deadline, &mut |locks| {
         let locks = Locks { branch: Some(branch.clone()), ..locks.clone() };
         let record = Intent { locks: serde_json::to_value(locks).ok(), ..record.clone() };
-        intent::write(lock, &record).and_then(|written| written.sync(lock)).map_err(std::io::Error::other)
+        let waiting = intent::write(lock, &record).and_then(|written| written.unsynced(lock));
+        waiting.map(Vec::from_iter).map_err(std::io::Error::other)
     })?;
     Ok(())
 }

@@ -276,16 +276,18 @@ pub(super) fn commit(
             let record = Intent { pid: std::process::id(), writes: intended, locks: serde_json::to_value(locks).ok() };
             let written = intent::write(lock, &record).map_err(std::io::Error::other)?;
             stop::point("ops.intent-written");
-            match files::stage(lock, writes) {
-                Ok(files) => drop(staged.replace(files)),
-                Err(error) => {
-                    let told = std::io::Error::other(error.to_string());
-                    failure.replace(Some(error));
-                    return Err(told);
-                }
-            }
-            // The locks get their names when this returns. Behind the files it costs little: the disk has just been waited for.
-            written.sync(lock).map_err(std::io::Error::other)
+            let waiting = files::stage(lock, writes).and_then(|files| {
+                let mut staged = staged.borrow_mut();
+                *staged = files;
+                let mut waiting = files::unsynced(&mut staged)?;
+                waiting.extend(written.unsynced(lock)?);
+                Ok(waiting)
+            });
+            waiting.map_err(|error| {
+                let told = std::io::Error::other(error.to_string());
+                failure.replace(Some(error));
+                told
+            })
         },
         &mut || {
             files::put(lock, writes, &mut staged.borrow_mut()).map_err(|error| failure.replace(Some(error))).is_ok()

@@ -12,6 +12,7 @@ use super::staged::{self, TEMPORARY};
 use super::tasks::FILE_LIMIT;
 use super::walk::folders;
 use super::{ProjectPath, StoreError, WriterLock};
+use crate::disk::Unsynced;
 
 /// No write of one file takes that long.
 const ABANDONED: Duration = Duration::from_mins(1);
@@ -50,12 +51,12 @@ impl Staged {
         Ok(Self { file, name: path.name().to_owned(), over })
     }
 
-    /// Has the bytes of the file survive a power cut.
-    pub fn flush(&mut self) -> Result<(), StoreError> {
-        self.file.flush()
+    /// Returns the file if it is not on the disk yet. Whoever takes it syncs it before [`Staged::put`].
+    pub fn unsynced(&mut self) -> Result<Option<Unsynced>, StoreError> {
+        self.file.unsynced()
     }
 
-    /// Gives the file its name. A power cut may still take that back.
+    /// Gives the file its name, once its bytes are on the disk. A power cut may still take the name back.
     pub fn put(&mut self) -> Result<(), StoreError> {
         self.file.flush()?;
         match &self.over {

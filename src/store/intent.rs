@@ -8,7 +8,7 @@
 //! - after the branch moved: old files of moved tasks and git's locks may be left over; `locks` tells which are ours.
 //!
 //! It is no proof of anything: whoever heals compares files and HEAD, and lets the record say only where to look and which
-//! locks are ours. The locks are why it must be on the disk before the first of them is taken ([`Written::sync`]): one that a
+//! locks are ours. The locks are why it must be on the disk before the first of them is taken ([`Written::unsynced`]): one that a
 //! power cut left and that no record tells of would be nobody's to remove.
 //!
 //! The file stays, full of spaces while nothing is under way, and the record is written over them. So its sync is that of one
@@ -27,6 +27,7 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use super::folder::Durability;
 use super::layout::LOCAL;
 use super::{Folder, Paths, ProjectPath, StoreError, WriterLock};
+use crate::disk::{self, Part, Unsynced};
 use crate::model::{Digest, TaskId};
 
 mod record;
@@ -113,23 +114,28 @@ pub fn write(lock: &WriterLock, intent: &Intent) -> Result<Written, StoreError> 
 }
 
 impl Written {
-    /// Has the record survive a power cut; called before any of the locks in it is taken. One that somebody took away meanwhile
-    /// is a fault: nothing would tell whose the locks are.
-    pub fn sync(self, lock: &WriterLock) -> Result<(), StoreError> {
+    /// Returns the record if it still has to be synced, before any of the locks in it is taken. One that somebody took away
+    /// meanwhile is a fault: nothing would tell whose the locks are.
+    pub fn unsynced(self, lock: &WriterLock) -> Result<Option<Unsynced>, StoreError> {
         let path = lock.paths().intent();
         let Some(file) = self.over else {
             // Looked for where the next command will, not in the folder that the lock was taken in.
             let folder = Folder::open(lock.paths().root(), LOCAL)?;
-            return if folder.sync_file(NAME)? { Ok(()) } else { Err(StoreError::Gone { path }) };
+            return if folder.sync_file(NAME)? { Ok(None) } else { Err(StoreError::Gone { path }) };
         };
-        file.sync_data().map_err(|cause| StoreError::io("flush to disk", &path, cause))?;
         let written = file.metadata().map_err(|cause| StoreError::io("look at", &path, cause))?;
         let standing = std::fs::symlink_metadata(&path);
-        if standing.is_ok_and(|now| (now.ino(), now.dev()) == (written.ino(), written.dev())) {
-            Ok(())
-        } else {
-            Err(StoreError::Gone { path })
+        if !standing.is_ok_and(|now| (now.ino(), now.dev()) == (written.ino(), written.dev())) {
+            return Err(StoreError::Gone { path });
         }
+        let waiting = Unsynced::new(&file, &path, Part::Bytes);
+        waiting.map(Some).map_err(|cause| StoreError::io("hold open", &path, cause))
+    }
+
+    /// Has the record survive a power cut.
+    pub fn sync(self, lock: &WriterLock) -> Result<(), StoreError> {
+        let file = self.unsynced(lock)?;
+        disk::sync(file.as_slice()).map_err(|fault| StoreError::io("flush to disk", &fault.path, fault.cause))
     }
 }
 

@@ -9,6 +9,7 @@ use rustix::fs::{Mode, OFlags};
 
 use super::random::random_local;
 use super::{Durability, Folder, StoreError};
+use crate::disk::{Part, Unsynced};
 
 /// What the names of all temporary files begin with.
 pub(super) const TEMPORARY: &str = ".aof-tmp-";
@@ -57,6 +58,18 @@ impl<F: Borrow<Folder>> Staged<F> {
     /// Returns the folder that the file is in.
     pub(super) fn folder(&self) -> &Folder {
         self.folder.borrow()
+    }
+
+    /// Returns the file if it is a durable one that is not on the disk yet. Whoever takes it syncs it before it gets its name.
+    pub(super) fn unsynced(&mut self) -> Result<Option<Unsynced>, StoreError> {
+        if self.durability == Durability::Volatile {
+            return Ok(None);
+        }
+        let path = self.folder().path().join(&self.temporary);
+        let file = Unsynced::new(&self.file, &path, Part::Everything)
+            .map_err(|cause| StoreError::io("hold open", &path, cause))?;
+        self.durability = Durability::Volatile;
+        Ok(Some(file))
     }
 
     /// Has the bytes of a durable file survive a power cut.

@@ -6,6 +6,7 @@ use std::path::Path;
 /// The rooms and their floors. A room sees the floors below it, with the exceptions of [`BLIND`] and [`NEIGHBOURS`].
 const FLOORS: &[(&str, u8)] = &[
     ("stop", 0),
+    ("disk", 0),
     ("model", 1),
     ("engine", 2),
     ("format", 2),

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 
 use crate::audit::{AuditError, Change, Draft, Locks, Person, Prepared, Published, Repository};
+use crate::disk::Unsynced;
 
 /// What `git fsck` may say about a sound repository.
 const QUIET: [&str; 3] = ["dangling ", "notice:", "hint:"];
@@ -170,8 +171,8 @@ pub(super) fn soon() -> Instant {
 }
 
 #[allow(clippy::unnecessary_wraps, reason = "the shape of an intent")]
-pub(super) fn no_intent(_: &Locks) -> io::Result<()> {
-    Ok(())
+pub(super) fn no_intent(_: &Locks) -> io::Result<Vec<Unsynced>> {
+    Ok(Vec::new())
 }
 
 #[allow(clippy::needless_pass_by_value, reason = "tests write the list in place")]

@@ -109,7 +109,7 @@ fn locks_of_others_are_never_cleared() {
             soon(),
             &mut |locks: &Locks| {
                 *seen.borrow_mut() = Some(locks.clone());
-                Ok(())
+                Ok(Vec::new())
             },
             &mut || true,
         )
@@ -166,7 +166,7 @@ fn killed_at_a_point() {
     for change in &change.changes {
         fs::write(repository.worktree_path(&change.path), change.content.as_ref().unwrap()).unwrap();
     }
-    let mut intent = |locks: &Locks| fs::write(folder.join("intent"), serde_json::to_vec(locks)?);
+    let mut intent = |locks: &Locks| fs::write(folder.join("intent"), serde_json::to_vec(locks)?).map(|()| Vec::new());
     repository.publish(&prepared, soon(), &mut intent, &mut || true).unwrap();
 }
 

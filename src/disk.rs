@@ -1,0 +1,106 @@
+//! Files that wait for the disk, and the wait for all of them at once. A leaf: every floor may call it, it calls nothing.
+//!
+//! A sync ends with the question to the disk whether all that it was given is down. Of the files that ask side by side many are
+//! answered at once; of those that ask one after the other each waits for an answer of its own, and a busy disk takes
+//! milliseconds for each. None may need another one to be there first.
+
+use std::fs::File;
+use std::io;
+use std::panic::resume_unwind;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::{Builder, scope};
+
+/// How many ask side by side; more would cost more to start than they save.
+const SIDE_BY_SIDE: usize = 4;
+/// All that such a thread does is to wait.
+const STACK: usize = 64 * 1024;
+
+/// What of a file is to survive a power cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// Its bytes.
+    Bytes,
+    /// Its mode and its times as well.
+    Everything,
+}
+
+/// A file that is written, and that a power cut may still take back.
+#[derive(Debug)]
+#[must_use = "a power cut takes it back until it is synced"]
+pub struct Unsynced {
+    file: File,
+    path: PathBuf,
+    part: Part,
+}
+
+/// The file that could not be synced, and why. What it has on the disk is not known; a second try would tell nothing.
+#[derive(Debug)]
+pub struct NotSynced {
+    /// The file.
+    pub path: PathBuf,
+    /// What the system said.
+    pub cause: io::Error,
+}
+
+impl Unsynced {
+    /// Returns this file as one that waits.
+    pub fn new(file: &File, path: &Path, part: Part) -> io::Result<Self> {
+        Ok(Self { file: file.try_clone()?, path: path.to_owned(), part })
+    }
+
+    fn sync(&self) -> Result<(), NotSynced> {
+        match self.part {
+            Part::Bytes => self.file.sync_data(),
+            Part::Everything => self.file.sync_all(),
+        }
+        .map_err(|cause| NotSynced { path: self.path.clone(), cause })
+    }
+}
+
+/// Has these files survive a power cut; returns when all of them do.
+pub fn sync(files: &[Unsynced]) -> Result<(), NotSynced> {
+    let next = AtomicUsize::new(0);
+    let ask = || {
+        while let Some(file) = files.get(next.fetch_add(1, Ordering::Relaxed)) {
+            file.sync()?;
+        }
+        Ok(())
+    };
+    scope(|scope| {
+        // Where the system has no thread to spare, whoever is there does it.
+        let start = |_| Builder::new().stack_size(STACK).spawn_scoped(scope, ask).ok();
+        let others: Vec<_> = (1..files.len().min(SIDE_BY_SIDE)).map_while(start).collect();
+        let own = ask();
+        let join =
+            |other: std::thread::ScopedJoinHandle<'_, _>| other.join().unwrap_or_else(|panic| resume_unwind(panic));
+        others.into_iter().map(join).fold(own, Result::and)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn whatever_their_number_all_are_synced_and_one_that_cannot_be_is_told() {
+        let home = tempfile::TempDir::new().unwrap();
+        for number in [0, 1, 3, 40] {
+            let file = |index: usize| {
+                let path = home.path().join(format!("{number}-{index}"));
+                fs::write(&path, "text").unwrap();
+                let part = if index.is_multiple_of(2) { Part::Bytes } else { Part::Everything };
+                Unsynced::new(&File::open(&path).unwrap(), &path, part).unwrap()
+            };
+            let mut files: Vec<Unsynced> = (0..number).map(file).collect();
+            sync(&files).unwrap();
+            // A pipe has nothing to sync.
+            let (_, pipe) = io::pipe().unwrap();
+            let pipe = File::from(std::os::fd::OwnedFd::from(pipe));
+            files.insert(number / 2, Unsynced::new(&pipe, Path::new("a pipe"), Part::Bytes).unwrap());
+            assert_eq!(sync(&files).unwrap_err().path, Path::new("a pipe"));
+        }
+    }
+}
