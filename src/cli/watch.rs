@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::output::{BOLD, CYAN, JSON_VERSION, RED, YELLOW, inert, styled};
 use super::ran_out;
 use super::session::{Session, now};
-use super::task::shown::way;
+use super::task::shown::{followed, way};
 use super::trouble::Trouble;
 use crate::format::diagnostic::{Diagnostic, render_all};
 use crate::model::TaskId;
@@ -105,6 +105,7 @@ fn text_of(session: &Session, report: &Report) -> String {
             format!("{}  {}", named(&changed.after.task.id), inert(&ran_out::timed_out(changed)))
         }
         Report::Lapsed(changed) => format!("{}  {}", named(&changed.after.task.id), inert(&ran_out::lapsed(changed))),
+        Report::Followed(changed) => format!("{}  {}", named(&changed.after.task.id), inert(&followed(changed))),
         Report::Committed(changed) => format!("{}  edited by hand, committed", named(&changed.after.task.id)),
         Report::Troubled { task, error } => {
             format!("{}  {} {}", named(task), styled(YELLOW, "needs a look:"), told(session, error))
@@ -158,6 +159,7 @@ fn value_of(report: &Report) -> Value {
         Report::Passed(changed) => of_change("passed", changed),
         Report::TimedOut(changed) => ran_out::value("timeout", changed),
         Report::Lapsed(changed) => ran_out::value("lapsed", changed),
+        Report::Followed(changed) => of_change("followed", changed),
         Report::Committed(changed) => of_change("edited", changed),
         Report::Troubled { task, error } => {
             json!({"event": "troubled", "task": task.as_str(), "reason": reason_of(error)})

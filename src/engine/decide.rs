@@ -3,6 +3,7 @@
 use super::claims;
 use super::complete::{agrees, complete, pass};
 use super::deadline;
+use super::drift;
 use super::people;
 use super::refusal::Refusal;
 use super::rules::Rules;
@@ -18,6 +19,10 @@ pub enum Act {
     Complete(Completion),
     /// Let a gate that decides by itself decide.
     Pass,
+    /// End a visit that the rules in force have no place for any more.
+    Move,
+    /// Give the work to the role, and to the people in it, that the rules in force name.
+    Reroute,
     /// Take the task.
     Claim {
         /// Who takes it.
@@ -158,6 +163,8 @@ pub fn decide(rules: &Rules, task: &Task, act: &Act, now: Timestamp) -> Result<D
             return Ok(decision);
         }
         Act::Pass => pass(rules, task, now),
+        Act::Move => return drift::move_on(rules, task, now),
+        Act::Reroute => return drift::reroute(rules, task, now),
         Act::Open => people::open(rules, task, now),
         Act::Claim { agent, branch } => return claims::claim(rules, task, agent, branch.as_ref(), now),
         Act::Assign { by, agent, branch } => {

@@ -13,6 +13,27 @@ use crate::model::{
     Task, Timestamp, Visit,
 };
 
+/// How a task begins to say that nobody is in its role: the text is spec 1, 9.7's own.
+const NOBODY: &str = "No agents available for role: ";
+
+/// How it begins to say that it was sent back too often.
+const CIRCLE: &str = "Circular rejection loop: ";
+
+/// Returns what stands in the way of a task whose role has nobody.
+pub(super) fn nobody(role: &RoleId) -> String {
+    format!("{NOBODY}{role}")
+}
+
+/// Returns whether that is what the text says.
+pub(super) fn is_nobody(text: &str) -> bool {
+    text.starts_with(NOBODY)
+}
+
+/// Returns whether the rules themselves put the text in a task's way, and would do so again where it still holds.
+pub(super) fn is_own(text: &str) -> bool {
+    is_nobody(text) || text.starts_with(CIRCLE)
+}
+
 /// Moves the task by one entry. The entry's fields decide; the rules only say whose the next gate is.
 pub(super) fn apply(rules: &Rules, task: &mut Task, visit: Visit) {
     task.updated = visit.exited;
@@ -156,8 +177,11 @@ fn sends_back(visit: &Visit, outcome: &Outcome) -> bool {
 /// Returns what the latest wish is that nobody has answered.
 fn review(history: &[Visit]) -> Option<ReviewContext> {
     let told = |visit: &Visit| !visit.blockers.is_empty() || visit.rejection_notes.is_some();
-    let last = history.last().filter(|visit| visit.retry.is_some() && visit.join.is_none() && told(visit));
-    let index = if last.is_some() { history.len() - 1 } else { unanswered_at(history).pop()? };
+    // That the rules or the clock moved the task since changes nothing of what is wanted.
+    let came = history.iter().rposition(|visit| !matches!(visit.outcome, Ending::Moved | Ending::Timeout));
+    let asks = |index: &usize| history[*index].retry.is_some() && history[*index].join.is_none();
+    let last = came.filter(asks).filter(|index| told(&history[*index]));
+    let index = last.or_else(|| unanswered_at(history).pop())?;
     let wish = wish(history, index)?;
     // Who leads back as a matter of course and lists nothing wants nothing.
     Some(if last.is_some() { ReviewContext { blockers: history[index].blockers.clone(), ..wish } } else { wish })
@@ -169,15 +193,11 @@ pub(super) fn hold_if_stuck(rules: &Rules, task: &mut Task) -> Vec<Event> {
     let mut events = Vec::new();
     let mut blockers = Vec::new();
     if let Some((from, count)) = exhausted(rules, task) {
-        blockers.push(format!(
-            "Circular rejection loop: sent back to gate '{}' {count} times, last by '{from}'",
-            open.current
-        ));
+        blockers.push(format!("{CIRCLE}sent back to gate '{}' {count} times, last by '{from}'", open.current));
         events.push(Event::CircularLoop { gate: open.current.clone(), from, count });
     }
     if let Some(post) = Post::of(rules, task).filter(|post| !post.is_staffed(rules)) {
-        // The text is spec 1, 9.7's own.
-        blockers.push(format!("No agents available for role: {}", post.role));
+        blockers.push(nobody(post.role));
         events.push(Event::BlockedNoAgents { gate: open.current.clone(), role: post.role.clone() });
     }
     let held = fork::hold_unstaffed(rules, task);
@@ -198,7 +218,7 @@ pub(super) fn hold_if_stuck(rules: &Rules, task: &mut Task) -> Vec<Event> {
 /// Returns who sent the task back to where it stands, and how often it has been, when that was once too often and nobody has
 /// answered yet.
 pub(super) fn exhausted(rules: &Rules, task: &Task) -> Option<(GateId, u32)> {
-    let last = task.history.last()?;
+    let last = task.history.iter().rfind(|visit| visit.outcome != Ending::Moved)?;
     let count = last.retry.filter(|_| last.escalated_to.is_none())?;
     let from = rules.workflow_of(task).and_then(|workflow| workflow.gate(&last.gate)).map(|(_, gate)| gate);
     let limit = from.and_then(|gate| gate.exits.retries()).unwrap_or(LOOP_LIMIT);

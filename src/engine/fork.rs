@@ -1,5 +1,6 @@
 //! Forks: which branches open, and what they come to together.
 
+use super::fold::nobody;
 use super::post::Post;
 use super::route::applies_to_branch;
 use super::rules::Rules;
@@ -192,8 +193,7 @@ pub(super) fn hold_unstaffed(rules: &Rules, task: &mut Task) -> Vec<(GateId, Rol
         let Some((_, role)) = empty.iter().find(|(id, _)| *id == branch.id) else { continue };
         if branch.status == BranchStatus::Ready {
             branch.status = BranchStatus::Blocked;
-            // The text is spec 1, 9.7's own.
-            branch.blockers = vec![format!("No agents available for role: {role}")];
+            branch.blockers = vec![nobody(role)];
             held.push((branch.id.clone(), role.clone()));
         }
     }

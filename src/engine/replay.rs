@@ -144,6 +144,7 @@ fn candidates(before: &Task, after: &Task) -> Vec<(Act, Timestamp)> {
     }
     let person = Actor::Person(None);
     let mut acts = vec![
+        Act::Reroute,
         Act::Release { by: person.clone(), branch: None },
         Act::Unblock { by: person.clone(), branch: None, reason: None },
         Act::Lapse { branch: None },
@@ -199,7 +200,7 @@ fn from_entry(before: &Task, entry: &Visit) -> Option<(Act, Timestamp)> {
         Ending::Override => Act::Override { by, to: to?, reason },
         Ending::Reopened => Act::Reopen { by, to: to?, reason },
         Ending::Timeout => Act::Timeout { branch: entry.branch.clone() },
-        Ending::Moved => return None,
+        Ending::Moved => Act::Move,
     };
     Some((act, entry.exited))
 }

@@ -8,7 +8,7 @@ use super::transaction::{Changed, Choice, DryRun, change};
 use super::workspace::Workspace;
 use crate::audit::Person;
 use crate::engine::{Act, Actor, Decision, Refusal, branch_of, decide, may_mean};
-use crate::model::{AgentId, Ending, GateId, Ticket};
+use crate::model::{AgentId, Ending, GateId, Status, Ticket};
 
 /// Takes the task for the agent, or the branch that the ticket names.
 pub fn claim(workspace: &Workspace, ticket: &Ticket, agent: &AgentId, dry_run: DryRun) -> Result<Changed, OpsError> {
@@ -83,10 +83,18 @@ pub fn unblock(
     reason: Option<&str>,
     dry_run: DryRun,
 ) -> Result<Changed, OpsError> {
-    by_actor(workspace, ticket, agent, dry_run, &|by| Act::Unblock {
-        by,
-        branch: ticket.branch.clone(),
-        reason: reason.map(str::to_owned),
+    let act = |by| Act::Unblock { by, branch: ticket.branch.clone(), reason: reason.map(str::to_owned) };
+    let mut waited = false;
+    change(workspace, &ticket.task, dry_run, &mut |standing| {
+        let task = &standing.file.task;
+        match chosen_by(workspace, standing, ticket, agent, &act) {
+            // The rules set it going meanwhile: that is what was wanted.
+            Err(OpsError::Refused(Refusal::NotBlocked { .. })) if waited => Ok(Choice::Settled),
+            chosen => {
+                waited |= task.status == Status::Blocked;
+                chosen
+            }
+        }
     })
 }
 
@@ -143,13 +151,21 @@ fn by_actor(
     dry_run: DryRun,
     act: &dyn Fn(Actor) -> Act,
 ) -> Result<Changed, OpsError> {
-    change(workspace, &ticket.task, dry_run, &mut |standing| {
-        let org = &standing.in_force.rules.org;
-        let by = actor(workspace, org, agent);
-        may_mean(&standing.file.task, ticket, by.agent())?;
-        let author = actor_author(workspace, org, &by)?;
-        choose(workspace, standing, &act(by), author)
-    })
+    change(workspace, &ticket.task, dry_run, &mut |standing| chosen_by(workspace, standing, ticket, agent, act))
+}
+
+fn chosen_by(
+    workspace: &Workspace,
+    standing: &Standing,
+    ticket: &Ticket,
+    agent: Option<&AgentId>,
+    act: &dyn Fn(Actor) -> Act,
+) -> Result<Choice, OpsError> {
+    let org = &standing.in_force.rules.org;
+    let by = actor(workspace, org, agent);
+    may_mean(&standing.file.task, ticket, by.agent())?;
+    let author = actor_author(workspace, org, &by)?;
+    choose(workspace, standing, &act(by), author)
 }
 
 /// Decides the act and says how its commit is to speak of it.

@@ -1,5 +1,5 @@
 //! Task files that people made or edited by hand: taken up, and committed as theirs. Tasks that rest at a gate which decides by
-//! itself, since the rules or the branch were changed by hand, go on.
+//! itself, since the rules or the branch were changed by hand, go on; those that stand where the rules have changed follow them.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -16,7 +16,7 @@ use super::together::{MOST, carry_out_together};
 use super::transaction::{Changed, Choice, DryRun, carry_out};
 use super::workspace::Workspace;
 use crate::audit::{CommitId, Head, ObjectId, TreeFile};
-use crate::engine::{Act, Decision, decide};
+use crate::engine::{Act, Decision, decide, passes_by_itself};
 use crate::format::task_file::Origin;
 use crate::model::TaskId;
 use crate::store::layout::TASKS;
@@ -30,6 +30,8 @@ pub struct Tended {
     pub adopted: Vec<Changed>,
     /// Tasks that rested at a gate which decides by itself, and have gone on.
     pub passed: Vec<Changed>,
+    /// Tasks that stood where the rules have changed, and follow them now.
+    pub followed: Vec<Changed>,
     /// Edits that were committed.
     pub committed: Vec<Changed>,
     /// Tasks that somebody has to look at, with why.
@@ -140,6 +142,7 @@ pub fn tend(
 enum Due {
     Adopt,
     Pass,
+    Follow,
     Commit,
 }
 
@@ -173,6 +176,7 @@ fn tend_batch(
         match (result, due) {
             (Ok(Some(changed)), Due::Adopt) => tended.adopted.push(changed),
             (Ok(Some(changed)), Due::Pass) => tended.passed.push(changed),
+            (Ok(Some(changed)), Due::Follow) => tended.followed.push(changed),
             (Ok(Some(changed)), Due::Commit) => tended.committed.push(changed),
             (Ok(None), _) => {}
             (Err(error), _) => tended.trouble(task, error, seen)?,
@@ -186,7 +190,8 @@ fn due(workspace: &Workspace, standing: Standing) -> Result<Option<(Due, Standin
     if standing.file.origin == Origin::Adopted
         && let Some(choice) = overdue(workspace, &standing)?
     {
-        return Ok(Some((Due::Pass, standing, choice)));
+        let passes = passes_by_itself(&standing.in_force.rules, &standing.file.task);
+        return Ok(Some((if passes { Due::Pass } else { Due::Follow }, standing, choice)));
     }
     let commits_edits = standing.in_force.rules.project.commit_edits;
     Ok(match (&standing.pending, standing.file.origin) {

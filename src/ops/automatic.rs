@@ -1,6 +1,6 @@
 //! Gates that decide by themselves: a task does not rest at one. What they decide is made right behind the change that brought the
 //! task there, each decision in a commit of its own, all in one move of the branch. A task that rests at one all the same goes on before
-//! anything else is done with it.
+//! anything else is done with it; so does one that stands where the rules have changed.
 
 use super::error::OpsError;
 use super::message;
@@ -8,23 +8,26 @@ use super::standing::{Standing, Version, parse_with};
 use super::transaction::Choice;
 use super::workspace::Workspace;
 use crate::audit::Person;
-use crate::engine::{Act, Decision, Rules, Warning, decide, passes_by_itself};
+use crate::engine::{Act, Decision, Rules, Warning, decide, owed, passes_by_itself};
 use crate::format::task_file::{self, Defaults, TaskFile};
 use crate::model::{Event, Timestamp};
 use crate::store::ProjectPath;
 
-/// Returns how a task that rests at a gate which decides by itself goes on; nothing where it does not, or cannot. New rules may
-/// have made such a gate of the one where it stood, or `git reset` may have taken back what the gate had decided.
+/// Returns what the rules in force want done with a task; nothing where it stands as they have it. They may have changed since it
+/// came there, or `git reset` may have taken back what a gate had decided.
 pub(super) fn overdue(workspace: &Workspace, standing: &Standing) -> Result<Option<Choice>, OpsError> {
     let rules = &standing.in_force.rules;
-    if !passes_by_itself(rules, &standing.file.task) {
-        return Ok(None);
-    }
-    let Ok(Decision::Step(step)) = decide(rules, &standing.file.task, &Act::Pass, workspace.now()) else {
+    let task = &standing.file.task;
+    let Some(act) = owed(rules, task) else { return Ok(None) };
+    let Ok(Decision::Step(step)) = decide(rules, task, &act, workspace.now()) else {
         return Ok(None);
     };
+    let message = match act {
+        Act::Reroute => message::of_reroute(task, &step.task),
+        act => message::of_act(&act, &step.task),
+    };
     Ok(Some(Choice::Step {
-        message: message::of_act(&Act::Pass, &step.task),
+        message,
         author: workspace.repository.author_identity()?,
         authored: step.task.updated,
         step,

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::error::OpsError;
 use super::in_force::InForce;
+use super::stand::Stand;
 use super::standing::parse_with;
 use super::workspace::Workspace;
 use crate::engine::{Rules, Stay, Timer, stay};
@@ -21,7 +22,7 @@ use crate::store::tasks::{self, Entry, TaskEntry};
 use crate::store::{FileStat, HeaderCache, Paths, ProjectPath, StoreError};
 
 /// Changes when a header's shape or meaning does: older caches are made anew.
-const SCHEMA: &str = "4";
+const SCHEMA: &str = "5";
 
 /// The status of a hand-made file that nobody has taken up.
 pub const NEW: &str = "new";
@@ -77,6 +78,9 @@ pub struct Header {
     pub blockers: Vec<String>,
     /// Tasks that must be complete first.
     pub depends_on: Vec<String>,
+    /// Where it stands, as its file has it: the rules may have changed since.
+    #[serde(default)]
+    pub stand: Stand,
     /// Its ended visits.
     pub stays: Vec<Past>,
 }
@@ -393,6 +397,7 @@ pub(super) fn header(file: &TaskFile) -> Header {
         tags: task.tags.clone(),
         blockers: task.blockers.clone(),
         depends_on: task.depends_on.iter().map(ToString::to_string).collect(),
+        stand: Stand::of(task),
         stays: task
             .history
             .iter()

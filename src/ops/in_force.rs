@@ -14,7 +14,7 @@ use crate::model::{Severity, Timestamp};
 use crate::store::Folder;
 
 /// The files and folders that rules are read from.
-const RULE_FILES: [&str; 3] = [PROJECT_FILE, ORG_FILE, WORKFLOWS_FOLDER];
+pub(super) const RULE_FILES: [&str; 3] = [PROJECT_FILE, ORG_FILE, WORKFLOWS_FOLDER];
 
 /// The largest file of rules that is read.
 pub(super) const RULES_LIMIT: u64 = 1024 * 1024;

@@ -207,6 +207,7 @@ mod tests {
             tags: vec!["Auth".to_owned()],
             blockers: Vec::new(),
             depends_on: vec!["AOF-dep".to_owned()],
+            stand: crate::ops::stand::Stand::default(),
             stays: Vec::new(),
         }
     }

@@ -1,5 +1,6 @@
 //! What the commit of a change says: a line for `git log`, what was said, and trailers for programs.
 
+use super::following::{Following, following};
 use crate::audit::trailers::{Trailer, message};
 use crate::engine::{Act, Actor};
 use crate::model::{Destination, Ending, Station, Task, Visit, WorkflowName};
@@ -9,7 +10,7 @@ pub(super) fn of_act(act: &Act, after: &Task) -> String {
     let id = &after.id;
     let mut trailers = vec![("Aof-Task", id.to_string())];
     match act {
-        Act::Complete(_) | Act::Pass | Act::Cancel { .. } | Act::Reopen { .. } | Act::Override { .. } => {
+        Act::Complete(_) | Act::Pass | Act::Move | Act::Cancel { .. } | Act::Reopen { .. } | Act::Override { .. } => {
             if let Some(visit) = after.history.last() {
                 return of_entry(visit, trailers, id.as_str());
             }
@@ -62,6 +63,17 @@ pub(super) fn of_act(act: &Act, after: &Task) -> String {
     trailers.push(("Aof-Event", event.to_owned()));
     trailers.extend(by.map(|agent| ("Aof-Agent", agent.to_string())));
     build(&subject, &body, trailers)
+}
+
+/// Returns the message of the commit that gives the work to others, because the rules changed: other roles, other people.
+pub(super) fn of_reroute(before: &Task, after: &Task) -> String {
+    let Following { event, what, details } = following(before, after);
+    let gate = after.gate.as_ref().map(|open| open.current.to_string()).unwrap_or_default();
+    build(
+        &format!("{}: {what}", after.id),
+        &details.join("\n"),
+        vec![("Aof-Task", after.id.to_string()), ("Aof-Gate", gate), ("Aof-Event", event.to_owned())],
+    )
 }
 
 /// Returns the message of the commit that a project begins with.

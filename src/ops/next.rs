@@ -5,6 +5,8 @@ use super::error::OpsError;
 use super::headers::{Header, Part, gate_of};
 use super::in_force::InForce;
 use super::list::{Filter, Sort, is_ready, list, unmet_of};
+use super::settle::follow;
+use super::stand::is_owed;
 use super::transaction::{Changed, DryRun};
 use super::workspace::Workspace;
 use crate::audit::AuditError;
@@ -39,7 +41,12 @@ pub fn next(
     dry_run: DryRun,
 ) -> Result<Next, OpsError> {
     let roles: Vec<RoleId> = in_force.rules.org.roles_of(agent).cloned().collect();
-    let listing = list(workspace, in_force, &Filter::default(), Sort::Priority);
+    let mut listing = list(workspace, in_force, &Filter::default(), Sort::Priority);
+    if dry_run == DryRun::No && listing.tasks.iter().any(|(header, _)| is_owed(&in_force.rules, header)) {
+        // Where the rules have changed, tasks wait for others than it seems.
+        follow(workspace)?;
+        listing = list(workspace, in_force, &Filter::default(), Sort::Priority);
+    }
     let unmet = unmet_of(workspace, in_force, &listing);
     let own = |of: &str| {
         let known = |of: &RoleId| roles.contains(of) || in_force.rules.is_open(of);

@@ -132,7 +132,7 @@ impl Standing {
                 let message = message::of_edit(&self.file.task, what);
                 Ok(self.one_version(workspace, message))
             }
-            Change::Act(found) => Ok(Pending::Versions(self.ahead(&found)?)),
+            Change::Act(found) => Ok(Pending::Versions(self.ahead(task_before, &found)?)),
             Change::Foreign(_) if self.is_ahead_of(before) && self.was_committed(workspace)? => {
                 let message = message::of_restoration(&self.file.task);
                 Ok(self.one_version(workspace, message))
@@ -143,7 +143,7 @@ impl Standing {
 
     /// The engine wrote this and was stopped before it was committed: the commits are made as they would have been, one for the
     /// act and one for each decision that a gate made by itself behind it. What people changed beside goes with the act.
-    fn ahead(&self, found: &Found) -> Result<Vec<Version>, OpsError> {
+    fn ahead(&self, before: Option<&Task>, found: &Found) -> Result<Vec<Version>, OpsError> {
         let Some((last, earlier)) = found.states.split_last() else { return Ok(Vec::new()) };
         let author = self.author(&found.act, found.states.first().unwrap_or(last))?;
         let acts = std::iter::once(&found.act).chain(std::iter::repeat(&Act::Pass));
@@ -155,7 +155,10 @@ impl Standing {
             } else {
                 self.snapshot.bytes.clone()
             };
-            let message = message::of_act(act, state);
+            let message = match (act, before) {
+                (Act::Reroute, Some(before)) => message::of_reroute(before, state),
+                _ => message::of_act(act, state),
+            };
             versions.push(Version { bytes, message, author: author.clone(), authored: state.updated });
         }
         Ok(versions)

@@ -6,13 +6,14 @@ use serde_json::{Value, json};
 
 use super::deliver::pending;
 use super::error::{OpsError, missing, thaw};
-use super::headers::{Header, Listing, NEW, Part, Scope, Unreadable, read_all};
+use super::headers::{Listing, NEW, Scope, Unreadable, read_all};
 use super::in_force::{Notice, check_worktree};
+use super::stand::is_owed;
 use super::standing::{Pending, Standing};
 use super::workspace::Workspace;
 use crate::audit::{Head, ObjectId};
 use crate::engine::Rules;
-use crate::model::{GateKind, Status, TaskId};
+use crate::model::{Status, TaskId};
 use crate::store::{ProjectPath, intent, layout, tasks};
 
 /// So many ids are named before it is enough.
@@ -85,17 +86,18 @@ pub fn overview(workspace: &Workspace, watcher: bool) -> Result<Overview, OpsErr
                 problem: format!("{} has taken too long, and nobody steps in for that", header.id),
                 fix: format!("see `aof why {}`; `aof task assign {} AGENT` gives it to somebody", header.id, header.id),
             });
-        } else if let Some(gate) = header.gate.as_deref().filter(|_| is_stranded(&in_force.rules, header)) {
+        } else if header.gate.is_some() && !is_known(&in_force.rules, &header.workflow) {
             attention.push(Attention {
                 code: "task_stranded",
-                problem: format!("{} is at gate `{gate}`, and since the rules changed nobody can move it", header.id),
-                fix: format!(
-                    "see `aof why {}`; then `aof task override {} --to GATE --reason \"...\"`",
-                    header.id, header.id
+                problem: format!(
+                    "{} follows workflow `{}`, which the rules do not have any more",
+                    header.id, header.workflow
                 ),
+                fix: format!("bring it back in a commit; or `aof task cancel {} --reason \"...\"`", header.id),
             });
         }
     }
+    attention.extend(behind(&in_force.rules, &listing));
     let committed = committed_files(workspace, &head)?;
     for file in &listing.unreadable {
         attention.push(of_unreadable(workspace, &committed, file));
@@ -149,22 +151,32 @@ pub fn overview_value(overview: &Overview) -> Value {
     })
 }
 
-/// Without rules in force nothing else can be told.
-/// Returns whether the task stands where the rules in force let nobody speak.
-fn is_stranded(rules: &Rules, header: &Header) -> bool {
-    let mut workflows = rules.project.workflows.iter();
-    let Some(workflow) = workflows.find(|workflow| workflow.name.as_str() == header.workflow) else { return false };
-    let gate = workflow.gates.iter().find(|gate| header.gate.as_deref() == Some(gate.id.as_str()));
-    match gate.map(|gate| &gate.kind) {
-        None | Some(GateKind::Condition) => header.gate.is_some(),
-        Some(GateKind::Work(_)) => false,
-        Some(GateKind::Fork(fork)) => {
-            let known = |part: &Part| fork.branches.iter().any(|branch| branch.id().as_str() == part.branch);
-            !header.branches.iter().any(known)
-        }
-    }
+fn is_known(rules: &Rules, workflow: &str) -> bool {
+    rules.project.workflows.iter().any(|known| known.name.as_str() == workflow)
 }
 
+/// Tasks that stand where the rules have changed, and do not follow them yet.
+fn behind(rules: &Rules, listing: &Listing) -> Option<Attention> {
+    let owed = listing.tasks.iter().filter(|(header, _)| is_owed(rules, header));
+    let ids: Vec<&str> = owed.map(|(header, _)| header.id.as_str()).collect();
+    let what = if ids.len() == 1 { "task stands where the rules have" } else { "tasks stand where the rules have" };
+    (!ids.is_empty()).then(|| Attention {
+        code: "rules_not_followed",
+        problem: format!("{} {what} changed: {}", ids.len(), some(&ids)),
+        fix: "`aof watch` has them follow; `aof org reload` does it now".to_owned(),
+    })
+}
+
+/// Names a few of many.
+fn some(ids: &[&str]) -> String {
+    let mut names = ids[..ids.len().min(FEW)].to_vec();
+    if ids.len() > FEW {
+        names.push("...");
+    }
+    names.join(", ")
+}
+
+/// Without rules in force nothing else can be told.
 fn of_rules(error: &OpsError) -> Attention {
     Attention {
         code: error.code(),
@@ -232,14 +244,11 @@ fn uncommitted_tasks(
             continue;
         }
         ids.sort();
-        let mut names: Vec<String> = ids.iter().take(FEW).map(ToString::to_string).collect();
-        if ids.len() > FEW {
-            names.push("...".to_owned());
-        }
+        let names: Vec<&str> = ids.iter().map(TaskId::as_str).collect();
         let what = if ids.len() == 1 { one } else { many };
         attention.push(Attention {
             code,
-            problem: format!("{} {what}: {}", ids.len(), names.join(", ")),
+            problem: format!("{} {what}: {}", ids.len(), some(&names)),
             fix: "`aof watch` takes them up after a moment; `aof watch --once` does it now".to_owned(),
         });
     }

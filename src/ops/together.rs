@@ -12,7 +12,7 @@ use super::standing::Standing;
 use super::transaction::{Changed, Choice, DryRun, change, commit, plan};
 use super::workspace::Workspace;
 use crate::audit::Head;
-use crate::engine::passes_by_itself;
+use crate::engine::owed;
 use crate::format::task_file::Origin;
 use crate::model::TaskId;
 
@@ -78,7 +78,7 @@ pub(super) fn change_together(
 /// Returns whether something has to be done with the task before anything else can be.
 fn is_due_first(standing: &Standing) -> bool {
     let file = &standing.file;
-    file.origin == Origin::HandMade || passes_by_itself(&standing.in_force.rules, &file.task)
+    file.origin == Origin::HandMade || owed(&standing.in_force.rules, &file.task).is_some()
 }
 
 /// Carries out choices for different tasks, all read under the same HEAD. Each comes back with what was changed, with its own

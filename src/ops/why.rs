@@ -5,17 +5,18 @@ use serde_json::{Value, json};
 use std::rc::Rc;
 
 use super::error::{OpsError, thaw};
+use super::following::following;
 use super::headers::NEW;
 use super::in_force::{InForce, in_force_and_seen};
 use super::standing::{Pending, Standing, find, parse};
 use super::terms::{stepped_in, terms};
 use super::view::{taken_up, who};
 use super::workspace::Workspace;
-use crate::engine::{LOOP_LIMIT, Passage, Post, Rules, passes_by_itself, preview, unanswered, would_say};
+use crate::engine::{Act, Decision, LOOP_LIMIT, Passage, Post, Rules, decide, owed, preview, unanswered, would_say};
 use crate::format::task_file::{Origin, TaskFile};
 use crate::model::{
     AgentId, BranchStatus, Destination, Ending, GateId, Join, OpenBranch, Outcome, RoleId, Status, Task, TaskId,
-    Verdict,
+    Timestamp, Verdict,
 };
 
 /// The answer to "why is it there".
@@ -66,8 +67,6 @@ pub fn why(workspace: &Workspace, id: &TaskId) -> Result<(Reason, Rc<InForce>), 
     let standing = Standing::read_under(workspace, id, head, in_force)?;
     let rules = &standing.in_force.rules;
     let task = &standing.file.task;
-    let gate =
-        task.gate.as_ref().and_then(|open| rules.workflow_of(task).and_then(|workflow| workflow.gate(&open.current)));
     let posts = Post::open(rules, task);
     let consequences = posts.iter().flat_map(|post| {
         let consequence = |outcome: Outcome| {
@@ -81,25 +80,19 @@ pub fn why(workspace: &Workspace, id: &TaskId) -> Result<(Reason, Rc<InForce>), 
     because.extend(terms(rules, task));
     if standing.file.origin == Origin::HandMade {
         because.push(beginning(workspace, &standing));
-    } else if task.gate.is_some() && gate.is_none() {
+    } else if let Some(act) = owed(rules, task) {
+        if act == Act::Pass {
+            because.retain(|sentence| sentence != UNCLAIMED);
+        }
+        because.extend(what_follows(rules, task, &act, workspace.now()));
+    } else if task.gate.is_some() && rules.workflow_of(task).is_none() {
         because.push(format!(
-            "workflow `{}` has no gate of that name any more: `aof task override {id} --to GATE --reason \"...\"` moves it",
+            "workflow `{}` is not in the rules any more: nobody can move it before a commit brings that back; `aof task cancel {id} \
+             --reason \"...\"` calls it off",
             task.routing.workflow
         ));
-    } else if let Some((_, gate)) = gate.filter(|_| Post::is_stranded(rules, task) && !passes_by_itself(rules, task)) {
-        because.push(format!(
-            "the rules have changed since it came there, and nobody can move it on: \
-             `aof task override {id} --to {} --reason \"...\"` has it begin at that gate anew",
-            gate.id
-        ));
     }
-    if let Some(open) = task.gate.as_ref().filter(|_| passes_by_itself(rules, task)) {
-        because.retain(|sentence| sentence != UNCLAIMED);
-        because.push(format!(
-            "gate `{}` decides by itself: `aof watch`, or the next command that changes the task, moves it on",
-            open.current
-        ));
-    }
+    because.extend(drifted(rules, task));
     if let Pending::Foreign(fields) = &standing.pending {
         because.push(format!(
             "nothing moves it: its file was changed by hand in what the engine keeps ({}); {}",
@@ -179,6 +172,33 @@ fn way_value(passage: &Passage, limit: u32) -> Value {
         "exhausted": passage.exhausted.as_ref().map(|way| json!({"to": way.to.as_str(), "retry": way.count})),
         "escalatedTo": passage.escalated_to.as_ref().map(RoleId::as_str),
     })
+}
+
+/// Says what the rules, which have changed, want done with the task, and who does it.
+fn what_follows(rules: &Rules, task: &Task, act: &Act, now: Timestamp) -> Option<String> {
+    let does = "`aof watch`, `aof org reload`, or the next command that changes the task,";
+    let open = task.gate.as_ref()?;
+    let Ok(Decision::Step(step)) = decide(rules, task, act, now) else { return None };
+    Some(match (act, step.task.history.last(), &step.task.gate) {
+        (Act::Pass, ..) => format!("gate `{}` decides by itself: {does} moves it on", open.current),
+        (Act::Move, Some(visit), Some(next)) if next.current == open.current => {
+            format!("{}: {does} has it begin there anew", visit.summary)
+        }
+        (Act::Move, Some(visit), Some(next)) => {
+            format!("{}: {does} moves it to gate `{}`", visit.summary, next.current)
+        }
+        _ => {
+            let following = following(task, &step.task);
+            format!("the rules have changed: {does} follows them ({})", following.what)
+        }
+    })
+}
+
+/// Says that other rules moved the task last than are in force.
+fn drifted(rules: &Rules, task: &Task) -> Option<String> {
+    let (ours, now) = (task.workflow_hash.as_deref()?, rules.hash(&task.routing.workflow)?);
+    (ours != now && !task.status.is_finished())
+        .then(|| format!("it came there under earlier rules ({ours}); it goes on under those in force ({now})"))
 }
 
 /// Says where a hand-made task would begin, or why it cannot.
@@ -291,6 +311,12 @@ fn arrival(task: &Task) -> String {
         }
         (Ending::Override, Some(to)) => format!("{who} moved it to `{to}` at {at}: {}", last.summary),
         (Ending::Reopened, Some(to)) => format!("{who} took it up again at `{to}` at {at}: {}", last.summary),
+        (Ending::Moved, Some(to)) if *to == Destination::Gate(last.gate.clone()) => {
+            format!("the rules changed, and it began anew at `{to}` at {at}: {}", last.summary)
+        }
+        (Ending::Moved, Some(to)) => {
+            format!("the rules changed, and it was moved from `{}` to `{to}` at {at}: {}", last.gate, last.summary)
+        }
         (Ending::Cancelled, _) => format!("{who} called it off at {at}: {}", last.summary),
         (outcome, _) => format!("{who} ended gate `{}` with `{outcome}` at {at}", last.gate),
     }

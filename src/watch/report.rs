@@ -31,6 +31,8 @@ pub enum Report {
     TimedOut(Box<Changed>),
     /// A claim that nobody renewed ended.
     Lapsed(Box<Changed>),
+    /// A task that stood where the rules have changed follows them now.
+    Followed(Box<Changed>),
     /// A person's edit was committed.
     Committed(Box<Changed>),
     /// A task that somebody has to look at.

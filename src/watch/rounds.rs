@@ -248,6 +248,9 @@ impl<'t> Rounds<'t> {
         for changed in tended.passed {
             self.desk.tell(Report::Passed(Box::new(changed)));
         }
+        for changed in tended.followed {
+            self.desk.tell(Report::Followed(Box::new(changed)));
+        }
         for changed in tended.committed {
             self.desk.tell(Report::Committed(Box::new(changed)));
         }

@@ -18,6 +18,7 @@ mod inbox;
 #[cfg(debug_assertions)]
 mod kills;
 mod lossless;
+mod midflight;
 mod own_project;
 mod people;
 mod races;

@@ -477,7 +477,8 @@ fn a_task_at_a_gate_that_decides_by_itself_now_goes_on_with_whatever_is_done_nex
 
     Because
       - it was created at 2026-02-16T10:00:04Z and began at gate `implement`
-      - gate `implement` decides by itself: `aof watch`, or the next command that changes the task, moves it on
+      - gate `implement` decides by itself: `aof watch`, `aof org reload`, or the next command that changes the task, moves it on
+      - it came there under earlier rules (HASH); it goes on under those in force (HASH)
 
     Who can move it
       - nobody: the rules have changed since it came there

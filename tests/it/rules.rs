@@ -48,13 +48,13 @@ fn a_task_at_a_gate_that_is_gone_says_so() {
     let _ = env.complete(&id, "agent-7");
     env.write("project.yaml", PROJECT.replace("review", "inspect"));
     env.commit_all("inspect");
-    assert_snapshot!(env.say(&id, "agent-3", "complete", &[]), @r#"
-    exit 4
+    assert_snapshot!(env.say(&id, "agent-3", "complete", &[]), @"
+    exit 5
     --- stderr
-    error: task `AOF-xxxxx` stands at gate `review`, which its workflow does not have any more
+    error: `AOF-xxxxx@1` at gate `review` has ended: the rules changed, and the task was moved at 2026-02-16T10:00:08Z
 
-    hint: move it to one of `implement`, `inspect` with `aof task override AOF-xxxxx --to GATE --reason "..."`
-    "#);
+    hint: nothing was changed and nothing is to be done; see where it stands now with `aof task show AOF-xxxxx`
+    ");
     check(&env);
 }
 

@@ -6,7 +6,7 @@ use crate::cli::output::{CYAN, GREEN, YELLOW, inert, styled};
 use crate::cli::session::Session;
 use crate::engine::{Rules, Warning};
 use crate::model::{Destination, Event, OpenBranch, Status, Visit};
-use crate::ops::{Changed, DryRun, task_value, who};
+use crate::ops::{Changed, DryRun, Following, following, task_value, who};
 
 /// Shows what was done to a task: one line of what, one of what is next.
 pub(in crate::cli) fn changed(session: &Session, rules: &Rules, changed: &Changed, done: &str, dry_run: DryRun) {
@@ -132,4 +132,15 @@ pub(in crate::cli) fn ended(changed: &Changed) -> &[Visit] {
     // What was done before is shown as it was.
     let from = if changed.settled { history.len().saturating_sub(1) } else { before };
     history.get(from..).unwrap_or_default()
+}
+
+/// Says what the rules, which have changed, did to a task.
+pub(in crate::cli) fn followed(changed: &Changed) -> String {
+    let task = &changed.after.task;
+    let before = changed.before.as_ref().map_or(task, |file| &file.task);
+    if let Some(visit) = task.history.get(before.history.len()) {
+        return format!("{} ({})", way(changed), visit.outcome);
+    }
+    let Following { what, details, .. } = following(before, task);
+    if details.is_empty() { what } else { format!("{what}: {}", details.join("; ")) }
 }

@@ -70,6 +70,9 @@ impl Refusal {
             Self::VisitEnded { ticket, gate, outcome, at, .. } if outcome == Ending::Timeout.as_str() => {
                 format!("`{ticket}` at gate `{gate}` has ended: it took too long, and another role stepped in at {at}")
             }
+            Self::VisitEnded { ticket, gate, outcome, at, .. } if outcome == Ending::Moved.as_str() => {
+                format!("`{ticket}` at gate `{gate}` has ended: the rules changed, and the task was moved at {at}")
+            }
             Self::VisitEnded { ticket, gate, winner, outcome, at, .. } => {
                 let who = winner.as_ref().map_or_else(|| "somebody".to_owned(), |winner| format!("`{winner}`"));
                 format!("`{ticket}` at gate `{gate}` has ended: {who} ended it with `{outcome}` at {at}")

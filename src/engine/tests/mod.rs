@@ -3,6 +3,7 @@
 mod briefs;
 mod completions;
 mod deadlines;
+mod drift;
 mod forks;
 mod people;
 mod property;

@@ -9,7 +9,7 @@ use crate::model::*;
 const AGENTS: [&str; 6] = ["agent-7", "agent-8", "agent-3", "agent-5", "human-ada", "stranger"];
 const WHENS: [&str; 4] = ["true", "tags.includes('x')", "gateHistory.length < 4", "metadata.a.b"];
 
-fn workflows() -> impl Strategy<Value = Workflow> {
+pub(super) fn workflows() -> impl Strategy<Value = Workflow> {
     let shape = (0..4_usize, any::<bool>(), any::<bool>(), prop::option::weighted(0.4, 0..WHENS.len()));
     (prop::collection::vec(shape, 1..6), 0..3_usize).prop_map(|(gates, strategy)| {
         let roles = ["backend", "architect", "qa", "po"];
@@ -31,7 +31,7 @@ fn workflows() -> impl Strategy<Value = Workflow> {
     })
 }
 
-fn acts() -> impl Strategy<Value = Vec<Act>> {
+pub(super) fn acts() -> impl Strategy<Value = Vec<Act>> {
     let act = (0..18_u8, 0..AGENTS.len(), 0..5_usize, 0..4_usize).prop_map(|(kind, agent, outcome, gate)| {
         let agent = AGENTS[agent];
         let words = ["complete", "needs_review", "blocked", "skip", "nonsense"];

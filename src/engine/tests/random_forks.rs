@@ -90,7 +90,7 @@ fn check_vote(rules: &Rules, before: &Task, entry: &Visit) -> Result<(), TestCas
     let open = before.gate.as_ref().unwrap();
     let (_, gate) = rules.project.workflows[0].gate(&entry.gate).unwrap();
     let said = |branch: &GateId| {
-        let mut spoken = before.history[open.visit..].iter().chain([entry]).rev();
+        let spoken = before.history[open.visit..].iter().chain([entry]).rev();
         spoken.filter(|visit| visit.branch.as_ref() == Some(branch)).find_map(|visit| visit.verdict)
     };
     let mut waited_for = 0;
