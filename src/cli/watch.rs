@@ -107,6 +107,14 @@ fn text_of(session: &Session, report: &Report) -> String {
         Report::Lapsed(changed) => format!("{}  {}", named(&changed.after.task.id), inert(&ran_out::lapsed(changed))),
         Report::Followed(changed) => format!("{}  {}", named(&changed.after.task.id), inert(&followed(changed))),
         Report::Committed(changed) => format!("{}  edited by hand, committed", named(&changed.after.task.id)),
+        Report::Given(given) => format!("{}  given to {}", styled(CYAN, &given.ticket), given.agent),
+        Report::Dependent(dependent) => match &dependent.lost[..] {
+            [] => format!("{}  goes on: what it depends on is not lost any more", named(&dependent.task)),
+            lost => {
+                let lost: Vec<String> = lost.iter().map(|lost| inert(&lost.to_string())).collect();
+                format!("{}  {}: {}", named(&dependent.task), styled(YELLOW, "blocked"), lost.join("; "))
+            }
+        },
         Report::Troubled { task, error } => {
             format!("{}  {} {}", named(task), styled(YELLOW, "needs a look:"), told(session, error))
         }
@@ -161,6 +169,18 @@ fn value_of(report: &Report) -> Value {
         Report::Lapsed(changed) => ran_out::value("lapsed", changed),
         Report::Followed(changed) => of_change("followed", changed),
         Report::Committed(changed) => of_change("edited", changed),
+        Report::Given(given) => {
+            let mut value = given.changed.as_ref().map_or_else(|| json!({}), |changed| of_change("claimed", changed));
+            value["ticket"] = json!(given.ticket.to_string());
+            value["agent"] = json!(given.agent.as_str());
+            value
+        }
+        Report::Dependent(dependent) => {
+            let event = if dependent.lost.is_empty() { "unblocked" } else { "blocked" };
+            let mut value = dependent.changed.as_ref().map_or_else(|| json!({}), |changed| of_change(event, changed));
+            value["blockers"] = dependent.lost.iter().map(ToString::to_string).collect();
+            value
+        }
         Report::Troubled { task, error } => {
             json!({"event": "troubled", "task": task.as_str(), "reason": reason_of(error)})
         }

@@ -6,9 +6,11 @@ use super::output::{CYAN, styled};
 use super::page::{Page, branches, place, status, turn, warn_of_visit};
 use super::session::Session;
 use super::trouble::Trouble;
-use crate::engine::{Passage, Rules, TooOften, is_held};
+use crate::engine::{Passage, Rules, TooOften, is_held, lost_dependencies};
 use crate::format::task_file::Origin;
-use crate::model::{Destination, GateId, GateKind, Outcome, Status, Ticket, Timestamp, Verdict, listed};
+use crate::model::{
+    Destination, GateId, GateKind, LostDependency, Outcome, Status, Ticket, Timestamp, Verdict, listed,
+};
 use crate::ops::{Consequence, Effect, NEW, Reason, reason_value, why};
 
 /// Tell why a task stands where it stands, who can move it, and what each outcome would do
@@ -57,7 +59,12 @@ fn page(rules: &Rules, reason: &Reason, now: Timestamp) -> String {
     } else {
         page.list(open.iter().map(|(id, turn)| format!("{id}: {turn}")));
     }
-    if task.status == Status::Blocked {
+    if let Some(lost) = lost_dependencies(task).first().map(LostDependency::task) {
+        page.list([format!(
+            "a person, who takes {lost} up again (`aof task reopen`) or leaves it out: `aof task edit {} --undepends {lost}`",
+            task.id
+        )]);
+    } else if task.status == Status::Blocked {
         let reason = if is_held(rules, task) { " --reason \"...\"" } else { "" };
         page.list([format!("a person, who sets it going again with `aof task unblock {}{reason}`", task.id)]);
     }

@@ -3,12 +3,13 @@
 use super::claims;
 use super::complete::{agrees, complete, pass};
 use super::deadline;
+use super::dependencies;
 use super::drift;
 use super::people;
 use super::refusal::Refusal;
 use super::rules::Rules;
 use super::warning::Warning;
-use crate::model::{AgentId, Completion, Event, GateId, Task, Timestamp, Work};
+use crate::model::{AgentId, Completion, Event, GateId, LostDependency, Task, Timestamp, Work};
 
 /// What somebody wants done with a task.
 #[derive(Debug, Clone, PartialEq)]
@@ -64,6 +65,11 @@ pub enum Act {
         by: Actor,
         /// Why.
         reason: String,
+    },
+    /// Have the task wait for dependencies that are lost, and for no others.
+    Depend {
+        /// Those that are.
+        lost: Vec<LostDependency>,
     },
     /// Give the task back.
     Release {
@@ -174,6 +180,7 @@ pub fn decide(rules: &Rules, task: &Task, act: &Act, now: Timestamp) -> Result<D
         Act::Lapse { branch } => deadline::lapse(rules, task, branch.as_ref(), now),
         Act::Timeout { branch } => deadline::time_out(rules, task, branch.as_ref(), now),
         Act::Hold { by, reason } => people::hold(rules, task, by, reason, now),
+        Act::Depend { lost } => return dependencies::depend(rules, task, lost, now),
         Act::Release { by, branch } => claims::release(rules, task, by, branch.as_ref(), now),
         Act::Unblock { by, branch, reason } => {
             people::unblock(rules, task, by, branch.as_ref(), reason.as_deref(), now)

@@ -1,5 +1,6 @@
 //! Forks: which branches open, and what they come to together.
 
+use super::dependencies::lost_dependencies;
 use super::fold::nobody;
 use super::post::Post;
 use super::route::applies_to_branch;
@@ -159,6 +160,7 @@ pub fn would_say(rules: &Rules, task: &Task, branch: &GateId, outcome: &Outcome)
 /// Lets the task's status and blockers follow its open branches: it is ready as long as a branch waits for somebody.
 pub(super) fn follow(task: &mut Task) {
     let Some(open) = task.gate.as_ref().filter(|open| !open.branches.is_empty() && open.held.is_none()) else { return };
+    let lost = lost_dependencies(task);
     let any = |status| open.branches.iter().any(|branch| branch.status == status);
     task.status = if any(BranchStatus::Ready) {
         Status::Ready
@@ -176,6 +178,10 @@ pub(super) fn follow(task: &mut Task) {
         }
         _ => Vec::new(),
     };
+    if !lost.is_empty() {
+        task.status = Status::Blocked;
+        task.blockers.extend(lost.iter().map(ToString::to_string));
+    }
 }
 
 /// Returns the texts with the branch that says them.

@@ -3,6 +3,7 @@
 use super::branch;
 use super::complete::{arrive, blank, looping, open_now, pass, passes_by_itself, unknown_workflow};
 use super::decide::{Actor, Step};
+use super::dependencies::lost_dependencies;
 use super::fold;
 use super::fork;
 use super::refusal::Refusal;
@@ -106,10 +107,14 @@ fn obstacles(task: &Task) -> Vec<(Option<&GateId>, &[String])> {
     whole.into_iter().chain(own).collect()
 }
 
-/// Sets the whole task going again. Time limits and claims count from now on.
-fn resume(task: &mut Task, now: Timestamp) {
-    task.status = if task.routing.agent.is_some() { Status::InProgress } else { Status::Ready };
-    task.blockers = Vec::new();
+/// Sets the whole task going again, unless it depends on what is lost. Time limits and claims count from now on.
+pub(super) fn resume(task: &mut Task, now: Timestamp) {
+    task.blockers = lost_dependencies(task).iter().map(ToString::to_string).collect();
+    task.status = match &task.routing.agent {
+        _ if !task.blockers.is_empty() => Status::Blocked,
+        Some(_) => Status::InProgress,
+        None => Status::Ready,
+    };
     task.updated = now;
     task.routing.claimed = task.routing.agent.as_ref().map(|_| now);
     if let Some(open) = &mut task.gate {

@@ -5,6 +5,7 @@
 
 use super::complete::complete;
 use super::decide::{Act, Actor, Decision, decide};
+use super::dependencies::lost_dependencies;
 use super::rules::Rules;
 use crate::model::{AgentId, Completion, Destination, Ending, GateId, Stamp, Task, Ticket, Timestamp, Visit};
 
@@ -150,6 +151,7 @@ fn candidates(before: &Task, after: &Task) -> Vec<(Act, Timestamp)> {
         Act::Lapse { branch: None },
         Act::Timeout { branch: None },
     ];
+    acts.push(Act::Depend { lost: lost_dependencies(after) });
     // Whoever holds a task adds the reason to what stands in its way.
     let reason = after.blockers.last().cloned().unwrap_or_default();
     acts.push(Act::Hold { by: person.clone(), reason });

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::model::{ConditionTrouble, GateId, Outcome, Station, listed};
+use crate::model::{ConditionTrouble, GateId, Map, Outcome, Priority, Station, listed};
 
 /// Something worth mending that stops nothing.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,11 +36,22 @@ pub enum Warning {
         /// The names.
         names: Vec<String>,
     },
+    /// `metadata.priority` is no word that counts.
+    UnknownPriority(Value),
+    /// Tasks wait for each other.
+    DependencyCircle(Vec<String>),
     /// A condition failed to evaluate (spec 1, 9.8).
     ConditionError(ConditionTrouble),
 }
 
 impl Warning {
+    /// Returns what is to be said of a priority that is none.
+    pub fn of_priority(metadata: &Map) -> Option<Self> {
+        let given = metadata.get("priority").filter(|given| !given.is_null())?;
+        let known = given.as_str().is_some_and(|word| word.parse::<Priority>().is_ok());
+        (!known).then(|| Self::UnknownPriority(given.clone()))
+    }
+
     /// Returns the code that stands for the warning in JSON.
     pub const fn code(&self) -> &'static str {
         match self {
@@ -48,6 +59,8 @@ impl Warning {
             Self::NoVerdict { .. } => "no_verdict",
             Self::MissingValues { .. } => "missing_values",
             Self::CutValues { .. } => "cut_values",
+            Self::UnknownPriority(_) => "unknown_priority",
+            Self::DependencyCircle(_) => "dependency_circle",
             Self::ConditionError(_) => "gate_condition_error",
         }
     }
@@ -80,6 +93,18 @@ impl Warning {
             Self::CutValues { gate, names } => {
                 format!("the texts of gate `{gate}` have no room for all of {}: it was cut", listed(names))
             }
+            Self::UnknownPriority(given) => {
+                let given = given.as_str().map_or_else(|| given.to_string(), str::to_owned);
+                let words = listed(Priority::ALL);
+                format!("`{}` is no priority and counts as `medium`; it is one of {words}", given.escape_debug())
+            }
+            Self::DependencyCircle(tasks) => {
+                let names: Vec<&str> = tasks.iter().chain(tasks.first()).map(String::as_str).collect();
+                format!(
+                    "these wait for each other, so none of them is handed out: {}; take one out of a `dependsOn`",
+                    names.join(" -> ")
+                )
+            }
             Self::ConditionError(trouble) => {
                 let action =
                     if trouble.entered { "the gate is entered all the same" } else { "the gate is passed over" };
@@ -105,6 +130,8 @@ impl Warning {
             Self::MissingValues { gate, names } | Self::CutValues { gate, names } => {
                 vec![("gate", json!(gate.as_str())), ("names", json!(names))]
             }
+            Self::UnknownPriority(given) => vec![("given", given.clone())],
+            Self::DependencyCircle(tasks) => vec![("tasks", json!(tasks))],
             Self::ConditionError(trouble) => vec![
                 ("gate", json!(trouble.gate.as_str())),
                 ("expression", json!(trouble.expression)),

@@ -77,6 +77,21 @@ impl<'n, 's> Fields<'n, 's> {
         None
     }
 
+    /// Returns a whole number.
+    pub(super) fn count(&mut self, key: &'static str, faults: &mut Vec<Fault>) -> Option<u32> {
+        let node = self.take(key)?;
+        let count = scalar_text(node).and_then(|text| text.parse().ok());
+        if count.is_none() {
+            let said =
+                scalar_text(node).map_or_else(|| node.noun().to_owned(), |text| format!("`{}`", text.escape_debug()));
+            let message = format!("`{key}` is a whole number from 0 on, and this is {said}");
+            faults.push(
+                Fault::new("invalid_value", node.span.clone(), message).help(format!("write it as in `{key}: 2`")),
+            );
+        }
+        count
+    }
+
     /// Returns a list whose items read as a `T`; one item alone counts as a list of one.
     pub(super) fn list<T>(&mut self, key: &'static str, faults: &mut Vec<Fault>) -> Option<Vec<T>>
     where

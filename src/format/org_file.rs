@@ -53,6 +53,7 @@ fn read_role(node: &Node<'_>, faults: &mut Vec<Fault>) -> Role {
         description: fields.text("description", faults),
         agents: fields.list("agents", faults).unwrap_or_default(),
         require_human: fields.flag("requireHuman", faults).unwrap_or(false),
+        hand_out: fields.parsed("handOut", faults),
     };
     fields.refuse_unknown(faults);
     role
@@ -107,6 +108,7 @@ impl<'n, 's> Register<'n, 's> {
             description: fields.text("description", faults),
             email: fields.text("email", faults),
             may: fields.list("may", faults).unwrap_or_default(),
+            max_tasks: fields.count("maxTasks", faults),
         };
         if let (Some(name), Some(node)) = (&agent.name, fields.take("name"))
             && !is_signature(name)

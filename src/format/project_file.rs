@@ -6,7 +6,7 @@ use super::decode::{Fields, parse_key, wrong_kind};
 use super::locate::Step;
 use super::workflow_file;
 use super::yaml::{Fault, Kind, Node};
-use crate::model::{IdPrefix, Layout, Workflow, WorkflowName};
+use crate::model::{HandOut, IdPrefix, Layout, Workflow, WorkflowName};
 
 /// What project.yaml says; everything in it is optional.
 #[derive(Default)]
@@ -15,6 +15,7 @@ pub(super) struct ProjectFile {
     pub(super) owner: Option<String>,
     pub(super) id_prefix: Option<IdPrefix>,
     pub(super) layout: Option<Layout>,
+    pub(super) hand_out: Option<HandOut>,
     pub(super) commit_edits: Option<bool>,
     pub(super) default_workflow: Option<WorkflowName>,
     pub(super) workflows: Vec<Definition>,
@@ -60,6 +61,7 @@ pub(super) fn read(root: &Node<'_>, faults: &mut Vec<Fault>) -> ProjectFile {
     }
     read_workflows(&mut fields, &mut file, faults);
     file.default_workflow = fields.parsed("defaultWorkflow", faults);
+    file.hand_out = fields.parsed("handOut", faults);
     if let Some(mut tasks) = fields.take("tasks").and_then(|node| Fields::of(node, "`tasks`", faults)) {
         file.layout = tasks.parsed("layout", faults);
         tasks.refuse_unknown(faults);

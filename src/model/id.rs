@@ -176,7 +176,7 @@ impl Default for IdPrefix {
 }
 
 /// A task, one visit of it, or one branch of a visit: `AOF-7qk`, `AOF-7qk@3`, `AOF-7qk@3/security`.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Ticket {
     /// The task.
     pub task: TaskId,

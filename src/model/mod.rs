@@ -4,6 +4,7 @@
 //! wrong is parsed once, at the edge, into a type that cannot be.
 
 mod completion;
+mod dependency;
 mod duration;
 mod event;
 mod id;
@@ -21,11 +22,12 @@ pub(crate) mod words;
 mod workflow;
 
 pub use completion::{BODY_LIMIT, Completion, Digest, Stamp};
+pub use dependency::{Loss, LostDependency};
 pub use duration::{Period, PeriodFault};
 pub use event::{ConditionTrouble, Event};
 pub use id::{AgentId, CompletionId, Decision, GateId, IdFault, IdPrefix, RoleId, TaskId, Ticket, WorkflowName};
 pub use nearest::{listed, nearest};
-pub use org::{Agent, Org, Permission, Role};
+pub use org::{Agent, HandOut, Org, Permission, Role};
 pub use outcome::{Ending, Outcome, Status};
 pub use place::Place;
 pub use project::{Layout, Project};

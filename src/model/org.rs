@@ -23,6 +23,8 @@ pub struct Role {
     pub agents: Vec<AgentId>,
     /// Whether only people may complete its gates.
     pub require_human: bool,
+    /// How its tasks come to its agents, where that is not the project's way.
+    pub hand_out: Option<HandOut>,
 }
 
 /// What the register says of an agent.
@@ -36,7 +38,22 @@ pub struct Agent {
     pub email: Option<String>,
     /// What it may do besides completing its own tasks.
     pub may: Vec<Permission>,
+    /// How many tasks it may have at once. Absent: one at a time is handed out to it, none if it is a person's, and what it
+    /// asks for itself has no limit.
+    pub max_tasks: Option<u32>,
 }
+
+words!(
+    /// How tasks come to the agents of a role.
+    HandOut, "a way to hand out", {
+        /// Agents ask for them.
+        Ask = "ask",
+        /// To the agent that has the fewest.
+        LeastLoaded = "least-loaded",
+        /// To one after the other.
+        RoundRobin = "round-robin",
+    }
+);
 
 words!(
     /// What an agent may do that is otherwise for people (DESIGN section 8).
@@ -81,6 +98,13 @@ impl Org {
         self.agents.as_ref().is_none_or(|agents| agents.contains_key(id))
     }
 
+    /// Returns how many tasks may be handed to the agent, those that it has included; none if it is not known, or a person who
+    /// did not ask for it.
+    pub fn room(&self, id: &AgentId) -> u32 {
+        let usual = u32::from(!id.is_human());
+        if self.is_registered(id) { self.agent(id).and_then(|agent| agent.max_tasks).unwrap_or(usual) } else { 0 }
+    }
+
     /// Returns every agent that any role or the register names, each once, in order.
     pub fn all_agents(&self) -> Vec<&AgentId> {
         let mut all: Vec<&AgentId> = self.roles.iter().flat_map(|(_, role)| &role.agents).collect();
@@ -88,5 +112,24 @@ impl Org {
         all.sort();
         all.dedup();
         all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_is_handed_how_much() {
+        let with = |max_tasks| Agent { max_tasks, ..Agent::default() };
+        let register = [("agent-1", with(None)), ("agent-2", with(Some(3))), ("human-ada", with(None))];
+        let more = [("human-bob", with(Some(2))), ("agent-off", with(Some(0)))];
+        let agents = register.into_iter().chain(more).map(|(id, agent)| (id.parse().unwrap(), agent));
+        let mut org = Org { roles: Vec::new(), agents: Some(agents.collect()) };
+        let room = |org: &Org, id: &str| org.room(&id.parse().unwrap());
+        let ids = ["agent-1", "agent-2", "human-ada", "human-bob", "agent-off", "stranger"];
+        assert_eq!(ids.map(|id| room(&org, id)), [1, 3, 0, 2, 0, 0]);
+        org.agents = None;
+        assert_eq!(["stranger", "human-ada"].map(|id| room(&org, id)), [1, 0], "without a register all are known");
     }
 }

@@ -1,7 +1,7 @@
 //! A project: its settings, and the workflows that its tasks follow.
 
 use super::words::words;
-use super::{IdPrefix, Workflow, WorkflowName};
+use super::{HandOut, IdPrefix, Role, Workflow, WorkflowName};
 
 /// What project.yaml and `workflows/` say.
 #[derive(Debug, Clone, PartialEq)]
@@ -14,6 +14,8 @@ pub struct Project {
     pub id_prefix: IdPrefix,
     /// Where new task files go.
     pub layout: Layout,
+    /// How tasks come to agents, where a role does not say otherwise.
+    pub hand_out: HandOut,
     /// Whether the watcher commits people's edits of task files.
     pub commit_edits: bool,
     /// Its workflows; never empty.
@@ -25,6 +27,11 @@ pub struct Project {
 }
 
 impl Project {
+    /// Returns how tasks of the role come to its agents.
+    pub fn way_of(&self, role: &Role) -> HandOut {
+        role.hand_out.unwrap_or(self.hand_out)
+    }
+
     /// Returns the workflow of that name.
     pub fn workflow(&self, name: &WorkflowName) -> Option<&Workflow> {
         self.workflows.iter().find(|workflow| workflow.name == *name)

@@ -10,7 +10,7 @@ use super::standing::{Version, parse_with};
 use super::transaction::{Changed, DryRun, Write, commit};
 use super::workspace::Workspace;
 use crate::audit::{AuditError, CommitId, Head, Person};
-use crate::engine::{Act, Actor, Decision, Refusal, Rules, Step, begin, decide};
+use crate::engine::{Act, Actor, Decision, Refusal, Rules, Step, Warning, begin, decide};
 use crate::format::task_file::{self, Defaults};
 use crate::model::{
     AgentId, Map, Org, Permission, Project, Routing, Status, Task, TaskId, Timestamp, WorkflowName, nearest,
@@ -80,7 +80,8 @@ fn create_batch(
             check_dependencies(workspace, None, &new.depends_on)?;
             let task = task(&workspace.paths, &rules.project, new, now)?;
             visible(rules, &task, &by)?;
-            let (write, step) = opened(rules, &task, &new.body, &author, now)?;
+            let (write, mut step) = opened(rules, &task, &new.body, &author, now)?;
+            step.warnings.extend(Warning::of_priority(&new.metadata));
             made.push(changed(&in_force, step, &write, now)?);
             writes.push(write);
         }

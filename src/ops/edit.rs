@@ -2,12 +2,13 @@
 
 use super::author::{actor, actor_author};
 use super::create::check_title;
+use super::dependencies::refuse_circle;
 use super::error::OpsError;
 use super::message;
 use super::standing::{Standing, find};
 use super::transaction::{Changed, Choice, DryRun, change};
 use super::workspace::Workspace;
-use crate::engine::{Actor, Change, Refusal, explain};
+use crate::engine::{Actor, Change, Refusal, Warning, explain};
 use crate::format::task_file;
 use crate::model::{AgentId, Map, Permission, TaskId, Timestamp};
 use crate::store::ProjectPath;
@@ -94,7 +95,7 @@ pub fn edit_fields(
         check_title(title)?;
     }
     check_dependencies(workspace, Some(id), &fields.depends_on)?;
-    rewrite(workspace, id, agent, dry_run, &|standing| {
+    let mut changed = rewrite(workspace, id, agent, dry_run, &|standing| {
         let file = &standing.file;
         let after = fields.applied_to(&file.task);
         let refused = |refusal| OpsError::Splice { path: standing.snapshot.path.clone(), refusal };
@@ -103,7 +104,9 @@ pub fn edit_fields(
             Some(body) => task_file::with_body(&bytes, body).map_err(refused),
             None => Ok(bytes),
         }
-    })
+    })?;
+    changed.warnings.extend(Warning::of_priority(&fields.metadata));
+    Ok(changed)
 }
 
 impl Fields {
@@ -174,6 +177,10 @@ fn rewrite(
             Change::Same | Change::Edit if unchanged_history => {}
             Change::Foreign(fields) => return Err(not_yours(&fields.join(", "))),
             _ => return Err(not_yours("gate, status, gateHistory")),
+        }
+        let depends_on = &after.task.depends_on;
+        if depends_on.iter().any(|other| !standing.file.task.depends_on.contains(other)) {
+            refuse_circle(workspace, &standing.in_force, id, depends_on)?;
         }
         let message = message::of_edit(&after.task, "edited");
         Ok(Choice::Bytes { bytes, message, author: actor_author(workspace, &rules.org, &by)? })

@@ -22,7 +22,7 @@ use crate::store::tasks::{self, Entry, TaskEntry};
 use crate::store::{FileStat, HeaderCache, Paths, ProjectPath, StoreError};
 
 /// Changes when a header's shape or meaning does: older caches are made anew.
-const SCHEMA: &str = "5";
+const SCHEMA: &str = "8";
 
 /// The status of a hand-made file that nobody has taken up.
 pub const NEW: &str = "new";
@@ -58,6 +58,10 @@ pub struct Header {
     /// Whether a person holds it.
     #[serde(default)]
     pub held: bool,
+    /// When it was claimed, in seconds since 1970.
+    pub claimed: Option<i64>,
+    /// Who had claimed it in this visit and let the claim run out.
+    pub lost: Option<String>,
     /// The branches that are open, where it stands at a fork.
     #[serde(default)]
     pub branches: Vec<Part>,
@@ -92,8 +96,14 @@ pub struct Part {
     pub branch: String,
     /// Whose it is.
     pub role: String,
+    /// Whether it belongs to another role than its own.
+    pub escalated: bool,
     /// Who has claimed it.
     pub agent: Option<String>,
+    /// When it was claimed, in seconds since 1970.
+    pub claimed: Option<i64>,
+    /// Who had claimed it and let the claim run out.
+    pub lost: Option<String>,
     /// A word of `BranchStatus`.
     pub status: String,
     /// What its time limits count from; nothing while it is blocked or held.
@@ -167,8 +177,14 @@ fn unique<'t>(words: impl Iterator<Item = &'t str>) -> Vec<&'t str> {
 /// An ended visit, as far as counting goes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Past {
-    /// The gate.
+    /// The gate, or the branch of one.
     pub gate: String,
+    /// Whose work it was.
+    pub role: Option<String>,
+    /// Who ended it.
+    pub agent: Option<String>,
+    /// When it began, in seconds since 1970.
+    pub entered: i64,
     /// How long, in seconds.
     pub seconds: u64,
     /// Whether a completion ended it.
@@ -194,6 +210,8 @@ pub struct Joined {
 pub struct Listing {
     /// The tasks that were wanted, with their files.
     pub tasks: Vec<(Header, ProjectPath)>,
+    /// Tasks that wait for each other in circles, and are never handed out.
+    pub circles: Vec<Vec<String>>,
     /// Files that cannot be read as tasks, with why.
     pub unreadable: Vec<Unreadable>,
 }
@@ -214,6 +232,8 @@ pub struct Unreadable {
 pub(super) enum Scope {
     /// Those of active tasks.
     Active,
+    /// Those of the tasks that finished on the last day there is, too.
+    Recent,
     /// Those of finished ones too.
     All,
 }
@@ -270,6 +290,7 @@ fn entries(paths: &Paths, scope: Scope, unreadable: &mut Vec<Unreadable>) -> Vec
     let mut active: Vec<TaskEntry> = tasks::walk_active(paths).filter_map(&mut task).collect();
     let archived: Vec<TaskEntry> = match scope {
         Scope::Active => Vec::new(),
+        Scope::Recent => tasks::walk_latest(paths).filter_map(&mut task).collect(),
         Scope::All => tasks::walk_archived(paths).filter_map(&mut task).collect(),
     };
     let mut files: HashMap<TaskId, Vec<ProjectPath>> = HashMap::with_capacity(active.len());
@@ -332,7 +353,7 @@ fn forget_missing(cache: &mut HeaderCache<Header>, listing: &Listing, scope: Sco
 fn follow(rules: &Rules, header: &mut Header) {
     let Some(gate) = gate_of(rules, header).filter(|_| !header.escalated) else { return };
     header.role = gate.role().map(ToString::to_string);
-    for part in &mut header.branches {
+    for part in header.branches.iter_mut().filter(|part| !part.escalated) {
         let found =
             gate.fork().and_then(|fork| fork.branches.iter().find(|branch| branch.id().as_str() == part.branch));
         if let Some(branch) = found {
@@ -369,7 +390,10 @@ pub(super) fn header(file: &TaskFile) -> Header {
     let part = |branch: &&OpenBranch| Part {
         branch: branch.id.to_string(),
         role: branch.role.to_string(),
+        escalated: branch.escalated.is_some(),
         agent: branch.agent.as_ref().map(ToString::to_string),
+        claimed: branch.claimed.map(Timestamp::as_second),
+        lost: branch.lost.as_ref().map(ToString::to_string),
         status: branch.status.to_string(),
         running: stay(task, Some(&branch.id)).as_ref().map(Running::of),
     };
@@ -388,6 +412,8 @@ pub(super) fn header(file: &TaskFile) -> Header {
             gate.overdue.is_some() || gate.branches.iter().any(|own| own.status.is_open() && own.overdue.is_some())
         }),
         held: task.gate.as_ref().is_some_and(|gate| gate.held.is_some()),
+        claimed: task.routing.claimed.map(Timestamp::as_second),
+        lost: task.routing.lost.as_ref().map(ToString::to_string),
         branches: open_branches.iter().map(part).collect(),
         escalated: task.gate.as_ref().is_some_and(|gate| gate.escalated.is_some()),
         priority: task.priority().to_string(),
@@ -403,6 +429,9 @@ pub(super) fn header(file: &TaskFile) -> Header {
             .iter()
             .map(|visit| Past {
                 gate: visit.station().to_string(),
+                role: visit.role.as_ref().map(ToString::to_string),
+                agent: visit.agent.as_ref().map(ToString::to_string),
+                entered: visit.entered.as_second(),
                 seconds: visit.duration(),
                 completed: matches!(visit.outcome, Ending::Said(_)),
                 rejected: match visit.verdict {

@@ -1,15 +1,13 @@
 //! Which tasks there are: filtered, in order. Reads headers only.
 
 use std::cmp::Ordering;
-use std::collections::{HashMap, HashSet};
 
+use super::dependencies::{Dependencies, waiting_in_circles};
 use super::error::OpsError;
 use super::headers::{Header, Listing, NEW, Scope, read_all};
 use super::in_force::InForce;
-use super::standing::parse;
 use super::workspace::Workspace;
 use crate::model::{AgentId, GateId, Priority, RoleId, Status, TaskId, WorkflowName};
-use crate::store::tasks::{self, Entry};
 
 /// Which tasks are wanted. Everything that is given must hold.
 #[derive(Debug, Clone, Default)]
@@ -58,9 +56,11 @@ pub enum Sort {
 pub fn list(workspace: &Workspace, in_force: &InForce, filter: &Filter, sort: Sort) -> Listing {
     let wants_finished = filter.all || filter.statuses.iter().any(|status| status.is_finished());
     let mut listing = read_all(workspace, in_force, if wants_finished { Scope::All } else { Scope::Active });
-    let unmet = if filter.ready { unmet_of(workspace, in_force, &listing) } else { HashSet::new() };
+    let dependencies =
+        if filter.ready { Dependencies::of(workspace, in_force, &listing) } else { Dependencies::default() };
+    listing.circles = waiting_in_circles(&listing);
     let wanted = Wanted::new(filter, in_force);
-    listing.tasks.retain(|(header, _)| wanted.has(header) && (!filter.ready || is_ready(header, &unmet)));
+    listing.tasks.retain(|(header, _)| wanted.has(header) && (!filter.ready || is_ready(header, &dependencies)));
     listing.tasks.sort_by(|(a, _), (b, _)| order(a, b, sort));
     listing
 }
@@ -137,41 +137,8 @@ fn order(a: &Header, b: &Header, sort: Sort) -> Ordering {
 }
 
 /// Returns whether the task can be handed out: ready, and everything that it depends on complete.
-pub(super) fn is_ready(header: &Header, unmet: &HashSet<String>) -> bool {
-    header.status == Status::Ready.as_str() && !header.depends_on.iter().any(|id| unmet.contains(id))
-}
-
-/// Returns the ids that a ready task depends on and that are not complete.
-pub(super) fn unmet_of(workspace: &Workspace, in_force: &InForce, listing: &Listing) -> HashSet<String> {
-    let known: HashMap<&str, &str> =
-        listing.tasks.iter().map(|(header, _)| (header.id.as_str(), header.status.as_str())).collect();
-    let ready = listing.tasks.iter().filter(|(header, _)| header.status == Status::Ready.as_str());
-    let mut unmet: HashSet<String> = ready
-        .flat_map(|(header, _)| &header.depends_on)
-        .filter(|id| known.get(id.as_str()) != Some(&Status::Complete.as_str()))
-        .cloned()
-        .collect();
-    let mut finished: HashSet<TaskId> =
-        unmet.iter().filter(|id| !known.contains_key(id.as_str())).filter_map(|id| id.parse().ok()).collect();
-    if finished.is_empty() {
-        return unmet;
-    }
-    // One walk through the archive answers for all of them.
-    for entry in tasks::walk_archived(&workspace.paths) {
-        let Entry::Task(entry) = entry else { continue };
-        if !finished.remove(&entry.id) {
-            continue;
-        }
-        let Ok(snapshot) = tasks::read(&workspace.paths, &entry.path) else { continue };
-        let file = parse(in_force, &entry.id, &snapshot.path, &snapshot.bytes, workspace.now());
-        if file.is_ok_and(|file| file.task.status == Status::Complete) {
-            unmet.remove(entry.id.as_str());
-        }
-        if finished.is_empty() {
-            break;
-        }
-    }
-    unmet
+pub(super) fn is_ready(header: &Header, dependencies: &Dependencies) -> bool {
+    header.status == Status::Ready.as_str() && dependencies.are_met(header)
 }
 
 /// Returns a task that the agent has claimed.
@@ -199,6 +166,8 @@ mod tests {
             visit: 0,
             role: Some("backend".to_owned()),
             agent: None,
+            claimed: None,
+            lost: None,
             branches: Vec::new(),
             priority: priority.to_owned(),
             entered,
@@ -230,15 +199,6 @@ mod tests {
         assert_eq!(sorted(Sort::Updated), ["bbb", "ccc", "ddd", "aaa"]);
         assert_eq!(sorted(Sort::Waiting), ["ccc", "ddd", "aaa", "bbb"], "who is at no gate waits least");
         assert_eq!(sorted(Sort::Id), ["aaa", "bbb", "ccc", "ddd"]);
-    }
-
-    #[test]
-    fn what_waits_for_others_is_not_handed_out() {
-        let mut task = header("AOF-aaa", "low", 1, None);
-        assert!(is_ready(&task, &HashSet::new()));
-        assert!(!is_ready(&task, &HashSet::from(["AOF-dep".to_owned()])));
-        task.status = Status::Blocked.to_string();
-        assert!(!is_ready(&task, &HashSet::new()));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::following::{Following, following};
 use crate::audit::trailers::{Trailer, message};
-use crate::engine::{Act, Actor};
+use crate::engine::{Act, Actor, lost_dependencies};
 use crate::model::{Destination, Ending, Station, Task, Visit, WorkflowName};
 
 /// Returns the message of the commit that carries out the act and leads to `after`.
@@ -54,6 +54,13 @@ pub(super) fn of_act(act: &Act, after: &Task) -> String {
         Act::Lapse { .. } => ("lapsed", format!("{id}: claim ran out{at}"), String::new(), None),
         Act::Timeout { .. } => ("timeout", format!("{id}: overdue{at}"), String::new(), None),
         Act::Hold { by, reason } => ("held", format!("{id}: held{at}"), reason.clone(), by.agent().cloned()),
+        Act::Depend { .. } => match lost_dependencies(after) {
+            lost if lost.is_empty() => ("unblocked", format!("{id}: unblocked{at}"), String::new(), None),
+            lost => {
+                let lost: Vec<String> = lost.iter().map(ToString::to_string).collect();
+                ("blocked", format!("{id}: blocked{at}"), lost.join("\n"), None)
+            }
+        },
         Act::Release { by, .. } => ("released", format!("{id}: released{at}"), String::new(), by.agent().cloned()),
         Act::Unblock { by, reason, .. } => {
             ("unblocked", format!("{id}: unblocked{at}"), reason.clone().unwrap_or_default(), by.agent().cloned())

@@ -1,17 +1,19 @@
 //! The next task of an agent: the one it has, else the most urgent one that it may take, which it then claims.
 
 use super::acts::claim;
+use super::dependencies::Dependencies;
 use super::error::OpsError;
-use super::headers::{Header, Part, gate_of};
+use super::headers::Header;
 use super::in_force::InForce;
-use super::list::{Filter, Sort, is_ready, list, unmet_of};
+use super::list::{Filter, Sort, is_ready, list};
+use super::places::{ticket, waiting};
 use super::settle::follow;
 use super::stand::is_owed;
 use super::transaction::{Changed, DryRun};
 use super::workspace::Workspace;
 use crate::audit::AuditError;
-use crate::engine::{Post, Refusal, RefusalKind};
-use crate::model::{AgentId, BranchStatus, RoleId, Ticket};
+use crate::engine::{Refusal, RefusalKind, Waiting};
+use crate::model::{AgentId, RoleId, Ticket, listed};
 use crate::store::StoreError;
 
 /// What there is to do for an agent.
@@ -32,40 +34,101 @@ pub enum Next {
     },
 }
 
+/// Which task is wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wanted {
+    /// The one that the agent has, if it has one.
+    Next,
+    /// One more, whatever it has.
+    Another,
+}
+
 /// Returns the agent's next task and claims it. `role` narrows the search to one role.
 pub fn next(
     workspace: &Workspace,
     in_force: &InForce,
     agent: &AgentId,
     role: Option<&RoleId>,
+    wanted: Wanted,
     dry_run: DryRun,
 ) -> Result<Next, OpsError> {
-    let roles: Vec<RoleId> = in_force.rules.org.roles_of(agent).cloned().collect();
+    let rules = &in_force.rules;
     let mut listing = list(workspace, in_force, &Filter::default(), Sort::Priority);
     if dry_run == DryRun::No && listing.tasks.iter().any(|(header, _)| is_owed(&in_force.rules, header)) {
         // Where the rules have changed, tasks wait for others than it seems.
         follow(workspace)?;
         listing = list(workspace, in_force, &Filter::default(), Sort::Priority);
     }
-    let unmet = unmet_of(workspace, in_force, &listing);
-    let own = |of: &str| {
-        let known = |of: &RoleId| roles.contains(of) || in_force.rules.is_open(of);
-        role.is_none_or(|role| role.as_str() == of) && of.parse().is_ok_and(|of| known(&of))
-    };
     let headers = || listing.tasks.iter().map(|(header, _)| header);
-    let held = headers().flat_map(|header| held_by(header, agent, role));
-    let free =
-        headers().filter(|header| is_ready(header, &unmet)).flat_map(|header| free_of(header, &own, in_force, agent));
-    for ticket in held.chain(free) {
-        match claim(workspace, &ticket, agent, dry_run) {
-            Ok(changed) => return Ok(Next::Task { changed: Box::new(changed), ticket }),
-            Err(error) if is_of_the_task(&error) => {}
-            Err(error) => return Err(error),
+    let held: Vec<Ticket> = headers().flat_map(|header| held_by(header, agent, None)).collect();
+    let own = match wanted {
+        Wanted::Next => headers().flat_map(|header| held_by(header, agent, role)).collect(),
+        Wanted::Another => Vec::new(),
+    };
+    for ticket in own {
+        if let Some(changed) = taken(workspace, &ticket, agent, dry_run)? {
+            return Ok(Next::Task { changed, ticket });
         }
     }
-    let waiting = headers().filter(|header| header.roles().iter().any(|role| own(role))).count();
-    let roles = role.map_or(roles, |role| vec![role.clone()]);
+    has_room(in_force, agent, &held)?;
+    let dependencies = Dependencies::of(workspace, in_force, &listing);
+    let mut free: Vec<Waiting> = headers()
+        .filter(|header| is_ready(header, &dependencies))
+        .flat_map(|header| waiting(in_force, header))
+        .filter(|place| role.is_none_or(|role| *role == place.role) && place.suits(rules, agent))
+        .collect();
+    // Of what is equally urgent, whatever comes back to the agent is first.
+    let order = |place: &Waiting| (place.priority, place.before.as_ref() != Some(agent));
+    free.sort_by(|a, b| order(a).cmp(&order(b)).then_with(|| a.urgency().cmp(&b.urgency())));
+    for Waiting { ticket, .. } in free {
+        if let Some(changed) = taken(workspace, &ticket, agent, dry_run)? {
+            return Ok(Next::Task { changed, ticket });
+        }
+    }
+    let roles: Vec<RoleId> = match role {
+        Some(role) => vec![role.clone()],
+        None => rules.org.roles_of(agent).cloned().collect(),
+    };
+    let own = |of: &&str| of.parse().is_ok_and(|of| roles.contains(&of) || role.is_none() && rules.is_open(&of));
+    let waiting = headers().filter(|header| header.roles().iter().any(&own)).count();
     Ok(Next::Nothing { roles, waiting })
+}
+
+/// Claims it; nothing if it is not to be had.
+fn taken(
+    workspace: &Workspace,
+    ticket: &Ticket,
+    agent: &AgentId,
+    dry_run: DryRun,
+) -> Result<Option<Box<Changed>>, OpsError> {
+    match claim(workspace, ticket, agent, dry_run) {
+        Ok(changed) => Ok(Some(Box::new(changed))),
+        Err(error) if is_of_the_task(&error) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Returns whether the agent may have one more than what it holds.
+fn has_room(in_force: &InForce, agent: &AgentId, held: &[Ticket]) -> Result<(), OpsError> {
+    let limit = in_force.rules.org.agent(agent).and_then(|known| known.max_tasks);
+    let Some(limit) = limit.filter(|limit| held.len() >= usize::try_from(*limit).unwrap_or(usize::MAX)) else {
+        return Ok(());
+    };
+    let has = match held {
+        [] => String::new(),
+        held => format!(", and it has {}", listed(held)),
+    };
+    let tasks = if limit == 1 { "1 task" } else { &format!("{limit} tasks") };
+    Err(OpsError::Unfit {
+        code: "too_many_tasks",
+        problem: format!("`{agent}` may have {tasks} at once{has}"),
+        fix: match held {
+            [] => "whoever keeps org.yaml can raise its `maxTasks`".to_owned(),
+            [first, ..] => format!(
+                "complete one of them, or give it back with `aof task release {first}`; `maxTasks` in org.yaml is the limit"
+            ),
+        },
+    })
 }
 
 /// Returns what the agent has of the task.
@@ -78,37 +141,8 @@ fn held_by(header: &Header, agent: &AgentId, role: Option<&RoleId>) -> Vec<Ticke
     whole.into_iter().chain(parts.filter_map(|part| ticket(header, Some(part)))).collect()
 }
 
-/// Returns what of the task the agent may take.
-fn free_of(header: &Header, own: &dyn Fn(&str) -> bool, in_force: &InForce, agent: &AgentId) -> Vec<Ticket> {
-    let free =
-        header.agent.is_none() && header.role.as_deref().is_some_and(own) && may_take(in_force, header, None, agent);
-    let whole = free.then(|| ticket(header, None)).flatten();
-    let parts = header.branches.iter().filter(|part| {
-        part.status == BranchStatus::Ready.as_str() && own(&part.role) && may_take(in_force, header, Some(part), agent)
-    });
-    whole.into_iter().chain(parts.filter_map(|part| ticket(header, Some(part)))).collect()
-}
-
-fn ticket(header: &Header, part: Option<&Part>) -> Option<Ticket> {
-    let branch = part.map(|part| part.branch.parse()).transpose().ok()?;
-    Some(Ticket { task: header.id.parse().ok()?, visit: branch.as_ref().map(|_| header.visit), branch })
-}
-
-/// A gate that is gone, or for people, is passed by without the cost of trying it.
-fn may_take(in_force: &InForce, header: &Header, part: Option<&Part>, agent: &AgentId) -> bool {
-    let rules = &in_force.rules;
-    let post = gate_of(rules, header).and_then(|gate| match (gate.fork(), part) {
-        (Some(fork), Some(part)) => {
-            let branch = fork.branches.iter().find(|branch| branch.id().as_str() == part.branch)?;
-            Some(Post::at_branch(gate, branch))
-        }
-        _ => Post::at(gate),
-    });
-    post.is_some_and(|post| agent.is_human() || header.escalated || !post.requires_human(rules))
-}
-
 /// Somebody was faster, or it is not for this agent after all, or its file is in trouble: another task may still do.
-fn is_of_the_task(error: &OpsError) -> bool {
+pub(super) fn is_of_the_task(error: &OpsError) -> bool {
     match error {
         OpsError::Refused(refusal) => passes_on(refusal),
         OpsError::Frozen { .. }

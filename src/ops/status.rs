@@ -5,15 +5,16 @@ use std::collections::{BTreeMap, HashMap};
 use serde_json::{Value, json};
 
 use super::deliver::pending;
+use super::dependencies::{round, waiting_in_circles};
 use super::error::{OpsError, missing, thaw};
-use super::headers::{Listing, NEW, Scope, Unreadable, read_all};
+use super::headers::{Header, Listing, NEW, Scope, Unreadable, read_all};
 use super::in_force::{Notice, check_worktree};
 use super::stand::is_owed;
 use super::standing::{Pending, Standing};
 use super::workspace::Workspace;
 use crate::audit::{Head, ObjectId};
 use crate::engine::Rules;
-use crate::model::{Status, TaskId};
+use crate::model::{LostDependency, Status, TaskId};
 use crate::store::{ProjectPath, intent, layout, tasks};
 
 /// So many ids are named before it is enough.
@@ -78,7 +79,7 @@ pub fn overview(workspace: &Workspace, watcher: bool) -> Result<Overview, OpsErr
                     [] => format!("{} is blocked, and nobody said why", header.id),
                     blockers => format!("{} is blocked: {}", header.id, blockers.join("; ")),
                 },
-                fix: format!("see `aof why {}`; then `aof task unblock {} --reason \"...\"`", header.id, header.id),
+                fix: way_out(header),
             });
         } else if header.overdue {
             attention.push(Attention {
@@ -98,6 +99,14 @@ pub fn overview(workspace: &Workspace, watcher: bool) -> Result<Overview, OpsErr
         }
     }
     attention.extend(behind(&in_force.rules, &listing));
+    attention.extend(waiting_in_circles(&listing).iter().map(|circle| Attention {
+        code: "dependency_circle",
+        problem: format!("these wait for each other, so none of them is handed out: {}", round(circle)),
+        fix: format!(
+            "see `aof why {}`; then take one out of a `dependsOn`: `aof task edit ID --undepends ID`",
+            circle[0]
+        ),
+    }));
     let committed = committed_files(workspace, &head)?;
     for file in &listing.unreadable {
         attention.push(of_unreadable(workspace, &committed, file));
@@ -149,6 +158,19 @@ pub fn overview_value(overview: &Overview) -> Value {
         "counts": overview.counts,
         "attention": attention,
     })
+}
+
+/// Returns how a blocked task is set going.
+fn way_out(header: &Header) -> String {
+    let id = &header.id;
+    let lost = header.blockers.iter().filter_map(|blocker| LostDependency::read(blocker)).next_back();
+    match lost.as_ref().map(LostDependency::task) {
+        Some(lost) => format!(
+            "take {lost} up again: `aof task reopen {lost} --to GATE --reason \"...\"`; \
+             or go on without it: `aof task edit {id} --undepends {lost}`"
+        ),
+        None => format!("see `aof why {id}`; then `aof task unblock {id} --reason \"...\"`"),
+    }
 }
 
 fn is_known(rules: &Rules, workflow: &str) -> bool {

@@ -76,7 +76,7 @@ pub(super) fn change_together(
 }
 
 /// Returns whether something has to be done with the task before anything else can be.
-fn is_due_first(standing: &Standing) -> bool {
+pub(super) fn is_due_first(standing: &Standing) -> bool {
     let file = &standing.file;
     file.origin == Origin::HandMade || owed(&standing.in_force.rules, &file.task).is_some()
 }

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use std::rc::Rc;
 
+use super::dependencies::{circle_around, round};
 use super::error::{OpsError, thaw};
 use super::following::following;
 use super::headers::NEW;
@@ -101,6 +102,13 @@ pub fn why(workspace: &Workspace, id: &TaskId) -> Result<(Reason, Rc<InForce>), 
         ));
     }
     if !task.status.is_finished() {
+        let circle = task.depends_on.first().and_then(|_| circle_around(workspace, &standing.in_force, id));
+        because.extend(circle.map(|circle| {
+            format!(
+                "these wait for each other, so none of them is handed out: {}; edit `dependsOn` of one",
+                round(&circle)
+            )
+        }));
         because.extend(task.depends_on.iter().filter_map(|other| waits_for(workspace, &standing.in_force, other)));
     }
     let who = who(rules, &standing.file);

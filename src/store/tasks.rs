@@ -121,6 +121,13 @@ pub fn walk_archived(paths: &Paths) -> impl Iterator<Item = Entry> + '_ {
     walk::archived(paths)
 }
 
+/// Goes through the files of the tasks that finished on the last day that the archive has, in no order.
+pub fn walk_latest(paths: &Paths) -> impl Iterator<Item = Entry> + '_ {
+    let latest = |inside: String| numbered(paths, &inside).ok()?.into_iter().next();
+    let day = latest(ARCHIVE.to_owned()).and_then(latest).and_then(latest);
+    day.into_iter().flat_map(|day| walk::below(paths, &day).collect::<Vec<_>>())
+}
+
 /// Returns every id that has a file, active or archived: for suggesting what may have been meant.
 pub fn known_ids(paths: &Paths) -> Vec<TaskId> {
     let mut ids: Vec<TaskId> = walk_active(paths)

@@ -71,7 +71,12 @@ pub(super) fn active(paths: &Paths) -> impl Iterator<Item = Entry> + use<'_> {
 
 /// Goes through the files of finished tasks.
 pub(super) fn archived(paths: &Paths) -> impl Iterator<Item = Entry> + use<'_> {
-    found(paths, raw(paths, ARCHIVE, false))
+    below(paths, ARCHIVE)
+}
+
+/// Goes through the files in that folder.
+pub(super) fn below<'p>(paths: &'p Paths, folder: &str) -> impl Iterator<Item = Entry> + use<'p> {
+    found(paths, raw(paths, folder, false))
 }
 
 /// Goes through the active files of that name, whatever they are.

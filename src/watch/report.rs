@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use crate::audit::CommitId;
 use crate::format::diagnostic::Diagnostic;
 use crate::model::TaskId;
-use crate::ops::{Changed, Delivered, OpsError};
+use crate::ops::{Changed, Delivered, Dependent, Given, OpsError};
 
 /// Something that the watcher did, or met.
 pub enum Report {
@@ -35,6 +35,10 @@ pub enum Report {
     Followed(Box<Changed>),
     /// A person's edit was committed.
     Committed(Box<Changed>),
+    /// Work was given to an agent.
+    Given(Given),
+    /// A task was stopped, or set going, by what became of those that it depends on.
+    Dependent(Dependent),
     /// A task that somebody has to look at.
     Troubled {
         /// The task.

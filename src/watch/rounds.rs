@@ -8,7 +8,9 @@ use super::desk::Desk;
 use super::report::{Report, Sight};
 use super::sight::Eyes;
 use crate::audit::{AuditError, CommitId, Head, TreeFile};
-use crate::ops::{DryRun, Notice, OpsError, Seen, Workspace, deliver, resume, rules_mark, sweep, tend};
+use crate::ops::{
+    DryRun, Exhausted, Notice, OpsError, Seen, Workspace, deliver, hand_out, resume, rules_mark, sweep, tend,
+};
 use crate::store::Paths;
 use crate::store::inbox::QUIET;
 use crate::store::presence::Presence;
@@ -25,6 +27,8 @@ const TENDING: Duration = Duration::from_millis(500);
 const SWEEPING: Duration = Duration::from_secs(1);
 /// How often the clocks are looked at when nothing happens.
 const CLOCKS: Duration = Duration::from_secs(30);
+/// Handing out takes one part of the time, and leaves so many to all else.
+const HAND_OUT_SHARE: u32 = 9;
 /// How long a taken file is left to the watcher that took it.
 const LEFT_ALONE: Duration = Duration::from_secs(5);
 const SHORTEST_BACKOFF: Duration = Duration::from_millis(500);
@@ -37,6 +41,12 @@ pub(super) struct Rounds<'t> {
     places: Places,
     desk: Desk<'t>,
     seen: Seen,
+    /// The commit under which nothing was left to hand out.
+    handed_out: Exhausted,
+    /// When work may be handed out again: where there are very many tasks looking at them all takes its time.
+    hand_out_at: Instant,
+    /// Whether that is waited for.
+    hand_out_due: bool,
     rules: RulesSeen,
     /// When the tasks are to be looked at.
     tend_at: Instant,
@@ -74,6 +84,9 @@ impl<'t> Rounds<'t> {
             workspace,
             wait,
             seen: Seen::default(),
+            handed_out: Exhausted::default(),
+            hand_out_at: now,
+            hand_out_due: false,
             rules: RulesSeen::default(),
             tend_at: now,
             tended_at: None,
@@ -157,6 +170,7 @@ impl<'t> Rounds<'t> {
         if now >= self.round_at {
             self.round_at = now + if eyes.see() { ROUND } else { POLL };
             self.tend_at = now;
+            self.handed_out = Exhausted::default();
             self.leftovers.get_or_insert(LEFT_ALONE);
         }
     }
@@ -177,7 +191,8 @@ impl<'t> Rounds<'t> {
                 let now = Instant::now();
                 // What came while there was work may have told nobody.
                 let soon = if self.desk.busy { Some(now) } else { growing.then_some(now + GROWING) };
-                soon.unwrap_or(self.round_at).min(self.tend_at).min(self.round_at)
+                let hand_out = if self.hand_out_due { self.hand_out_at } else { self.round_at };
+                soon.unwrap_or(self.round_at).min(self.tend_at).min(self.round_at).min(hand_out)
             }
             Ok(Look::Paused(reason)) => {
                 if !matches!(&self.halt, Some(Halt::Paused(before)) if *before == reason) {
@@ -233,6 +248,12 @@ impl<'t> Rounds<'t> {
         if Instant::now() >= self.sweep_at {
             self.look_at_clocks()?;
         }
+        let start = Instant::now();
+        self.hand_out_due = start < self.hand_out_at;
+        if !self.hand_out_due {
+            self.hand_out()?;
+            self.hand_out_at = Instant::now() + start.elapsed() * HAND_OUT_SHARE;
+        }
         Ok(Look::Done { growing })
     }
 
@@ -278,6 +299,25 @@ impl<'t> Rounds<'t> {
             self.desk.tell(Report::Lapsed(Box::new(changed)));
         }
         for (task, error) in swept.troubled {
+            self.desk.failed = true;
+            if self.desk.told.is_news(format!("{task}: {error}")) {
+                self.desk.tell(Report::Troubled { task, error });
+            }
+        }
+        Ok(())
+    }
+
+    fn hand_out(&mut self) -> Result<(), OpsError> {
+        let desk = &self.desk;
+        let rest = &mut |worked| desk.rest(worked);
+        let done = hand_out(&mut self.workspace, self.wait, &mut self.handed_out, DryRun::No, rest)?;
+        for dependent in done.dependents {
+            self.desk.tell(Report::Dependent(dependent));
+        }
+        for given in done.given {
+            self.desk.tell(Report::Given(given));
+        }
+        for (task, error) in done.troubled {
             self.desk.failed = true;
             if self.desk.told.is_news(format!("{task}: {error}")) {
                 self.desk.tell(Report::Troubled { task, error });

@@ -8,6 +8,7 @@ mod architecture;
 mod checker;
 mod clocks;
 mod cookbook;
+mod dispatch;
 mod environment;
 mod fork_checker;
 mod forks;

@@ -256,6 +256,7 @@ fn role_value(rules: &Rules, load: &Workload, id: &RoleId, role: &Role) -> Value
         "agents": members(role, |agent| !agent.is_human()),
         "people": members(role, AgentId::is_human),
         "requireHuman": role.require_human,
+        "handOut": rules.project.way_of(role).as_str(),
         "gates": gates(rules, id),
         "work": Work::to_value(&load.of_role(id)),
     })
@@ -272,6 +273,7 @@ fn agent_value(rules: &Rules, load: &Workload, id: &AgentId) -> Value {
         "email": known.and_then(|agent| agent.email.as_deref()),
         "roles": org.roles_of(id).map(RoleId::as_str).collect::<Vec<_>>(),
         "may": may.unwrap_or_default(),
+        "maxTasks": known.and_then(|agent| agent.max_tasks),
         "registered": org.is_registered(id),
         "human": id.is_human(),
         "has": load.of_agent(id),

@@ -6,12 +6,14 @@ use anstyle::Style;
 use clap::ValueEnum;
 use serde_json::{Value, json};
 
+use super::shown;
 use crate::cli::length::length;
 use crate::cli::output::{CYAN, DIM, GREEN, RED, YELLOW};
 use crate::cli::session::Session;
 use crate::cli::table::{Cell, Column, Table, width};
 use crate::cli::trouble::Trouble;
 use crate::cli::unreadable;
+use crate::engine::Warning;
 use crate::model::{AgentId, Gate, GateId, Priority, RoleId, Status, WorkflowName};
 use crate::ops::{Filter, Header, InForce, Listing, NEW, Part, Sort, Workspace, acting_agent, header_value, list};
 
@@ -122,14 +124,17 @@ pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
     let in_force = session.rules(&workspace)?;
     let listing = list(&workspace, &in_force, &filter(args, &workspace, &in_force)?, args.sort.sort());
     check_names(args, &in_force, &listing)?;
+    let circles: Vec<Warning> = listing.circles.iter().cloned().map(Warning::DependencyCircle).collect();
     if session.output.is_json() {
         let tasks: Vec<Value> = listing.tasks.iter().map(|(header, path)| header_value(header, path)).collect();
-        session.output.data(json!({"tasks": tasks, "unreadable": unreadable::values(&listing.unreadable)}));
+        let unreadable = unreadable::values(&listing.unreadable);
+        session.output.data(json!({"tasks": tasks, "unreadable": unreadable, "warnings": shown::warnings(&circles)}));
     } else if listing.tasks.is_empty() {
         session.output.say("no tasks");
     } else {
         session.output.print(&table(&listing, workspace.now().as_second()).render(width()));
     }
+    session.warn_all(&circles);
     Ok(unreadable::tell(session, &listing.unreadable))
 }
 

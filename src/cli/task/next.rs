@@ -11,7 +11,7 @@ use crate::cli::session::Session;
 use crate::cli::trouble::Trouble;
 use crate::engine::{Post, Rules};
 use crate::model::{AgentId, RoleId, Ticket, listed};
-use crate::ops::{Changed, DryRun, Next, acting_agent, brief_of, brief_value, next};
+use crate::ops::{Changed, DryRun, Next, Wanted, acting_agent, brief_of, brief_value, next};
 
 /// Take your next task, and show what is to be done
 #[derive(Debug, clap::Args)]
@@ -19,6 +19,9 @@ pub(in crate::cli) struct Args {
     /// Only of this role
     #[arg(long, value_name = "ROLE")]
     role: Option<RoleId>,
+    /// Take one more, besides what you have; `maxTasks` in org.yaml may bound it
+    #[arg(long)]
+    another: bool,
     #[command(flatten)]
     who: Who,
     #[command(flatten)]
@@ -35,7 +38,8 @@ pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
     }
     check_agent(rules, &agent)?;
     let mode = args.rehearsal.mode();
-    match next(&workspace, &in_force, &agent, args.role.as_ref(), mode)? {
+    let wanted = if args.another { Wanted::Another } else { Wanted::Next };
+    match next(&workspace, &in_force, &agent, args.role.as_ref(), wanted, mode)? {
         Next::Task { changed, ticket } => show(session, rules, &changed, &ticket, mode),
         Next::Nothing { roles, waiting } => nothing(session, &agent, &roles, waiting),
     }

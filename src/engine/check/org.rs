@@ -1,7 +1,7 @@
 //! What can be wrong with the org chart.
 
 use super::Finding;
-use crate::model::{Org, Place, Role, RoleId, Severity, listed, nearest};
+use crate::model::{HandOut, Org, Place, Role, RoleId, Severity, listed, nearest};
 
 /// Says everything there is to say about it.
 pub(super) fn check(org: &Org, findings: &mut Vec<Finding>) {
@@ -20,6 +20,19 @@ fn role(org: &Org, id: &RoleId, role: &Role, findings: &mut Vec<Finding>) {
             range: None,
             message: format!("role `{id}` has no agents: tasks that come to its gates are blocked"),
             help: Some("list at least one, as in `agents: [agent-1]`".to_owned()),
+        });
+    }
+    let nobody = !role.agents.is_empty() && role.agents.iter().all(|agent| org.room(agent) == 0);
+    if let Some(way) = role.hand_out.filter(|way| *way != HandOut::Ask && nobody) {
+        findings.push(Finding {
+            severity: Severity::Warning,
+            code: "hands_out_to_nobody",
+            at: Place::Role { role: id.clone(), field: "handOut" },
+            range: None,
+            message: format!("`handOut: {way}` hands nothing out: nobody in role `{id}` takes tasks that way"),
+            help: Some(
+                "people are handed tasks if they have `maxTasks` under `agents`, as in `maxTasks: 3`".to_owned(),
+            ),
         });
     }
     for (index, agent) in role.agents.iter().enumerate() {

@@ -1,7 +1,7 @@
 //! What to do instead.
 
 use super::Refusal;
-use crate::model::{GateId, Identity, Outcome, RoleId, Ticket, listed, nearest};
+use crate::model::{GateId, Identity, LostDependency, Outcome, RoleId, Ticket, listed, nearest};
 
 /// How many problems of one completion are written out; programs get all of them.
 const PROBLEM_LIMIT: usize = 20;
@@ -163,6 +163,14 @@ impl Refusal {
             Self::NotOfABranch { ticket, act } => format!("if that is what you want: `aof task {act} {}`", ticket.task),
             Self::BranchesNotOpen { task, gate } => {
                 format!("open them with `aof task override {task} --to {gate} --reason \"...\"`")
+            }
+            Self::Blocked { ticket, blockers }
+                if blockers.iter().any(|blocker| LostDependency::read(blocker).is_some()) =>
+            {
+                format!(
+                    "take up what is lost again (`aof task reopen`), or leave it out: `aof task edit {} --undepends ID`",
+                    ticket.task
+                )
             }
             Self::Blocked { ticket, .. } => {
                 format!("once that is settled, `aof task unblock {ticket}`; or complete it with the outcome it has now")

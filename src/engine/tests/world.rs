@@ -94,6 +94,7 @@ pub(super) fn project(workflow: Workflow) -> Project {
         owner: None,
         id_prefix: IdPrefix::default(),
         layout: Layout::Flat,
+        hand_out: HandOut::Ask,
         commit_edits: true,
         default_workflow: workflow.name.clone(),
         workflows: vec![workflow],

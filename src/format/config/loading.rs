@@ -6,8 +6,8 @@ use crate::format::project_file::{Definition, ProjectFile, Rank, default_name};
 use crate::format::yaml::{self, Fault, Limits, Node, line_column};
 use crate::format::{org_file, project_file, workflow_file};
 use crate::model::{
-    ContextRules, Duty, Exits, Gate, GateKind, Layout, Map, OnConditionError, Org, Outcome, Project, RejectionStrategy,
-    Severity, Workflow, WorkflowName, listed,
+    ContextRules, Duty, Exits, Gate, GateKind, HandOut, Layout, Map, OnConditionError, Org, Outcome, Project,
+    RejectionStrategy, Severity, Workflow, WorkflowName, listed,
 };
 
 #[derive(Default)]
@@ -94,6 +94,7 @@ impl Loading {
             owner: file.owner,
             id_prefix: file.id_prefix.unwrap_or_default(),
             layout: file.layout.unwrap_or(Layout::Flat),
+            hand_out: file.hand_out.unwrap_or(HandOut::Ask),
             commit_edits: file.commit_edits.unwrap_or(true),
             workflows,
             default_workflow,

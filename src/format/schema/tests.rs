@@ -148,6 +148,8 @@ fn the_words_of_the_schemas_are_those_of_the_model() {
     assert_eq!(at(Schema::Workflow, &format!("{workflow}/rejectionStrategy/enum")), words(RejectionStrategy::ALL));
     assert_eq!(at(Schema::Workflow, &format!("{gate}/onConditionError/enum")), words(OnConditionError::ALL));
     assert_eq!(at(Schema::Project, "/properties/tasks/properties/layout/enum"), words(Layout::ALL));
+    assert_eq!(at(Schema::Project, "/properties/handOut/enum"), words(HandOut::ALL));
+    assert_eq!(at(Schema::Org, "/$defs/role/properties/handOut/enum"), words(HandOut::ALL));
     assert_eq!(at(Schema::Org, "/$defs/permission/enum"), words(Permission::ALL));
     assert_eq!(at(Schema::Task, "/properties/status/enum"), words(Status::ALL));
     let endings = [Ending::Cancelled, Ending::Timeout, Ending::Moved, Ending::Override, Ending::Reopened];
