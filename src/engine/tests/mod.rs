@@ -3,6 +3,7 @@
 mod briefs;
 mod completions;
 mod deadlines;
+mod depending;
 mod dispatching;
 mod drift;
 mod forks;
