@@ -1,5 +1,6 @@
 //! `aof sweep`
 
+use std::fmt::Display;
 use std::ops::ControlFlow;
 use std::process::ExitCode;
 
@@ -9,14 +10,18 @@ use super::arguments::Rehearsal;
 use super::length::length;
 use super::output::{CYAN, YELLOW, inert, styled};
 use super::session::{Session, now};
+use super::task::shown::followed;
 use super::trouble::Trouble;
 use super::{ran_out, unreadable};
 use crate::model::Timestamp;
-use crate::ops::{Changed, DryRun, Swept, reason_of, sweep};
+use crate::ops::{Changed, Dependent, DryRun, Given, Swept, reason_of, sweep};
 
-/// Do once what time has brought: end what took too long, and claims that nobody renewed
+/// Do one round of what nobody has to ask for: new rules, time limits, handing out
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
+Tasks follow the rules in force, visits that took too long go to whoever steps in, claims that nobody renewed end, tasks
+are stopped and set going by those that they depend on, and work is handed out where project.yaml has `handOut`.
+
 `aof watch` does the same by itself, at the moment it is due. Where no watcher runs, let cron do it:
   * * * * *  aof -C /path/to/project sweep
 
@@ -36,26 +41,44 @@ pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
     } else {
         show(session, &swept, mode);
     }
-    for (task, error) in &swept.troubled {
+    for (task, error) in swept.troubled() {
         session.output.say(format!("{} {}: {}", styled(YELLOW, "warning:"), task, inert(&error.to_string())));
     }
-    let code = unreadable::tell(session, &swept.unreadable);
-    Ok(if swept.troubled.is_empty() { code } else { ExitCode::FAILURE })
+    let code = unreadable::tell(session, &swept.ran_out.unreadable);
+    Ok(if swept.troubled().next().is_none() { code } else { ExitCode::FAILURE })
 }
 
 fn show(session: &Session, swept: &Swept, mode: DryRun) {
     let would = if mode == DryRun::Yes { " (dry run: nothing was written)" } else { "" };
-    let line = |changed: &Changed, text: String| {
-        session.output.line(format!("{}: {}{would}", styled(CYAN, &changed.after.task.id), inert(&text)));
+    let told = |id: &dyn Display, text: String| {
+        session.output.line(format!("{}: {}{would}", styled(CYAN, id), inert(&text)));
     };
-    swept.timed_out.iter().for_each(|changed| line(changed, ran_out::timed_out(changed)));
-    swept.lapsed.iter().for_each(|changed| line(changed, ran_out::lapsed(changed)));
-    if swept.timed_out.is_empty() && swept.lapsed.is_empty() {
+    let of_change = |changed: &Changed, text: String| told(&changed.after.task.id, text);
+    let Swept { settled, ran_out, handed_out } = swept;
+    settled.changed.iter().for_each(|changed| of_change(changed, followed(changed)));
+    ran_out.timed_out.iter().for_each(|changed| of_change(changed, ran_out::timed_out(changed)));
+    ran_out.lapsed.iter().for_each(|changed| of_change(changed, ran_out::lapsed(changed)));
+    for dependent in &handed_out.dependents {
+        told(&dependent.task, depends(dependent));
+    }
+    for given in &handed_out.given {
+        told(&given.ticket, format!("given to {}", given.agent));
+    }
+    if swept.is_idle() {
         session.output.line("nothing is due");
     }
-    if let Some(next) = swept.next {
+    if let Some(next) = ran_out.next {
         session.output.line(format!("the next is due in {}, at {next}", ahead(next)));
     }
+}
+
+/// Returns what became of a task by those that it depends on.
+pub(super) fn depends(dependent: &Dependent) -> String {
+    if dependent.lost.is_empty() {
+        return "goes on: what it depends on is not lost any more".to_owned();
+    }
+    let lost: Vec<String> = dependent.lost.iter().map(ToString::to_string).collect();
+    format!("blocked: {}", lost.join("; "))
 }
 
 fn ahead(next: Timestamp) -> String {
@@ -63,15 +86,25 @@ fn ahead(next: Timestamp) -> String {
 }
 
 fn value(swept: &Swept, mode: DryRun) -> Value {
-    let timed_out = swept.timed_out.iter().map(|changed| ran_out::value("timeout", changed));
-    let lapsed = swept.lapsed.iter().map(|changed| ran_out::value("lapsed", changed));
-    let troubled =
-        swept.troubled.iter().map(|(task, error)| json!({"task": task.as_str(), "reason": reason_of(error)}));
+    let Swept { settled, ran_out, handed_out } = swept;
+    let timed_out = ran_out.timed_out.iter().map(|changed| ran_out::value("timeout", changed));
+    let lapsed = ran_out.lapsed.iter().map(|changed| ran_out::value("lapsed", changed));
+    let task = |changed: &Changed| json!({"task": changed.after.task.id.as_str(), "change": followed(changed)});
+    let given = |given: &Given| json!({"ticket": given.ticket.to_string(), "agent": given.agent.as_str()});
+    let dependent = |own: &Dependent| {
+        let lost: Vec<String> = own.lost.iter().map(ToString::to_string).collect();
+        json!({"task": own.task.as_str(), "blockers": lost})
+    };
+    let troubled = swept.troubled().map(|(task, error)| json!({"task": task.as_str(), "reason": reason_of(error)}));
     let mut value = json!({
+        "followed": settled.changed.iter().map(task).collect::<Vec<_>>(),
         "ranOut": timed_out.chain(lapsed).collect::<Vec<_>>(),
-        "next": swept.next.map(|next| next.to_string()),
+        "next": ran_out.next.map(|next| next.to_string()),
+        "dependents": handed_out.dependents.iter().map(dependent).collect::<Vec<_>>(),
+        "given": handed_out.given.iter().map(given).collect::<Vec<_>>(),
+        "left": handed_out.left,
         "troubled": troubled.collect::<Vec<_>>(),
-        "unreadable": unreadable::values(&swept.unreadable),
+        "unreadable": unreadable::values(&ran_out.unreadable),
     });
     if mode == DryRun::Yes {
         value["dryRun"] = json!(true);

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::output::{BOLD, CYAN, JSON_VERSION, RED, YELLOW, inert, styled};
 use super::ran_out;
 use super::session::{Session, now};
+use super::sweep::depends;
 use super::task::shown::{followed, way};
 use super::trouble::Trouble;
 use crate::format::diagnostic::{Diagnostic, render_all};
@@ -108,13 +109,7 @@ fn text_of(session: &Session, report: &Report) -> String {
         Report::Followed(changed) => format!("{}  {}", named(&changed.after.task.id), inert(&followed(changed))),
         Report::Committed(changed) => format!("{}  edited by hand, committed", named(&changed.after.task.id)),
         Report::Given(given) => format!("{}  given to {}", styled(CYAN, &given.ticket), given.agent),
-        Report::Dependent(dependent) => match &dependent.lost[..] {
-            [] => format!("{}  goes on: what it depends on is not lost any more", named(&dependent.task)),
-            lost => {
-                let lost: Vec<String> = lost.iter().map(|lost| inert(&lost.to_string())).collect();
-                format!("{}  {}: {}", named(&dependent.task), styled(YELLOW, "blocked"), lost.join("; "))
-            }
-        },
+        Report::Dependent(dependent) => format!("{}  {}", named(&dependent.task), inert(&depends(dependent))),
         Report::Troubled { task, error } => {
             format!("{}  {} {}", named(task), styled(YELLOW, "needs a look:"), told(session, error))
         }

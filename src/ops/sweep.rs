@@ -1,63 +1,37 @@
-//! What time has brought: visits that took too long, and claims that nobody renewed.
+//! One round of all that nobody has to ask for: tasks follow the rules in force, what has run out is ended, what waits is handed
+//! out.
 //!
-//! A sweep looks at headers and moves only what is due. Where nothing was, it keeps until when that holds: the same commit says
-//! the same. Any number of sweeps may run at once: each reads a task anew before it
-//! moves it, and what another was faster with is no longer due.
+//! Where nothing was to be done it keeps up to when that holds: of the same commit the next look costs one file.
 
 use std::ops::ControlFlow;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use jiff::SignedDuration;
 
-use super::acts::choose;
 use super::error::OpsError;
-use super::headers::{Header, Listing, Running, Scope, Unreadable, read_all};
-use super::standing::Standing;
-use super::together::{MOST, change_together};
-use super::transaction::{Changed, Choice, DryRun, change};
+use super::hand_out::{Exhausted, HandedOut, hand_out};
+use super::run_out::{RanOut, run_out};
+use super::settle::{Settled, settle_rules};
+use super::transaction::DryRun;
 use super::workspace::Workspace;
-use crate::engine::{Act, Limit, Limits, Refusal, Rules};
-use crate::model::{Duty, Gate, GateId, TaskId, Timestamp, Workflow};
+use crate::model::Timestamp;
 use crate::store::Horizon;
 
-/// So long what was found is believed.
+/// So long what was found is believed: a file that somebody brings back by hand changes no commit.
 const BELIEVED: SignedDuration = SignedDuration::from_mins(10);
 
-/// What one sweep did.
+/// What one round did.
 #[derive(Default)]
 pub struct Swept {
-    /// Tasks of which a visit took too long.
-    pub timed_out: Vec<Changed>,
-    /// Tasks whose claim ended.
-    pub lapsed: Vec<Changed>,
-    /// When the next thing is due, as far as is known now.
-    pub next: Option<Timestamp>,
-    /// Tasks that are due and cannot be moved.
-    pub troubled: Vec<(TaskId, OpsError)>,
-    /// Files that cannot be read as tasks.
-    pub unreadable: Vec<Unreadable>,
+    /// Tasks that follow rules which have changed.
+    pub settled: Settled,
+    /// What had run out.
+    pub ran_out: RanOut,
+    /// What was handed out.
+    pub handed_out: HandedOut,
 }
 
-/// Something that has run out, or will.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Due {
-    at: Timestamp,
-    task: TaskId,
-    limit: Limit,
-    branch: Option<GateId>,
-}
-
-impl Due {
-    fn act(&self) -> Act {
-        let branch = self.branch.clone();
-        match self.limit {
-            Limit::Timeout => Act::Timeout { branch },
-            Limit::Lease => Act::Lapse { branch },
-        }
-    }
-}
-
-/// Moves what is due. `rest` is called between batches with how long one took, and says whether to go on.
+/// Does all that is to be done now. `rest` is called between batches with how long one took, and says whether to go on.
 pub fn sweep(
     workspace: &mut Workspace,
     wait: Duration,
@@ -68,104 +42,44 @@ pub fn sweep(
     let commit = workspace.repository.look()?.commit.map(|commit| commit.to_string());
     let known = Horizon::load(&workspace.paths).filter(|known| Some(&known.commit) == commit.as_ref());
     if let Some(known) = known.filter(|known| holds(known, now)) {
-        return Ok(Swept { next: known.next, ..Swept::default() });
+        let ran_out = RanOut { next: known.next, ..RanOut::default() };
+        return Ok(Swept { ran_out, ..Swept::default() });
     }
-    let in_force = workspace.rules()?;
-    let listing = read_all(workspace, &in_force, Scope::Active);
-    let mut all = limits_of(&in_force.rules, &listing);
-    all.sort_by_key(|due| due.at);
-    let ahead = all.split_off(all.partition_point(|due| due.at <= now));
-    let next = ahead.first().map(|due| due.at);
-    let mut swept = Swept { next, unreadable: listing.unreadable, ..Swept::default() };
-    if let Some(commit) = commit.filter(|_| all.is_empty() && swept.unreadable.is_empty()) {
+    let swept = Swept {
+        settled: settle_rules(workspace, wait, dry_run, rest)?,
+        ran_out: run_out(workspace, wait, dry_run, rest)?,
+        handed_out: hand_out(workspace, wait, &mut Exhausted::default(), dry_run, rest)?,
+    };
+    if let Some(commit) = commit.filter(|_| swept.is_at_rest()) {
         // It only saves time: a project that cannot be written to is swept all the same.
-        let _ = Horizon { commit, looked: now, next }.save(&workspace.paths);
-    }
-    if dry_run == DryRun::Yes {
-        for due in &all {
-            let result = change(workspace, &due.task, dry_run, &mut |standing| chosen_for(workspace, standing, due));
-            swept.note(due, result);
-        }
-        return Ok(swept);
-    }
-    // A visit that ended has no claim any more: of one task, what ran out first comes first.
-    for batch in all.chunks(MOST) {
-        let start = Instant::now();
-        let tasks: Vec<&TaskId> = batch.iter().map(|due| &due.task).collect();
-        let mut choose =
-            |workspace: &Workspace, place: usize, standing: &Standing| chosen_for(workspace, standing, &batch[place]);
-        change_together(workspace, wait, &tasks, &mut choose, &mut |place, result| swept.note(&batch[place], result))?;
-        if rest(start.elapsed()).is_break() {
-            break;
-        }
+        let _ = Horizon { commit, looked: now, next: swept.ran_out.next }.save(&workspace.paths);
     }
     Ok(swept)
 }
 
-/// Returns whether what was known is still to be believed. A file that somebody brings back changes no commit, so it is not for long.
 fn holds(known: &Horizon, now: Timestamp) -> bool {
     let age = now.duration_since(known.looked);
     !age.is_negative() && age < BELIEVED && known.next.is_none_or(|next| next > now)
 }
 
-/// Returns how the task goes on.
-fn chosen_for(workspace: &Workspace, standing: &Standing, due: &Due) -> Result<Choice, OpsError> {
-    choose(workspace, standing, &due.act(), workspace.repository.author_identity()?)
-}
-
 impl Swept {
-    /// Notes what became of a task. What somebody else was faster with is no trouble.
-    fn note(&mut self, due: &Due, result: Result<Changed, OpsError>) {
-        match result {
-            Ok(changed) if due.limit == Limit::Timeout => self.timed_out.push(changed),
-            Ok(changed) => self.lapsed.push(changed),
-            Err(
-                OpsError::Refused(Refusal::NotDue { .. } | Refusal::Finished { .. } | Refusal::NotAdopted { .. })
-                | OpsError::NoTask { .. },
-            ) => {}
-            Err(error) => self.troubled.push((due.task.clone(), error)),
-        }
+    /// Returns whether nothing was done.
+    pub fn is_idle(&self) -> bool {
+        let Self { settled, ran_out, handed_out } = self;
+        settled.changed.is_empty()
+            && ran_out.timed_out.is_empty()
+            && ran_out.lapsed.is_empty()
+            && handed_out.given.is_empty()
+            && handed_out.dependents.is_empty()
     }
-}
 
-/// Returns everything that runs, whether or not it has run out.
-fn limits_of(rules: &Rules, listing: &Listing) -> Vec<Due> {
-    let limited: Vec<&Workflow> = rules.project.workflows.iter().filter(|workflow| is_limited(workflow)).collect();
-    if limited.is_empty() {
-        return Vec::new();
+    /// Returns whether nothing is left to do until something changes.
+    fn is_at_rest(&self) -> bool {
+        self.is_idle() && self.troubled().next().is_none() && self.ran_out.unreadable.is_empty()
     }
-    listing.tasks.iter().flat_map(|(header, _)| of_header(&limited, header)).collect()
-}
 
-/// Returns whether anything in the workflow takes its time.
-fn is_limited(workflow: &Workflow) -> bool {
-    let limited = |duty: &Duty| Limits::of(workflow, duty) != Limits::default();
-    let branches = |gate: &Gate| gate.fork().is_some_and(|fork| fork.branches.iter().any(|own| limited(own.duty())));
-    workflow.gates.iter().any(|gate| gate.duty().is_some_and(limited) || branches(gate))
-}
-
-fn of_header(workflows: &[&Workflow], header: &Header) -> Vec<Due> {
-    let found = workflows.iter().find(|workflow| workflow.name.as_str() == header.workflow);
-    let gate = header.gate.as_deref();
-    let found =
-        found.and_then(|workflow| Some((workflow, workflow.gates.iter().find(|own| gate == Some(own.id.as_str()))?)));
-    let (Some((workflow, gate)), Ok(task)) = (found, header.id.parse::<TaskId>()) else { return Vec::new() };
-    let mut all = Vec::new();
-    let mut add = |duty: &Duty, running: Option<Running>, agent: Option<&str>, branch: Option<&GateId>| {
-        let agent = agent.and_then(|agent| agent.parse().ok());
-        let Some(stay) = running.map(|running| running.stay(agent.as_ref())) else { return };
-        let due = |(at, limit)| Due { at, task: task.clone(), limit, branch: branch.cloned() };
-        all.extend(Limits::of(workflow, duty).of_stay(stay).map(due));
-    };
-    match gate.fork() {
-        None => gate.duty().into_iter().for_each(|duty| add(duty, header.running, header.agent.as_deref(), None)),
-        Some(fork) => {
-            for part in &header.branches {
-                if let Some(own) = fork.branches.iter().find(|own| own.id().as_str() == part.branch) {
-                    add(own.duty(), part.running, part.agent.as_deref(), Some(own.id()));
-                }
-            }
-        }
+    /// Returns the tasks that somebody has to look at, with why.
+    pub fn troubled(&self) -> impl Iterator<Item = &(crate::model::TaskId, OpsError)> {
+        self.settled.troubled.iter().chain(&self.ran_out.troubled).chain(&self.handed_out.troubled)
     }
-    all
 }

@@ -9,7 +9,7 @@ use super::report::{Report, Sight};
 use super::sight::Eyes;
 use crate::audit::{AuditError, CommitId, Head, TreeFile};
 use crate::ops::{
-    DryRun, Exhausted, Notice, OpsError, Seen, Workspace, deliver, hand_out, resume, rules_mark, sweep, tend,
+    DryRun, Exhausted, Notice, OpsError, Seen, Workspace, deliver, hand_out, resume, rules_mark, run_out, tend,
 };
 use crate::store::Paths;
 use crate::store::inbox::QUIET;
@@ -24,7 +24,7 @@ const GROWING: Duration = Duration::from_millis(250);
 /// Between two looks at the tasks, at least: edits wait to be quiet anyway.
 const TENDING: Duration = Duration::from_millis(500);
 /// Between two looks at the clocks, at least, when tasks change.
-const SWEEPING: Duration = Duration::from_secs(1);
+const RECOUNTING: Duration = Duration::from_secs(1);
 /// How often the clocks are looked at when nothing happens.
 const CLOCKS: Duration = Duration::from_secs(30);
 /// Handing out takes one part of the time, and leaves so many to all else.
@@ -52,9 +52,9 @@ pub(super) struct Rounds<'t> {
     tend_at: Instant,
     tended_at: Option<Instant>,
     /// Before that, changes of tasks are no reason to count anew.
-    sweep_after: Instant,
+    clocks_after: Instant,
     /// When something runs out, or has to be counted anew.
-    sweep_at: Instant,
+    clocks_at: Instant,
     /// When everything is to be looked at.
     round_at: Instant,
     /// From which age on taken files are ours: all, at the start and after trouble.
@@ -90,8 +90,8 @@ impl<'t> Rounds<'t> {
             rules: RulesSeen::default(),
             tend_at: now,
             tended_at: None,
-            sweep_after: now,
-            sweep_at: now,
+            clocks_after: now,
+            clocks_at: now,
             round_at: now,
             leftovers: Some(Duration::ZERO),
             halt: None,
@@ -120,7 +120,7 @@ impl<'t> Rounds<'t> {
             self.take(hints, &eyes);
             until = self.round();
             if self.halt.is_none() {
-                until = until.min(self.sweep_at);
+                until = until.min(self.clocks_at);
             }
         }
         self.desk.tell(Report::Stopped);
@@ -157,7 +157,7 @@ impl<'t> Rounds<'t> {
             self.rules.mark = self.rules.mark.take().map(|(_, mark)| (None, mark));
         }
         if touched(Place::Tasks) || touched(Place::Rules) || touched(Place::Anywhere) {
-            self.sweep_at = self.sweep_at.min(now.max(self.sweep_after));
+            self.clocks_at = self.clocks_at.min(now.max(self.clocks_after));
         }
         if touched(Place::Tasks) {
             self.tend_at = self.tend_at.min(self.tended_at.map_or(now, |last| now.max(last + TENDING)));
@@ -245,7 +245,7 @@ impl<'t> Rounds<'t> {
         if Instant::now() >= self.tend_at {
             self.look_at_tasks()?;
         }
-        if Instant::now() >= self.sweep_at {
+        if Instant::now() >= self.clocks_at {
             self.look_at_clocks()?;
         }
         let start = Instant::now();
@@ -286,19 +286,19 @@ impl<'t> Rounds<'t> {
     fn look_at_clocks(&mut self) -> Result<(), OpsError> {
         let desk = &self.desk;
         let start = Instant::now();
-        let swept = sweep(&mut self.workspace, self.wait, DryRun::No, &mut |worked| desk.rest(worked))?;
+        let ran_out = run_out(&mut self.workspace, self.wait, DryRun::No, &mut |worked| desk.rest(worked))?;
         let now = Instant::now();
         // Looking costs more where there are more tasks: changes of them never make it take more than a tenth of the time.
-        self.sweep_after = now + SWEEPING.max((now - start) * 10);
+        self.clocks_after = now + RECOUNTING.max((now - start) * 10);
         // The clock may jump meanwhile, so it is asked again every so often.
-        self.sweep_at = now + swept.next.map_or(CLOCKS, |next| self.workspace.until(next).min(CLOCKS));
-        for changed in swept.timed_out {
+        self.clocks_at = now + ran_out.next.map_or(CLOCKS, |next| self.workspace.until(next).min(CLOCKS));
+        for changed in ran_out.timed_out {
             self.desk.tell(Report::TimedOut(Box::new(changed)));
         }
-        for changed in swept.lapsed {
+        for changed in ran_out.lapsed {
             self.desk.tell(Report::Lapsed(Box::new(changed)));
         }
-        for (task, error) in swept.troubled {
+        for (task, error) in ran_out.troubled {
             self.desk.failed = true;
             if self.desk.told.is_news(format!("{task}: {error}")) {
                 self.desk.tell(Report::Troubled { task, error });
