@@ -79,7 +79,7 @@ pub fn run_out(
         let mut choose =
             |workspace: &Workspace, place: usize, standing: &Standing| chosen_for(workspace, standing, &batch[place]);
         change_together(workspace, wait, &tasks, &mut choose, &mut |place, result| {
-            ran_out.note(&batch[place], result)
+            ran_out.note(&batch[place], result);
         })?;
         if rest(start.elapsed()).is_break() {
             break;
