@@ -6,10 +6,9 @@
 
 use std::fs::File;
 use std::io;
-use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread::{Builder, scope};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::Builder;
 
 /// How many ask side by side. Twice as many were hardly faster on a busy disk, and cost more to start on a quiet one.
 const SIDE_BY_SIDE: usize = 4;
@@ -59,23 +58,65 @@ impl Unsynced {
 }
 
 /// Has these files survive a power cut; returns when all of them do.
-pub fn sync(files: &[Unsynced]) -> Result<(), NotSynced> {
-    let next = AtomicUsize::new(0);
-    let ask = || {
-        while let Some(file) = files.get(next.fetch_add(1, Ordering::Relaxed)) {
-            file.sync()?;
-        }
-        Ok(())
-    };
-    scope(|scope| {
+pub fn sync(files: Vec<Unsynced>) -> Result<(), NotSynced> {
+    let queue = Arc::new(Queue { files, state: Mutex::default(), answered: Condvar::new() });
+    for _ in 1..queue.files.len().min(SIDE_BY_SIDE) {
+        let other = Arc::clone(&queue);
         // Where the system has no thread to spare, whoever is there does it.
-        let start = |_| Builder::new().stack_size(STACK).spawn_scoped(scope, ask).ok();
-        let others: Vec<_> = (1..files.len().min(SIDE_BY_SIDE)).map_while(start).collect();
-        let own = ask();
-        let join =
-            |other: std::thread::ScopedJoinHandle<'_, _>| other.join().unwrap_or_else(|panic| resume_unwind(panic));
-        others.into_iter().map(join).fold(own, Result::and)
-    })
+        if Builder::new().stack_size(STACK).spawn(move || other.ask()).is_err() {
+            break;
+        }
+    }
+    queue.ask();
+    queue.wait()
+}
+
+/// The files, and whoever asks for them. A thread that comes too late finds nothing left and is not waited for: on a busy machine
+/// it may come long after a fast disk has answered.
+struct Queue {
+    files: Vec<Unsynced>,
+    state: Mutex<State>,
+    answered: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    asked: usize,
+    answered: usize,
+    fault: Option<NotSynced>,
+}
+
+impl Queue {
+    fn ask(&self) {
+        while let Some(file) = self.next() {
+            let answer = file.sync();
+            let mut state = self.state();
+            state.answered += 1;
+            if let Err(fault) = answer {
+                state.fault.get_or_insert(fault);
+            }
+            self.answered.notify_one();
+        }
+    }
+
+    fn next(&self) -> Option<&Unsynced> {
+        let mut state = self.state();
+        let file = self.files.get(state.asked)?;
+        state.asked += 1;
+        Some(file)
+    }
+
+    fn wait(&self) -> Result<(), NotSynced> {
+        let mut state = self.state();
+        while state.answered < self.files.len() {
+            state = self.answered.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        state.fault.take().map_or(Ok(()), Err)
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 #[cfg(test)]
@@ -94,13 +135,13 @@ mod tests {
                 let part = if index.is_multiple_of(2) { Part::Bytes } else { Part::Everything };
                 Unsynced::new(&File::open(&path).unwrap(), &path, part).unwrap()
             };
+            sync((0..number).map(file).collect()).unwrap();
             let mut files: Vec<Unsynced> = (0..number).map(file).collect();
-            sync(&files).unwrap();
             // A pipe has nothing to sync.
             let (_, pipe) = io::pipe().unwrap();
             let pipe = File::from(std::os::fd::OwnedFd::from(pipe));
             files.insert(number / 2, Unsynced::new(&pipe, Path::new("a pipe"), Part::Bytes).unwrap());
-            assert_eq!(sync(&files).unwrap_err().path, Path::new("a pipe"));
+            assert_eq!(sync(files).unwrap_err().path, Path::new("a pipe"));
         }
     }
 }

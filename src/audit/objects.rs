@@ -217,7 +217,7 @@ pub(super) fn nonce() -> Result<String, AuditError> {
 }
 
 /// Has these files survive a power cut.
-pub(super) fn sync_files(files: &[Unsynced]) -> Result<(), AuditError> {
+pub(super) fn sync_files(files: Vec<Unsynced>) -> Result<(), AuditError> {
     disk::sync(files).or_else(|fault| Err(fault.cause).at("sync", &fault.path))
 }
 

@@ -76,7 +76,7 @@ impl Repository {
         waiting.extend(objects.unsynced()?);
         waiting.push(branch_temp.temp.unsynced()?);
         // No lock has its name yet, no object and no file of the caller's: which of them gets there first does not matter.
-        sync_files(&waiting)?;
+        sync_files(waiting)?;
         stop::point("audit.objects-written");
         self.objects().name_staged(&mut objects)?;
 
@@ -138,7 +138,7 @@ impl Repository {
         }
 
         let index_temp = self.index_temp(&index)?;
-        sync_files(&tell(intent, &Locks { index: index_temp.file.clone(), branch: None }, self.git_dir())?)?;
+        sync_files(tell(intent, &Locks { index: index_temp.file.clone(), branch: None }, self.git_dir())?)?;
         let lock = index_temp.lock(self.git_dir().join("index.lock"), deadline)?;
         let behind = Index::read(self, &paths(&changes))?.behind(self, changes)?;
         let index = Index::read(self, &paths(&behind))?;

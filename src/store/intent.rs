@@ -135,7 +135,8 @@ impl Written {
     /// Has the record survive a power cut.
     pub fn sync(self, lock: &WriterLock) -> Result<(), StoreError> {
         let file = self.unsynced(lock)?;
-        disk::sync(file.as_slice()).map_err(|fault| StoreError::io("flush to disk", &fault.path, fault.cause))
+        disk::sync(file.into_iter().collect())
+            .map_err(|fault| StoreError::io("flush to disk", &fault.path, fault.cause))
     }
 }
 
