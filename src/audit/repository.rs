@@ -76,6 +76,23 @@ impl Repository {
         Self::discover(folder)
     }
 
+    /// Returns the commit that git knows by that name: a branch, a tag, `HEAD~3`, the beginning of an id.
+    pub fn commit_named(&self, name: &str) -> Result<Option<CommitId>, AuditError> {
+        let found = self.git.revparse_single(name).and_then(|object| object.peel_to_commit());
+        match found {
+            Ok(commit) => Ok(Some(CommitId::new(ObjectId::from_git(commit.id())))),
+            Err(error)
+                if matches!(
+                    error.code(),
+                    ErrorCode::NotFound | ErrorCode::InvalidSpec | ErrorCode::Ambiguous | ErrorCode::Peel
+                ) =>
+            {
+                Ok(None)
+            }
+            Err(error) => Err(error).during(|| format!("find the commit `{name}`")),
+        }
+    }
+
     /// The folder that git's paths start from.
     pub fn worktree_root(&self) -> &Path {
         &self.worktree_root

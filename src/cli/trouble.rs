@@ -166,6 +166,7 @@ pub(super) fn code(error: &OpsError) -> u8 {
             RefusalKind::Conflict => 5,
         },
         OpsError::NoTask { .. }
+        | OpsError::Unfit { code: "unknown_revision", .. }
         | OpsError::Store(StoreError::TaskNotFound { .. } | StoreError::NoProject { .. })
         | OpsError::Audit(AuditError::NoRepository { .. }) => 3,
         OpsError::Frozen { .. }

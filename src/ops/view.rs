@@ -146,6 +146,9 @@ pub fn task_value(rules: &Rules, file: &TaskFile, path: &ProjectPath) -> Value {
     if !ends.is_empty() {
         map.insert("deadlines".to_owned(), ends.iter().map(deadline_value).collect());
     }
+    if is_drifted(rules, &file.task) {
+        map.insert("drifted".to_owned(), json!(true));
+    }
     Value::Object(map)
 }
 
@@ -156,6 +159,12 @@ fn deadline_value(deadline: &Deadline) -> Value {
     };
     let branch = deadline.branch.as_ref().map(GateId::as_str);
     json!({"at": deadline.at.to_string(), "limit": limit, "branch": branch})
+}
+
+/// Returns whether other rules moved the task last than are in force.
+pub fn is_drifted(rules: &Rules, task: &Task) -> bool {
+    let hash = rules.hash(&task.routing.workflow);
+    !task.status.is_finished() && task.workflow_hash.as_deref().zip(hash).is_some_and(|(own, now)| own != now)
 }
 
 /// Returns the outcomes that are possible now, and for whom.

@@ -11,7 +11,7 @@ use super::headers::NEW;
 use super::in_force::{InForce, in_force_and_seen};
 use super::standing::{Pending, Standing, find, parse};
 use super::terms::{stepped_in, terms};
-use super::view::{taken_up, who};
+use super::view::{is_drifted, taken_up, who};
 use super::workspace::Workspace;
 use crate::engine::{Act, Decision, LOOP_LIMIT, Passage, Post, Rules, decide, owed, preview, unanswered, would_say};
 use crate::format::task_file::{Origin, TaskFile};
@@ -205,7 +205,7 @@ fn what_follows(rules: &Rules, task: &Task, act: &Act, now: Timestamp) -> Option
 /// Says that other rules moved the task last than are in force.
 fn drifted(rules: &Rules, task: &Task) -> Option<String> {
     let (ours, now) = (task.workflow_hash.as_deref()?, rules.hash(&task.routing.workflow)?);
-    (ours != now && !task.status.is_finished())
+    is_drifted(rules, task)
         .then(|| format!("it came there under earlier rules ({ours}); it goes on under those in force ({now})"))
 }
 

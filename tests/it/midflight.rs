@@ -314,7 +314,12 @@ fn a_new_gate_counts_where_it_is_still_ahead() {
     let head = env.head();
     let _ = env.aof(&["org", "reload"]).success();
     assert_eq!(env.head(), head);
+    let shown = env.aof(&["task", "show", &before, "--json"]).success().json();
+    assert_eq!(shown["drifted"], true);
+    let shown = env.aof(&["task", "show", &before]).success();
+    assert!(shown.stdout.contains("it came here under earlier ones"), "{shown}");
     let _ = env.complete(&before, "agent-7");
+    assert!(env.aof(&["task", "show", &before, "--json"]).success().json().get("drifted").is_none());
     assert_eq!(last(&env), "implement -> security (complete)");
     let _ = env.complete(&after, "agent-5");
     assert_eq!(last(&env), "test -> end (complete)");
@@ -475,8 +480,94 @@ fn who_has_what_to_do_is_shown_by_role_and_by_agent() {
     assert_snapshot!(env.aof(&["org", "show", "architekt"]), @"
     exit 3
     --- stderr
-    error: there is no role and no agent `architekt`
+    error: there is no role `architekt`
 
     hint: did you mean `architect`?
+    ");
+}
+
+#[test]
+fn what_other_rules_would_do_is_told_before_they_are_committed() {
+    let env = environment();
+    let _ = [0, 1, 2, 3].map(|gates| task_past(&env, gates));
+    let _ = env.aof(&["task", "next", "--agent", "agent-7", "--role", "backend"]).success();
+    assert_snapshot!(env.aof(&["workflow", "diff"]), @"
+    exit 0
+    --- stdout
+    from the rules of commit COMMIT to those of the worktree
+    the rules decide the same
+
+    all 4 tasks under way stay as they are
+    ");
+    env.edit("project.yaml", REVIEW, "    - {id: audit, role: qa, when: \"tags.includes('big')\"}\n");
+    env.edit("project.yaml", "id: plan, role: backend", "id: plan, role: qa, timeout: 2h");
+    env.edit("org.yaml", "qa: {agents: [agent-5]}", "qa: {agents: [agent-9]}\n  writer: {agents: [agent-1]}");
+    let mut lines: Vec<String> =
+        env.plain(&env.aof(&["workflow", "diff"]).success().stdout).lines().map(str::to_owned).collect();
+    lines.sort();
+    assert_snapshot!(lines.join("\n"), @"
+
+        complete leads to test, no longer to review
+      + gate audit: after implement, role qa
+      - gate review
+      1 other stays as it is
+      AOF-xxxxx  implement  stays
+      AOF-xxxxx  plan  rerouted from backend to qa at plan: agent-7 may not complete it, and does not have it any more
+      AOF-xxxxx  review  goes to implement: Gate `review` is not in workflow `default` any more
+      ~ gate plan: role backend -> qa, timeout none -> 2h
+    + role writer: agent-1
+    Tasks
+    from the rules of commit COMMIT to those of the worktree
+    workflow default
+    ~ role qa: with agent-9, without agent-5
+    ");
+    let json = env.aof(&["workflow", "diff", "--json"]).success().json();
+    let told = json["tasks"].as_array().unwrap();
+    let of = |gate: &str| told.iter().find(|task| task["gate"] == gate).unwrap_or_else(|| panic!("{gate}: {json:#}"));
+    assert_eq!((&of("plan")["fate"], &of("plan")["to"]), (&"follows".into(), &"plan".into()));
+    assert_eq!((&of("implement")["fate"], &of("implement")["outcomes"][0]["after"]), (&"stays".into(), &"test".into()));
+    assert_eq!((&of("review")["fate"], &of("review")["to"]), (&"moves".into(), &"implement".into()));
+    assert_eq!((told.len(), &json["untouched"], &json["to"]), (3, &1.into(), &serde_json::Value::Null));
+
+    // What was foretold is what happens.
+    env.commit_all("other rules");
+    let done = env.aof(&["org", "reload", "--json"]).success().json();
+    assert_eq!(done["changed"].as_array().unwrap().len(), 2, "{done:#}");
+    let nothing = env.aof(&["workflow", "diff"]).success();
+    assert!(nothing.stdout.contains("the rules decide the same"), "{nothing}");
+    let since = env.aof(&["workflow", "diff", "HEAD~3", "--json"]).success().json();
+    assert_eq!(since["differences"].as_array().unwrap().len(), 5, "{since:#}");
+    let _ = env.aof(&["workflow", "diff", "nonsense"]).code(3);
+    env.write("project.yaml", "workflow: [\n");
+    assert_eq!(env.aof(&["workflow", "diff", "--json"]).code(6).json()["error"], "workflow_config_invalid");
+}
+
+#[test]
+fn a_change_of_every_kind_is_named() {
+    let env = TestEnvironment::with_rules(
+        "workflows:\n  one:\n    gates:\n      - {id: a, role: backend}\n      - {id: b, role: architect, canReject: true, \
+         maxRetries: 2}\n      - {id: c, type: fork, branches: [{id: x, role: backend}, {id: y, role: backend}]}\n  \
+         two:\n    gates:\n      - {id: a, role: backend}\ndefaultWorkflow: one\n",
+        ORG,
+    );
+    env.write(
+        "project.yaml",
+        "workflows:\n  one:\n    rejectionStrategy: previous\n    gates:\n      - {id: b, role: backend}\n      - id: a\n        \
+         role: backend\n        requireHuman: false\n        routes: {needs_review: b, complete: c}\n      - id: c\n        type: fork\n        \
+         joinStrategy: any\n        branches: [{id: x, role: architect}, {id: z, role: backend}]\n  \
+         three:\n    gates:\n      - {id: a, role: backend}\ndefaultWorkflow: one\n",
+    );
+    assert_snapshot!(env.aof(&["workflow", "diff"]), @"
+    exit 0
+    --- stdout
+    from the rules of commit COMMIT to those of the worktree
+    ~ workflow one: rejectionStrategy origin -> previous, the order is b -> a -> c
+      ~ gate b: role architect -> backend, canReject true -> false, maxRetries 2 -> none
+      ~ gate a: new route needs_review: b, new route complete: c
+      ~ gate c: joinStrategy all -> any, branch y is gone, branch x: role backend -> architect, new branch z (role backend)
+    - workflow two
+    + workflow three: a
+
+    no task is under way
     ");
 }

@@ -10,7 +10,7 @@ use crate::cli::table::{Cell, Column, Table, width};
 use crate::cli::trouble::Trouble;
 use crate::cli::unreadable;
 use crate::engine::Rules;
-use crate::model::{AgentId, Role, RoleId};
+use crate::model::{AgentId, Role, RoleId, nearest};
 use crate::ops::{OpsError, Work, Workload, acting_agent, workload};
 
 /// So many tasks are named before it is enough.
@@ -76,7 +76,8 @@ fn one(session: &Session, rules: &Rules, load: &Workload, name: &str) -> Result<
     if role.is_none() && agent.is_none() {
         let roles = rules.org.roles.iter().map(|(role, _)| role.to_string());
         let known = roles.chain(agents.iter().map(ToString::to_string)).collect();
-        return Err(Trouble::Unknown { kind: "role and no agent", given: name.to_owned(), known });
+        let kind = if nearest(name, agents.iter().map(|agent| agent.as_str())).is_some() { "agent" } else { "role" };
+        return Err(Trouble::Unknown { kind, given: name.to_owned(), known });
     }
     if session.output.is_json() {
         let mut all = json!({});

@@ -12,7 +12,7 @@ use crate::cli::trouble::Trouble;
 use crate::engine::Rules;
 use crate::format::task_file::Origin;
 use crate::model::{Priority, TaskId, Ticket, Timestamp};
-use crate::ops::{View, frozen, show, task_value};
+use crate::ops::{View, frozen, is_drifted, show, task_value};
 
 /// Show a task
 #[derive(Debug, clap::Args)]
@@ -81,6 +81,9 @@ fn facts(rules: &Rules, view: &View, now: Timestamp) -> Vec<(&'static str, Strin
             let whole = task.gate.as_ref().filter(|open| open.branches.is_empty());
             facts.extend(whole.map(|_| ("who", turn(rules, &view.file))));
         }
+    }
+    if is_drifted(rules, task) {
+        facts.push(("rules", "it came here under earlier ones; `aof why` says what that means".to_owned()));
     }
     if rules.project.workflows.len() > 1 {
         facts.push(("workflow", task.routing.workflow.to_string()));

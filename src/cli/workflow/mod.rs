@@ -1,6 +1,7 @@
 //! `aof workflow ...`
 
 mod create;
+mod diff;
 mod dot;
 mod drawing;
 mod graph;
@@ -37,6 +38,8 @@ pub(super) enum Command {
     Import(import::Args),
     /// Draw the ways that a task can go, and where tasks stand now
     Graph(graph::Args),
+    /// Show what changed in the rules, and what that does to each task under way
+    Diff(diff::Args),
     /// Check project.yaml, org.yaml and workflows/ as they stand in the worktree
     Validate(validate::Args),
 }
@@ -48,6 +51,7 @@ pub(super) fn run(session: &Session, command: &Command) -> Result<ExitCode, Trou
         Command::Show(args) => show::run(session, args),
         Command::Import(args) => import::run(session, args),
         Command::Graph(args) => graph::run(session, args),
+        Command::Diff(args) => diff::run(session, args),
         Command::Validate(args) => validate::run(session, args),
     }
 }

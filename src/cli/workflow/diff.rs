@@ -1,0 +1,170 @@
+//! `aof workflow diff`
+
+use std::process::ExitCode;
+
+use serde_json::{Value, json};
+
+use crate::audit::CommitId;
+use crate::cli::output::{BOLD, CYAN, DIM, GREEN, RED, YELLOW, inert, styled};
+use crate::cli::session::Session;
+use crate::cli::trouble::Trouble;
+use crate::cli::unreadable;
+use crate::engine::{Difference, DifferenceKind, Subject};
+use crate::format::diagnostic::{Diagnostic, render_all};
+use crate::model::GateId;
+use crate::ops::{Prospect, RulesDiff, TaskFate, Turn, diff_rules};
+
+/// Show what changed in the rules, and what that does to each task under way
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Without REV, the rules in force are compared with those of the worktree, which count once they are committed. With REV, the rules of \
+that commit are compared with those in force. It exits 6 if the rules of the worktree are invalid.
+
+Examples:
+  aof workflow diff             what committing project.yaml, org.yaml and workflows/ would do
+  aof workflow diff HEAD~5      what has changed since
+  aof workflow diff --json")]
+pub(in crate::cli) struct Args {
+    /// A commit, a branch or a tag to compare the rules in force with
+    #[arg(value_name = "REV")]
+    revision: Option<String>,
+}
+
+pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
+    let workspace = session.workspace("workflow diff")?;
+    let diff = diff_rules(&workspace, args.revision.as_deref())?;
+    if session.output.is_json() {
+        session.output.data(value(&diff));
+    } else {
+        if !diff.diagnostics.is_empty() {
+            session.output.say(format!("{}\n", render_all(&diff.diagnostics, session.output.paint()).trim_end()));
+        }
+        session.output.print(&page(&diff));
+    }
+    Ok(unreadable::tell(session, &diff.unreadable))
+}
+
+fn page(diff: &RulesDiff) -> String {
+    let short = |commit: CommitId| commit.to_string()[..7].to_owned();
+    let from = diff.from.map_or_else(|| "no rules".to_owned(), |commit| format!("commit {}", short(commit)));
+    let to = diff.to.map_or_else(|| "the worktree".to_owned(), |commit| format!("commit {}", short(commit)));
+    let mut text = format!("{}\n", styled(DIM, format!("from the rules of {from} to those of {to}")));
+    if diff.differences.is_empty() {
+        text.push_str("the rules decide the same\n");
+    }
+    let mut about = None;
+    for difference in &diff.differences {
+        let subject = subject(&difference.of);
+        if difference.gate.is_some() && about.as_ref() != Some(&subject) {
+            text.push_str(&format!("{}\n", styled(BOLD, &subject)));
+        }
+        text.push_str(&line(difference));
+        about = Some(subject);
+    }
+    if !diff.prospects.is_empty() {
+        text.push_str(&format!("\n{}\n", styled(BOLD, "Tasks")));
+    }
+    for prospect in &diff.prospects {
+        text.push_str(&of_task(prospect));
+    }
+    let (told, rest) = (diff.prospects.len(), diff.untouched);
+    text.push_str(&match (told, rest) {
+        (0, 0) => "\nno task is under way\n".to_owned(),
+        (_, 0) => String::new(),
+        (0, 1) => "\nthe one task under way stays as it is\n".to_owned(),
+        (0, _) => format!("\nall {rest} tasks under way stay as they are\n"),
+        (_, 1) => "  1 other stays as it is\n".to_owned(),
+        (_, _) => format!("  {rest} others stay as they are\n"),
+    });
+    text
+}
+
+fn subject(of: &Subject) -> String {
+    match of {
+        Subject::Workflow(name) => format!("workflow {name}"),
+        Subject::Role(role) => format!("role {role}"),
+    }
+}
+
+fn line(difference: &Difference) -> String {
+    let (sign, style) = match difference.kind {
+        DifferenceKind::Added => ("+", GREEN),
+        DifferenceKind::Removed => ("-", RED),
+        DifferenceKind::Changed => ("~", YELLOW),
+    };
+    let what = if difference.what.is_empty() { String::new() } else { format!(": {}", difference.what.join(", ")) };
+    let (indent, name) = match &difference.gate {
+        Some(gate) => ("  ", format!("gate {gate}")),
+        None => ("", subject(&difference.of)),
+    };
+    format!("{indent}{} {name}{}\n", styled(style, sign), inert(&what))
+}
+
+fn of_task(prospect: &Prospect) -> String {
+    let what = match &prospect.fate {
+        TaskFate::Stays => "stays".to_owned(),
+        TaskFate::Moves { to: Some(to), why } => format!("goes to {to}: {why}"),
+        TaskFate::Moves { to: None, why } => format!("ends: {why}"),
+        TaskFate::Follows { what, details } if details.is_empty() => what.clone(),
+        TaskFate::Follows { what, details } => format!("{what}: {}", details.join("; ")),
+        TaskFate::Stranded => "its workflow is gone, and nobody can move it".to_owned(),
+    };
+    let mut text = format!("  {}  {}  {}\n", styled(CYAN, &prospect.task), prospect.gate, inert(&what));
+    for Turn { outcome, before, after } in &prospect.turns {
+        text.push_str(&format!("    {outcome} leads to {after}, no longer to {before}\n"));
+    }
+    text
+}
+
+fn value(diff: &RulesDiff) -> Value {
+    let differences: Vec<Value> = diff
+        .differences
+        .iter()
+        .map(|difference| {
+            let (workflow, role) = match &difference.of {
+                Subject::Workflow(name) => (Some(name.as_str()), None),
+                Subject::Role(role) => (None, Some(role.as_str())),
+            };
+            json!({
+                "workflow": workflow,
+                "role": role,
+                "gate": difference.gate.as_ref().map(GateId::as_str),
+                "kind": difference.kind.as_str(),
+                "what": difference.what,
+            })
+        })
+        .collect();
+    json!({
+        "from": diff.from.map(|commit| commit.to_string()),
+        "to": diff.to.map(|commit| commit.to_string()),
+        "differences": differences,
+        "tasks": diff.prospects.iter().map(task_value).collect::<Vec<_>>(),
+        "untouched": diff.untouched,
+        "diagnostics": diff.diagnostics.iter().map(Diagnostic::to_value).collect::<Vec<_>>(),
+        "unreadable": unreadable::values(&diff.unreadable),
+    })
+}
+
+fn task_value(prospect: &Prospect) -> Value {
+    let (fate, to, what) = match &prospect.fate {
+        TaskFate::Stays => ("stays", Some(&prospect.gate), Vec::new()),
+        TaskFate::Moves { to, why } => ("moves", to.as_ref(), vec![why.clone()]),
+        TaskFate::Follows { what, details } => {
+            ("follows", Some(&prospect.gate), std::iter::once(what).chain(details).cloned().collect())
+        }
+        TaskFate::Stranded => ("stranded", None, Vec::new()),
+    };
+    let turns = prospect
+        .turns
+        .iter()
+        .map(|turn| json!({"outcome": turn.outcome.as_str(), "before": turn.before, "after": turn.after}));
+    json!({
+        "task": prospect.task.as_str(),
+        "title": prospect.title,
+        "gate": prospect.gate.as_str(),
+        "fate": fate,
+        "to": to.map(GateId::as_str),
+        "what": what,
+        "outcomes": turns.collect::<Vec<_>>(),
+    })
+}
