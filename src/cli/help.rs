@@ -10,7 +10,7 @@ const TOP: &[Group] = &[
     ("Work", &["task", "watch", "sweep"]),
     ("Look", &["status", "gate", "why"]),
     ("Rules", &["workflow", "org", "schema"]),
-    ("Set up", &["completions", "man"]),
+    ("Set up", &["migrate", "completions", "man"]),
 ];
 
 const TASK: &[Group] = &[

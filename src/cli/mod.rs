@@ -8,6 +8,7 @@ mod init;
 mod input;
 mod lean;
 mod length;
+mod migrate;
 mod org;
 mod output;
 mod page;
@@ -62,6 +63,9 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Take over what was there before aof
+    #[command(subcommand)]
+    Migrate(migrate::Command),
     /// Begin a project: rules, roles and a first task, in one commit
     Init(init::Args),
     /// Create, show, complete and manage tasks
@@ -101,6 +105,7 @@ pub fn main() -> ExitCode {
     let outcome = match cli.command {
         None => Ok(show_help(&session)),
         Some(Command::Init(args)) => init::run(&session, &args),
+        Some(Command::Migrate(command)) => migrate::run(&session, &command),
         Some(Command::Task(command)) => task::run(&session, command),
         Some(Command::Schema(args)) => Ok(schema::run(&session, &args)),
         Some(Command::Completions(args)) => Ok(pages::completions(&session, &args)),

@@ -115,7 +115,8 @@ pub(super) fn open(rules: &Rules, task: &mut Task, gate: GateId, escalated: Opti
         Some((workflow, gate)) => fork::open(rules, workflow, gate, task, escalated.as_ref()).0,
         None => Vec::new(),
     };
-    let role = escalated.clone().or_else(|| found.and_then(|(_, gate)| gate.role()).cloned());
+    let own = escalated.as_ref().or(rules.own_role(task));
+    let role = own.or_else(|| found.and_then(|(_, gate)| gate.role())).cloned();
     task.routing.role = role.filter(|_| branches.is_empty());
     task.gate = Some(OpenVisit { escalated, branches, ..OpenVisit::at(gate, at, task.history.len()) });
 }

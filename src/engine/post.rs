@@ -24,7 +24,8 @@ impl<'a> Post<'a> {
         let open = task.gate.as_ref()?;
         let (_, gate) = rules.workflow_of(task)?.gate(&open.current)?;
         let post = Self::at(gate)?;
-        Some(Self { role: open.escalated.as_ref().unwrap_or(post.role), holder: task.routing.agent.as_ref(), ..post })
+        let role = open.escalated.as_ref().or(rules.own_role(task));
+        Some(Self { role: role.unwrap_or(post.role), holder: task.routing.agent.as_ref(), ..post })
     }
 
     /// Returns the post of a branch of the task's open visit; nothing where it has no such branch, or the branch is gone.

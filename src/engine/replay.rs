@@ -62,7 +62,7 @@ fn explain_new(rules: &Rules, after: &Task) -> Change {
     // there before; what gates decided by themselves can.
     let mut bare = after.clone();
     bare.gate = None;
-    bare.routing.role = None;
+    bare.routing.role = rules.own_role(after).cloned();
     bare.workflow_hash = None;
     bare.blockers = Vec::new();
     bare.review = None;

@@ -56,6 +56,11 @@ impl Rules {
             || self.org.roles_of(agent).any(|role| named(role.as_str()))
     }
 
+    /// Returns the role of the task itself, which counts where the workflow is only the stand-in: that one names none.
+    pub(super) fn own_role<'t>(&self, task: &'t Task) -> Option<&'t RoleId> {
+        task.routing.role.as_ref().filter(|_| self.project.implicit_workflow)
+    }
+
     /// Returns whether any agent may do the work of the role: it is the stand-in workflow's, and org.yaml does not define it.
     pub fn is_open(&self, role: &RoleId) -> bool {
         self.project.implicit_workflow && self.org.role(role).is_none()

@@ -351,7 +351,8 @@ fn forget_missing(cache: &mut HeaderCache<Header>, listing: &Listing, scope: Sco
 
 /// A task follows the rules in force: whose its gate is now counts, not whose it was when the task came to it.
 fn follow(rules: &Rules, header: &mut Header) {
-    let Some(gate) = gate_of(rules, header).filter(|_| !header.escalated) else { return };
+    let follows = !header.escalated && !rules.project.implicit_workflow;
+    let Some(gate) = gate_of(rules, header).filter(|_| follows) else { return };
     header.role = gate.role().map(ToString::to_string);
     for part in header.branches.iter_mut().filter(|part| !part.escalated) {
         let found =

@@ -45,22 +45,42 @@ pub fn settle_rules(
     }
     let (due, unreadable) = due(workspace)?;
     let mut settled = Settled { unreadable, ..Settled::default() };
-    for batch in due.chunks(MOST) {
+    settle_each(workspace, wait, &due, dry_run, &owes, &mut settled, rest)?;
+    Ok(settled)
+}
+
+/// Says what is to be done with a task that was read; nothing where nothing is.
+pub(super) type Choose<'c> = &'c dyn Fn(&Workspace, Standing) -> Result<Option<Owed>, OpsError>;
+
+/// A task, and what is to be done with it.
+pub(super) type Owed = (Standing, Choice);
+
+/// Does what `choose` says with each of the tasks, as many as can in one move of the branch.
+pub(super) fn settle_each(
+    workspace: &mut Workspace,
+    wait: Duration,
+    tasks: &[TaskId],
+    dry_run: DryRun,
+    choose: Choose<'_>,
+    settled: &mut Settled,
+    rest: &mut dyn FnMut(Duration) -> ControlFlow<()>,
+) -> Result<(), OpsError> {
+    for batch in tasks.chunks(MOST) {
         let start = Instant::now();
         workspace.restart_wait(wait);
-        settle_batch(workspace, batch, dry_run, &mut settled)?;
+        settle_batch(workspace, batch, dry_run, choose, settled)?;
         if rest(start.elapsed()).is_break() {
             break;
         }
     }
-    Ok(settled)
+    Ok(())
 }
 
 /// Does the same within the time that a command has; tasks in trouble are left alone.
 pub(super) fn follow(workspace: &Workspace) -> Result<(), OpsError> {
     heal_if_pending(workspace)?;
     for batch in due(workspace)?.0.chunks(MOST) {
-        settle_batch(workspace, batch, DryRun::No, &mut Settled::default())?;
+        settle_batch(workspace, batch, DryRun::No, &owes, &mut Settled::default())?;
     }
     Ok(())
 }
@@ -78,6 +98,7 @@ fn settle_batch(
     workspace: &Workspace,
     batch: &[TaskId],
     dry_run: DryRun,
+    choose: Choose<'_>,
     settled: &mut Settled,
 ) -> Result<(), OpsError> {
     let head = workspace.head()?;
@@ -85,7 +106,7 @@ fn settle_batch(
     let (mut ids, mut chosen) = (Vec::new(), Vec::new());
     for id in batch {
         let standing = Standing::read_under(workspace, id, head.clone(), Rc::clone(&in_force));
-        match standing.and_then(|standing| owes(workspace, standing)) {
+        match standing.and_then(|standing| choose(workspace, standing)) {
             Ok(Some(owed)) => {
                 ids.push(id);
                 chosen.push(owed);
@@ -106,7 +127,7 @@ fn settle_batch(
     for (id, result) in ids.into_iter().zip(carry_out_together(workspace, &head, chosen)?) {
         let result = match result {
             // Somebody was faster: what is still to be done is judged anew.
-            Ok(None) => alone(workspace, id),
+            Ok(None) => alone(workspace, id, choose),
             other => other,
         };
         match result {
@@ -117,9 +138,9 @@ fn settle_batch(
     Ok(())
 }
 
-fn alone(workspace: &Workspace, id: &TaskId) -> Result<Option<Changed>, OpsError> {
+fn alone(workspace: &Workspace, id: &TaskId, choose: Choose<'_>) -> Result<Option<Changed>, OpsError> {
     loop {
-        let Some((standing, choice)) = owes(workspace, Standing::read(workspace, id)?)? else { return Ok(None) };
+        let Some((standing, choice)) = choose(workspace, Standing::read(workspace, id)?)? else { return Ok(None) };
         if let Some(changed) = carry_out(workspace, &standing, choice, DryRun::No)? {
             return Ok(Some(changed));
         }
@@ -128,8 +149,6 @@ fn alone(workspace: &Workspace, id: &TaskId) -> Result<Option<Changed>, OpsError
         }
     }
 }
-
-type Owed = (Standing, Choice);
 
 fn owes(workspace: &Workspace, standing: Standing) -> Result<Option<Owed>, OpsError> {
     if standing.file.origin == Origin::HandMade {

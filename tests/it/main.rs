@@ -20,6 +20,7 @@ mod inbox;
 mod kills;
 mod lossless;
 mod midflight;
+mod migrate;
 mod own_project;
 mod people;
 mod races;
