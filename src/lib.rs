@@ -7,7 +7,7 @@
 //! |---|---|---|
 //! | 5 doors | [`cli`], [`watch`] | translate, call ops, show; never each other's rooms |
 //! | 4 operations | [`ops`] | the only place that joins rules and disk |
-//! | 3 ground | [`store`], [`audit`] | files, the lock, the inbox; the git repository |
+//! | 3 ground | [`store`], [`audit`], [`observe`] | files, the lock, the inbox; the git repository; telling others |
 //! | 2 rules and shapes | [`engine`], [`format`](mod@format) | pure decisions; bytes to nouns and back; they do not see each other |
 //! | 1 nouns | [`model`] | what a task, a visit, a gate, a completion is |
 //!
@@ -21,6 +21,7 @@
 //! | `tasks/**/AOF-abc.md` | `format::task_file` (what it says), `store::tasks` (where it is) |
 //! | `.aof/inbox`, `.aof/refused` | `store::inbox` |
 //! | `.aof/lock`, `.aof/intent`, `.aof/cache` | `store::lock`, `store::intent`, `store::cache` |
+//! | `.aof/outbox` | `store::outbox` |
 //! | the branch, git's index | `audit` |
 //!
 //! # What always holds
@@ -33,6 +34,7 @@ pub mod disk;
 pub mod engine;
 pub mod format;
 pub mod model;
+pub mod observe;
 pub mod ops;
 pub mod stop;
 pub mod store;

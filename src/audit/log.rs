@@ -95,6 +95,25 @@ impl Repository {
         })
     }
 
+    /// Returns the commits that were added to a branch since it was at `known`, oldest first. Of what was merged in, only the
+    /// merge counts. Where the branch was rewritten, those count that it did not have.
+    pub fn added_since(&self, known: CommitId, head: CommitId) -> Result<Vec<CommitId>, AuditError> {
+        let doing = || format!("read what came to the branch since the commit `{known}`");
+        let mut walk = self.git().revwalk().during(doing)?;
+        walk.simplify_first_parent().during(doing)?;
+        walk.push(head.to_git()).during(doing)?;
+        walk.hide(known.to_git()).during(doing)?;
+        let found: Result<Vec<_>, _> = walk.map(|id| Ok(CommitId::new(ObjectId::from_git(id?)))).collect();
+        let mut found = found.during(doing)?;
+        found.reverse();
+        Ok(found)
+    }
+
+    /// Returns whether there is such a commit here.
+    pub fn has_commit(&self, id: CommitId) -> bool {
+        self.git().find_commit(id.to_git()).is_ok()
+    }
+
     /// Returns what a commit changed in the project, compared with its first parent; sorted by path.
     pub fn changed_files(&self, id: CommitId) -> Result<Vec<ChangedFile>, AuditError> {
         let doing = || format!("compare the commit `{id}` with its parent");

@@ -8,7 +8,7 @@ type Group = (&'static str, &'static [&'static str]);
 const TOP: &[Group] = &[
     ("Begin", &["init", "demo"]),
     ("Work", &["task", "watch", "sweep"]),
-    ("Look", &["status", "gate", "why"]),
+    ("Look", &["status", "gate", "why", "notices"]),
     ("Rules", &["workflow", "org", "schema"]),
     ("Set up", &["migrate", "completions", "man"]),
 ];

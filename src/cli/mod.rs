@@ -9,6 +9,7 @@ mod input;
 mod lean;
 mod length;
 mod migrate;
+mod notices;
 mod org;
 mod output;
 mod page;
@@ -81,6 +82,7 @@ enum Command {
     Why(why::Args),
     Watch(watch::Args),
     Sweep(sweep::Args),
+    Notices(notices::Args),
     /// Show the project at a glance, and what needs attention
     Status,
     /// Show how the gates are doing
@@ -113,6 +115,7 @@ pub fn main() -> ExitCode {
         Some(Command::Why(args)) => why::run(&session, &args),
         Some(Command::Watch(args)) => watch::run(&session, &args),
         Some(Command::Sweep(args)) => sweep::run(&session, &args),
+        Some(Command::Notices(args)) => notices::run(&session, &args),
         Some(Command::Status) => status::run(&session),
         Some(Command::Gate(command)) => gate::run(&session, &command),
         Some(Command::Workflow(command)) => workflow::run(&session, &command),

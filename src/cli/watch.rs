@@ -123,6 +123,9 @@ fn text_of(session: &Session, report: &Report) -> String {
         Report::RulesUncommitted { files } => {
             format!("{} differs from what is committed; it counts once it is committed", inert(&files.join(", ")))
         }
+        Report::Undelivered { problem } => {
+            format!("{} a notice could not be delivered: {}", styled(YELLOW, "warning:"), inert(problem))
+        }
         Report::Paused { reason } => format!("{} {}", styled(YELLOW, "waiting:"), inert(reason)),
         Report::Trouble(error) => {
             format!("{} {}\nit is tried again until it works", styled(RED, "error:"), told(session, error))
@@ -186,6 +189,7 @@ fn value_of(report: &Report) -> Value {
             "diagnostics": diagnostics.iter().map(Diagnostic::to_value).collect::<Vec<_>>(),
         }),
         Report::RulesUncommitted { files } => json!({"event": "rules_uncommitted", "files": files}),
+        Report::Undelivered { problem } => json!({"event": "undelivered", "problem": problem}),
         Report::Paused { reason } => json!({"event": "paused", "message": reason}),
         Report::Trouble(error) => json!({"event": "trouble", "reason": reason_of(error)}),
         Report::Resumed => json!({"event": "resumed"}),

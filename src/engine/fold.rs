@@ -195,7 +195,12 @@ pub(super) fn hold_if_stuck(rules: &Rules, task: &mut Task) -> Vec<Event> {
     let mut blockers = Vec::new();
     if let Some((from, count)) = exhausted(rules, task) {
         blockers.push(format!("{CIRCLE}sent back to gate '{}' {count} times, last by '{from}'", open.current));
-        events.push(Event::CircularLoop { gate: open.current.clone(), from, count });
+        let gate = open.current.clone();
+        let limited = rules.workflow_of(task).and_then(|workflow| workflow.gate(&from)?.1.exits.retries());
+        events.push(match limited {
+            Some(_) => Event::Exhausted { gate, from, count },
+            None => Event::CircularLoop { gate, from, count },
+        });
     }
     if let Some(post) = Post::of(rules, task).filter(|post| !post.is_staffed(rules)) {
         blockers.push(nobody(post.role));

@@ -3,6 +3,7 @@
 //! `decide` is the one way a task changes: (rules, task, act, now) -> decision or refusal. Nothing here reads a file, a clock,
 //! the environment or a random number, and nothing here knows YAML or git: `ops` brings the input and carries out the answer.
 
+mod audience;
 mod begin;
 mod branch;
 pub mod brief;
@@ -16,6 +17,7 @@ mod dependencies;
 mod difference;
 mod dispatch;
 mod drift;
+mod events;
 mod fold;
 mod fork;
 mod graph;
@@ -40,6 +42,7 @@ mod wish;
 #[cfg(test)]
 mod tests;
 
+pub use audience::{Notice, audience};
 pub use begin::begin;
 pub use branch::branch_of;
 pub use check::Finding;
@@ -50,6 +53,7 @@ pub use dependencies::{Waits, circle_of, circles, lost_dependencies};
 pub use difference::{Difference, Kind as DifferenceKind, Subject, differences};
 pub use dispatch::{Gift, Hands, Waiting, dispatch};
 pub use drift::owed;
+pub use events::events;
 pub use fold::unanswered;
 pub use fork::would_say;
 pub use graph::{Edge, Way, edges, first};

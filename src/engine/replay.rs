@@ -4,10 +4,10 @@
 //! hand-made move, and to verify a history.
 
 use super::complete::complete;
-use super::decide::{Act, Actor, Decision, decide};
+use super::decide::{Act, Actor, Decision, Step, decide};
 use super::dependencies::lost_dependencies;
 use super::rules::Rules;
-use crate::model::{AgentId, Completion, Destination, Ending, GateId, Stamp, Task, Ticket, Timestamp, Visit};
+use crate::model::{AgentId, Completion, Destination, Ending, Event, GateId, Stamp, Task, Ticket, Timestamp, Visit};
 
 /// What lies between two states of a task.
 #[derive(Debug, Clone, PartialEq)]
@@ -30,6 +30,8 @@ pub struct Found {
     /// The task after it, and after each decision that a gate made by itself right behind it; the last says what the later state
     /// does.
     pub states: Vec<Task>,
+    /// What happened besides, on the way.
+    pub events: Vec<Event>,
 }
 
 /// Returns what leads from `before` (nothing for a new task) to `after`.
@@ -46,7 +48,7 @@ pub fn explain(rules: &Rules, before: Option<&Task>, after: &Task) -> Change {
     // A completion's text is not in its entry, so its digest cannot be made again: the recorded one stands.
     let stamp = after.history.get(before.history.len()).and_then(|visit| visit.completion.clone());
     let found = candidates(before, after).into_iter().find_map(|(act, now)| {
-        states(rules, &edited, &act, now, after, stamp.as_ref()).map(|states| Found { act, states })
+        states(rules, &edited, &act, now, after, stamp.as_ref()).map(|steps| Found::of(act, steps))
     });
     match found {
         Some(found) => Change::Act(Box::new(found)),
@@ -69,7 +71,7 @@ fn explain_new(rules: &Rules, after: &Task) -> Change {
     bare.history = Vec::new();
     bare.context.retain(|name, _| after.history.iter().all(|visit| visit.gate.as_str() != name));
     match states(rules, &bare, &Act::Open, opened_at(after), after, None) {
-        Some(states) => Change::Act(Box::new(Found { act: Act::Open, states })),
+        Some(steps) => Change::Act(Box::new(Found::of(Act::Open, steps))),
         None if after.history.is_empty() => Change::Foreign(vec!["gate"]),
         None => Change::Foreign(vec!["gateHistory"]),
     }
@@ -81,7 +83,15 @@ fn opened_at(task: &Task) -> Timestamp {
     first.or(task.gate.as_ref().map(|open| open.entered)).unwrap_or(task.updated)
 }
 
-/// Returns the states that the act leads through, if the last of them is what `after` says.
+impl Found {
+    fn of(act: Act, steps: Vec<Step>) -> Self {
+        let (states, events): (Vec<Task>, Vec<Vec<Event>>) =
+            steps.into_iter().map(|step| (step.task, step.events)).unzip();
+        Self { act, states, events: events.concat() }
+    }
+}
+
+/// Returns the steps that the act leads through, if the last of them is what `after` says.
 fn states(
     rules: &Rules,
     before: &Task,
@@ -89,18 +99,18 @@ fn states(
     now: Timestamp,
     after: &Task,
     stamp: Option<&Stamp>,
-) -> Option<Vec<Task>> {
-    let states = passed_on(rules, outcome_of(rules, before, act, now, stamp)?, after);
-    states.last().is_some_and(|last| same(last, after)).then_some(states)
+) -> Option<Vec<Step>> {
+    let steps = passed_on(rules, outcome_of(rules, before, act, now, stamp)?, after);
+    steps.last().is_some_and(|last| same(&last.task, after)).then_some(steps)
 }
 
 /// Lets gates that decide by themselves decide, as far as `after` has gone: they do so right behind the act.
-fn passed_on(rules: &Rules, task: Task, after: &Task) -> Vec<Task> {
-    let pass = |task: &Task| {
-        let entry = after.history.get(task.history.len())?;
-        outcome_of(rules, task, &Act::Pass, entry.exited, None)
+fn passed_on(rules: &Rules, first: Step, after: &Task) -> Vec<Step> {
+    let pass = |step: &Step| {
+        let entry = after.history.get(step.task.history.len())?;
+        outcome_of(rules, &step.task, &Act::Pass, entry.exited, None)
     };
-    std::iter::successors(Some(task), pass).collect()
+    std::iter::successors(Some(first), pass).collect()
 }
 
 /// Returns the names of the engine's fields in which the two differ.
@@ -207,14 +217,14 @@ fn from_entry(before: &Task, entry: &Visit) -> Option<(Act, Timestamp)> {
     Some((act, entry.exited))
 }
 
-/// Returns the task after the act.
-fn outcome_of(rules: &Rules, task: &Task, act: &Act, now: Timestamp, stamp: Option<&Stamp>) -> Option<Task> {
+/// Returns what the act makes of the task.
+fn outcome_of(rules: &Rules, task: &Task, act: &Act, now: Timestamp, stamp: Option<&Stamp>) -> Option<Step> {
     let decision = match (act, stamp) {
         (Act::Complete(completion), Some(stamp)) => complete(rules, task, completion, stamp.clone(), now),
         _ => decide(rules, task, act, now),
     };
     match decision.ok()? {
-        Decision::Step(step) => Some(step.task),
+        Decision::Step(step) => Some(*step),
         Decision::Settled { .. } => None,
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::decode::{Fields, parse_key, wrong_kind};
 use super::frontmatter::is_printable;
+use super::notify_file::{self, Whose};
 use super::yaml::{Fault, Kind, Node};
 use crate::model::{Agent, AgentId, Org, Role, RoleId};
 
@@ -54,6 +55,7 @@ fn read_role(node: &Node<'_>, faults: &mut Vec<Fault>) -> Role {
         agents: fields.list("agents", faults).unwrap_or_default(),
         require_human: fields.flag("requireHuman", faults).unwrap_or(false),
         hand_out: fields.parsed("handOut", faults),
+        notify: notify_file::read(&mut fields, Whose::Own, faults),
     };
     fields.refuse_unknown(faults);
     role
@@ -109,6 +111,7 @@ impl<'n, 's> Register<'n, 's> {
             email: fields.text("email", faults),
             may: fields.list("may", faults).unwrap_or_default(),
             max_tasks: fields.count("maxTasks", faults),
+            notify: notify_file::read(fields, Whose::Own, faults),
         };
         if let (Some(name), Some(node)) = (&agent.name, fields.take("name"))
             && !is_signature(name)

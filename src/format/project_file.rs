@@ -4,9 +4,10 @@ use std::ops::Range;
 
 use super::decode::{Fields, parse_key, wrong_kind};
 use super::locate::Step;
+use super::notify_file::{self, Whose};
 use super::workflow_file;
 use super::yaml::{Fault, Kind, Node};
-use crate::model::{HandOut, IdPrefix, Layout, Workflow, WorkflowName};
+use crate::model::{HandOut, IdPrefix, Layout, Subscription, Workflow, WorkflowName};
 
 /// What project.yaml says; everything in it is optional.
 #[derive(Default)]
@@ -17,6 +18,7 @@ pub(super) struct ProjectFile {
     pub(super) layout: Option<Layout>,
     pub(super) hand_out: Option<HandOut>,
     pub(super) commit_edits: Option<bool>,
+    pub(super) notify: Vec<Subscription>,
     pub(super) default_workflow: Option<WorkflowName>,
     pub(super) workflows: Vec<Definition>,
 }
@@ -70,8 +72,9 @@ pub(super) fn read(root: &Node<'_>, faults: &mut Vec<Fault>) -> ProjectFile {
         file.commit_edits = watch.flag("commitEdits", faults);
         watch.refuse_unknown(faults);
     }
+    file.notify = notify_file::read(&mut fields, Whose::Project, faults);
     fields.refuse_unknown_but(faults, |key| match key {
-        "git" | "notify" => Some(format!("this version of aof does not know `{key}` yet; remove it")),
+        "git" => Some(format!("this version of aof does not know `{key}` yet; remove it")),
         "name" | "idPrefix" | "owner" => Some(format!("write it under `project`, as in `project: {{{key}: ...}}`")),
         "gates" | "rejectionStrategy" | "outcomes" | "defaultOutcome" => {
             Some("write it under `workflow`, indented".to_owned())

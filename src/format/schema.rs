@@ -4,7 +4,6 @@
 
 use serde_json::Value;
 
-use crate::model::Map;
 use crate::model::words::words;
 
 words!(
@@ -29,10 +28,11 @@ impl Schema {
     /// Returns the schema: draft 2020-12, complete in itself.
     pub fn document(self) -> Value {
         let mut document = parsed(self.source());
-        if let (Self::Project, Some(project)) = (self, document.as_object_mut()) {
+        let own = document.get_mut("$defs").and_then(Value::as_object_mut);
+        if let (Self::Project, Some(own)) = (self, own) {
             // A project holds workflows: one definition serves both.
-            let mut workflow: Map = parsed(Self::Workflow.source()).as_object().cloned().unwrap_or_default();
-            project.extend(workflow.remove_entry("$defs"));
+            let mut workflow = parsed(Self::Workflow.source());
+            own.extend(workflow["$defs"].as_object_mut().map(std::mem::take).unwrap_or_default());
         }
         document
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::words::words;
-use super::{AgentId, RoleId};
+use super::{AgentId, RoleId, Subscription};
 
 /// The org chart (spec 1, 6.3).
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -25,6 +25,8 @@ pub struct Role {
     pub require_human: bool,
     /// How its tasks come to its agents, where that is not the project's way.
     pub hand_out: Option<HandOut>,
+    /// How it is told of what concerns it.
+    pub notify: Vec<Subscription>,
 }
 
 /// What the register says of an agent.
@@ -41,6 +43,8 @@ pub struct Agent {
     /// How many tasks it may have at once. Absent: one at a time is handed out to it, none if it is a person's, and what it
     /// asks for itself has no limit.
     pub max_tasks: Option<u32>,
+    /// How it is told of what concerns it.
+    pub notify: Vec<Subscription>,
 }
 
 words!(

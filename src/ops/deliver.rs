@@ -14,9 +14,11 @@ use serde_json::{Map, Value, json};
 
 use super::complete::{Completed, complete_together};
 use super::error::OpsError;
+use super::notices::put_conflict;
 use super::together::MOST;
 use super::workspace::Workspace;
 use crate::audit::AuditError;
+use crate::engine::Refusal;
 use crate::format::completion_file::{self, Syntax};
 use crate::format::diagnostic::Diagnostic;
 use crate::format::import::Remark;
@@ -224,12 +226,17 @@ fn work_on(
 ) -> Result<Vec<Completion>, OpsError> {
     let mut completions: Vec<Completion> = batch.iter().map(|work| work.completion.clone()).collect();
     let mut trouble = Ok(());
+    let mut late = Vec::new();
     let done = complete_together(workspace, wait, &mut completions, &mut |place, result| {
         let Work { taken, delivery, .. } = &batch[place];
         let name = taken.name.clone();
         let settled = match result {
             Ok(completed) => settle(inbox, taken, delivery, completed, recipient),
             Err(error) if is_passing(&error) => wait_or_fail(name, error, recipient),
+            Err(OpsError::Refused(refusal @ Refusal::VisitEnded { .. })) => {
+                late.push((place, refusal));
+                Ok(())
+            }
             Err(error) => refuse(inbox, taken, delivery, reason_of(&error), recipient),
         };
         if settled.is_err() {
@@ -237,6 +244,12 @@ fn work_on(
         }
     });
     done.and(trouble)?;
+    for (place, refusal) in late {
+        let Work { taken, delivery, .. } = &batch[place];
+        // Whoever was late may not look here again; the file is settled only when that is on its way to be told.
+        put_conflict(workspace, &refusal, &Digest::of(&delivery.bytes))?;
+        refuse(inbox, taken, delivery, reason_of(&refusal.into()), recipient)?;
+    }
     Ok(completions)
 }
 

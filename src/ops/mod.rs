@@ -28,6 +28,7 @@ mod list;
 mod message;
 mod migrate;
 mod next;
+mod notices;
 mod places;
 mod reload;
 mod rule_files;
@@ -66,6 +67,10 @@ pub use init::{Begun, NewProject, init};
 pub use list::{Filter, Sort, list};
 pub use migrate::{Migrated, add_gates};
 pub use next::{Next, Wanted, next};
+pub use notices::{
+    Due, GivenUp, Outgoing, OutgoingStanding, Put, Round, Route, deliver_channel, deliver_notices, forget_dropped,
+    outgoing, outgoing_value, put_out, routes, tell_of_round,
+};
 pub use reload::{RulesReport, Since, rules_report};
 pub use run_out::{RanOut, run_out};
 pub use settle::{Settled, settle_rules};

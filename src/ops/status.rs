@@ -9,6 +9,7 @@ use super::dependencies::{round, waiting_in_circles};
 use super::error::{OpsError, missing, thaw};
 use super::headers::{Header, Listing, NEW, Scope, Unreadable, read_all};
 use super::in_force::{Notice, check_worktree};
+use super::notices::{OutgoingStanding, outgoing};
 use super::stand::is_owed;
 use super::standing::{Pending, Standing};
 use super::workspace::Workspace;
@@ -128,6 +129,7 @@ pub fn overview(workspace: &Workspace, watcher: bool) -> Result<Overview, OpsErr
             fix: "`aof watch` takes them as they come; `aof watch --once` takes them now".to_owned(),
         });
     }
+    undelivered(workspace, &mut attention)?;
     if intent::is_pending(&workspace.paths) {
         attention.push(Attention {
             code: "unfinished_write",
@@ -196,6 +198,41 @@ fn some(ids: &[&str]) -> String {
         names.push("...");
     }
     names.join(", ")
+}
+
+/// Says where messages do not get through.
+fn undelivered(workspace: &Workspace, attention: &mut Vec<Attention>) -> Result<(), OpsError> {
+    let messages = outgoing(workspace)?.messages;
+    let (dropped, failing): (Vec<_>, Vec<_>) = messages
+        .iter()
+        .filter(|message| message.error.is_some())
+        .partition(|message| message.standing == OutgoingStanding::Dropped);
+    for (code, count, what, last, fix) in [
+        (
+            "notices_failing",
+            failing.len(),
+            "could not be delivered yet",
+            failing.last(),
+            "they are tried again; see `aof notices`, or `aof notices --deliver` to try them now",
+        ),
+        (
+            "notices_dropped",
+            dropped.len(),
+            "given up",
+            dropped.last(),
+            "see `aof notices`; `aof notices --forget` forgets them",
+        ),
+    ] {
+        let Some(last) = last else { continue };
+        let error = last.error.clone().unwrap_or_default();
+        let notices = if count == 1 { "notice" } else { "notices" };
+        attention.push(Attention {
+            code,
+            problem: format!("{count} {notices} {what}, the last one to `{}`: {error}", last.channel),
+            fix: fix.to_owned(),
+        });
+    }
+    Ok(())
 }
 
 /// Without rules in force nothing else can be told.

@@ -24,6 +24,10 @@ pub const INBOX: &str = ".aof/inbox";
 pub const TAKEN: &str = ".aof/inbox/.taken";
 /// The folder of the completion files that were refused.
 pub const REFUSED: &str = ".aof/refused";
+/// The folder of the messages that are to be delivered.
+pub const OUTBOX: &str = ".aof/outbox";
+/// The folder of the messages that were given up.
+pub const DROPPED: &str = ".aof/outbox/dropped";
 
 /// The places of one project on this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]

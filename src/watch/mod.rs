@@ -10,6 +10,7 @@
 
 mod bell;
 mod desk;
+mod post;
 mod report;
 mod rounds;
 mod sight;

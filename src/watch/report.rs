@@ -63,6 +63,11 @@ pub enum Report {
         /// In these files.
         files: Vec<String>,
     },
+    /// Somebody who is to be told of something could not be.
+    Undelivered {
+        /// Why.
+        problem: String,
+    },
     /// Git is in the middle of something, or has no branch checked out: nothing is committed until that ends.
     Paused {
         /// What it is, and how to end it.

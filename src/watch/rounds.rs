@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::bell::{Bell, Hints, Place, Places};
 use super::desk::Desk;
+use super::post::Post;
 use super::report::{Report, Sight};
 use super::sight::Eyes;
 use crate::audit::{AuditError, CommitId, Head, TreeFile};
@@ -60,6 +61,7 @@ pub(super) struct Rounds<'t> {
     /// From which age on taken files are ours: all, at the start and after trouble.
     leftovers: Option<Duration>,
     halt: Option<Halt>,
+    post: Post,
 }
 
 /// Why nothing is done at the moment.
@@ -95,6 +97,7 @@ impl<'t> Rounds<'t> {
             round_at: now,
             leftovers: Some(Duration::ZERO),
             halt: None,
+            post: Post::default(),
         }
     }
 
@@ -120,9 +123,11 @@ impl<'t> Rounds<'t> {
             self.take(hints, &eyes);
             until = self.round();
             if self.halt.is_none() {
+                self.post.send(&self.workspace, &mut self.desk);
                 until = until.min(self.clocks_at);
             }
         }
+        self.post.stop();
         self.desk.tell(Report::Stopped);
     }
 
@@ -141,6 +146,9 @@ impl<'t> Rounds<'t> {
                 self.desk.failed = true;
                 break;
             }
+        }
+        if self.halt.is_none() {
+            self.post.send_now(&self.workspace, &mut self.desk);
         }
         !self.desk.failed && self.halt.is_none()
     }

@@ -45,7 +45,7 @@ const HOMES: &[(&str, &[&str])] = &[
     ("oxc_parser", &["engine/condition"]),
     ("oxc_span", &["engine/condition"]),
     ("oxc_syntax", &["engine/condition"]),
-    ("rustix", &["store", "audit"]),
+    ("rustix", &["store", "audit", "observe"]),
     ("sha1", &["audit"]),
     ("sha2", &["model"]),
     ("signal_hook", &["watch"]),

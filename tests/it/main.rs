@@ -21,6 +21,8 @@ mod kills;
 mod lossless;
 mod midflight;
 mod migrate;
+#[cfg(debug_assertions)]
+mod notices;
 mod own_project;
 mod people;
 mod races;

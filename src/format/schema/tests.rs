@@ -122,6 +122,18 @@ fn configuration_schemas_have_the_fields_that_the_decoders_have() {
             Schema::Project,
             "/$defs/gate/properties/outputs/oneOf/1",
         ),
+        (
+            "project.yaml",
+            format!("notify: [{{on: all, command: [a], {x}: 1}}]"),
+            Schema::Project,
+            "/$defs/subscription",
+        ),
+        (
+            "org.yaml",
+            format!("agents: {{a: {{notify: {{command: [a], {x}: 1}}}}}}"),
+            Schema::Org,
+            "/$defs/subscription",
+        ),
         ("org.yaml", format!("{x}: 1"), Schema::Org, ""),
         ("org.yaml", format!("roles: {{a: {{{x}: 1}}}}"), Schema::Org, "/$defs/role"),
         ("org.yaml", format!("agents: {{a: {{{x}: 1}}}}"), Schema::Org, "/$defs/agent"),
@@ -150,6 +162,12 @@ fn the_words_of_the_schemas_are_those_of_the_model() {
     assert_eq!(at(Schema::Project, "/properties/tasks/properties/layout/enum"), words(Layout::ALL));
     assert_eq!(at(Schema::Project, "/properties/handOut/enum"), words(HandOut::ALL));
     assert_eq!(at(Schema::Org, "/$defs/role/properties/handOut/enum"), words(HandOut::ALL));
+    for schema in [Schema::Project, Schema::Org] {
+        let events = "/$defs/subscription/properties/on/oneOf/1/items/enum";
+        assert_eq!(at(schema, events), words(EventKind::ALL));
+        let Value::Array(one) = at(schema, "/$defs/subscription/properties/on/oneOf/0/enum") else { panic!() };
+        assert_eq!(Value::Array(one[1..].to_vec()), words(EventKind::ALL));
+    }
     assert_eq!(at(Schema::Org, "/$defs/permission/enum"), words(Permission::ALL));
     assert_eq!(at(Schema::Task, "/properties/status/enum"), words(Status::ALL));
     let endings = [Ending::Cancelled, Ending::Timeout, Ending::Moved, Ending::Override, Ending::Reopened];
@@ -206,6 +224,19 @@ fn decoders_and_schemas_judge_alike() {
             true,
             format!("workflow: {{{gates}, context: {{input: {{repo: null, n: 1}}, protected: [n], maxBytes: 10}}}}"),
         ),
+        (true, "notify: {on: all, command: [a]}".to_owned()),
+        (true, "notify: [{on: [gate_skip], webhook: \"http://a:1/b\", allowPrivate: true, secretEnv: A_1}]".to_owned()),
+        (false, "notify: [{command: [a]}]".to_owned()),
+        (false, "notify: [{on: everything, command: [a]}]".to_owned()),
+        (false, "notify: [{on: [], command: [a]}]".to_owned()),
+        (false, "notify: [{on: all, command: a}]".to_owned()),
+        (false, "notify: [{on: all, command: []}]".to_owned()),
+        (false, "notify: [{on: all}]".to_owned()),
+        (false, "notify: [{on: all, command: [a], webhook: \"https://a.b/\"}]".to_owned()),
+        (false, "notify: [{on: all, command: [a], allowPrivate: true}]".to_owned()),
+        (false, "notify: [{on: all, webhook: ftp://a.b/}]".to_owned()),
+        (false, "notify: [{on: all, webhook: \"https://a@b/\"}]".to_owned()),
+        (false, "notify: [{on: all, webhook: \"https://a.b/\", secretEnv: a-b}]".to_owned()),
         (false, gate("outputs: {pattern: x}")),
         (false, gate("outputs: {properties: {a: {type: text}}}")),
         (false, gate("outputs: {oneOf: [{properties: {a: {}}}]}")),

@@ -1,0 +1,240 @@
+//! A message to a program: it is started without a shell, gets the message on stdin, and has half a minute.
+//!
+//! It runs in a process group of its own, which is ended whole when its time is over. What it prints is read to the end, and kept as
+//! far as it helps to tell what went wrong. Programs that it leaves behind are waited for by nobody.
+
+use std::io::{Read, Write};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::delivery::{Failure, Message};
+
+/// How long a program may take.
+const TIME: Duration = Duration::from_secs(30);
+/// How much is kept of what it prints.
+const KEPT: usize = 64 * 1024;
+/// How much of that is told.
+const TOLD: usize = 300;
+/// How long what it printed is waited for once it has ended.
+const GRACE: Duration = Duration::from_millis(200);
+const PAUSE: Duration = Duration::from_millis(2);
+
+/// Runs the program; an exit status of 0 means that it took the message.
+pub(super) fn run(words: &[String], message: Message<'_>, root: &Path, stop: &AtomicBool) -> Result<(), Failure> {
+    run_within(words, message, root, stop, TIME)
+}
+
+fn run_within(
+    words: &[String],
+    message: Message<'_>,
+    root: &Path,
+    stop: &AtomicBool,
+    time: Duration,
+) -> Result<(), Failure> {
+    let unreachable = |why: String| Failure::Unreachable { why, again_in: None };
+    let Some((program, arguments)) = words.split_first() else {
+        return Err(unreachable("no program is named".to_owned()));
+    };
+    let deadline = Instant::now() + time;
+    let field = |name: &str| message.value[name].as_str().unwrap_or_default();
+    let mut child = Command::new(program)
+        .args(arguments)
+        .current_dir(root)
+        .env("AOF_NOTICE_ID", message.id)
+        .env("AOF_EVENT", field("event"))
+        .env("AOF_TASK", field("taskId"))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0)
+        .spawn()
+        .map_err(|cause| unreachable(format!("`{program}` cannot be started: {cause}")))?;
+    feed(&mut child, message);
+    let printed = [
+        child.stdout.take().map(|stream| collect(Box::new(stream))),
+        child.stderr.take().map(|stream| collect(Box::new(stream))),
+    ];
+    let status = match wait(&mut child, deadline, stop) {
+        Waited::Ended(status) => status,
+        Waited::TooLong => {
+            kill(&mut child);
+            return Err(unreachable(format!("`{program}` did not end within {} s, and was stopped", time.as_secs())));
+        }
+        Waited::Stopped => {
+            kill(&mut child);
+            return Err(Failure::Stopped);
+        }
+        Waited::Lost(cause) => {
+            kill(&mut child);
+            return Err(unreachable(format!("nothing is known of `{program}`: {cause}")));
+        }
+    };
+    if status.success() {
+        return Ok(());
+    }
+    let last = Instant::now() + GRACE;
+    let mut printed = printed.into_iter().rev().flatten().filter_map(|text| {
+        let text = text.recv_timeout(last.saturating_duration_since(Instant::now())).ok()?;
+        Some(told(&text)).filter(|text| !text.is_empty())
+    });
+    let said = printed.next().map(|text| format!(": {text}")).unwrap_or_default();
+    Err(Failure::Refused { why: format!("`{program}` ended with {}{said}", ending(status)) })
+}
+
+/// Writes the message into the program's stdin. A program that does not read it says by its exit status whether that matters.
+fn feed(child: &mut Child, message: Message<'_>) {
+    let text = format!("{}\n", message.value);
+    if let Some(mut stdin) = child.stdin.take() {
+        thread::spawn(move || stdin.write_all(text.as_bytes()));
+    }
+}
+
+/// Reads a stream to its end, and keeps the last of it.
+fn collect(mut stream: Box<dyn Read + Send>) -> Receiver<Vec<u8>> {
+    let (ended, text) = mpsc::channel();
+    thread::spawn(move || {
+        let mut kept = Vec::new();
+        let mut piece = [0_u8; 8192];
+        while let Ok(length @ 1..) = stream.read(&mut piece) {
+            kept.extend_from_slice(&piece[..length]);
+            let surplus = kept.len().saturating_sub(KEPT);
+            kept.drain(..surplus);
+        }
+        // Nobody listens any more where the program's children keep the stream open.
+        let _ = ended.send(kept);
+    });
+    text
+}
+
+enum Waited {
+    Ended(ExitStatus),
+    TooLong,
+    Stopped,
+    Lost(std::io::Error),
+}
+
+fn wait(child: &mut Child, deadline: Instant, stop: &AtomicBool) -> Waited {
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) => return Waited::Ended(status),
+            Ok(None) if stop.load(Ordering::Relaxed) => return Waited::Stopped,
+            Ok(None) if Instant::now() >= deadline => return Waited::TooLong,
+            Ok(None) => thread::sleep(PAUSE),
+            Err(cause) => return Waited::Lost(cause),
+        }
+    }
+}
+
+fn kill(child: &mut Child) {
+    let group = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw);
+    if let Some(group) = group {
+        // It may just have ended by itself.
+        let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+    }
+    let _ = child.wait();
+}
+
+fn ending(status: ExitStatus) -> String {
+    status.code().map_or_else(|| status.to_string(), |code| format!("exit status {code}"))
+}
+
+/// Returns the end of what was printed, as a part of a line.
+fn told(printed: &[u8]) -> String {
+    let text = String::from_utf8_lossy(printed);
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let text: String = words.join(" ").chars().map(|c| if c.is_control() { '?' } else { c }).collect();
+    match text.char_indices().rev().nth(TOLD) {
+        Some((at, _)) => format!("...{}", &text[at..]),
+        None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+    use tempfile::TempDir;
+
+    fn run_here(script: &str, time: Duration) -> (Result<(), Failure>, TempDir) {
+        let home = TempDir::new().unwrap();
+        let words = ["sh", "-c", script].map(str::to_owned);
+        let value = json!({"event": "task_complete", "taskId": "AOF-abc", "text": "it's \"done\"\n$(rm x)"});
+        let message = Message { id: "aof_1", value: &value };
+        (run_within(&words, message, home.path(), &AtomicBool::new(false), time), home)
+    }
+
+    #[test]
+    fn a_program_gets_the_message_and_the_place() {
+        let (result, home) = run_here("cat >got; echo $AOF_EVENT $AOF_TASK $AOF_NOTICE_ID >>got; exit 0", TIME);
+        assert_eq!(result, Ok(()));
+        let got = std::fs::read_to_string(home.path().join("got")).unwrap();
+        assert_eq!(
+            got,
+            "{\"event\":\"task_complete\",\"taskId\":\"AOF-abc\",\"text\":\"it's \\\"done\\\"\\n$(rm x)\"}\ntask_complete AOF-abc aof_1\n"
+        );
+    }
+
+    #[test]
+    fn what_fails_says_why() {
+        let refused = |script: &str| match run_here(script, TIME).0 {
+            Err(Failure::Refused { why }) => why,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(
+            refused("echo fine; echo 'no such\tchannel' >&2; exit 3"),
+            "`sh` ended with exit status 3: no such channel"
+        );
+        assert_eq!(refused("exit 1"), "`sh` ended with exit status 1");
+        assert_eq!(refused("kill -9 $$"), "`sh` ended with signal: 9 (SIGKILL)");
+        let long = refused("yes aof | head -c 3000000; exit 1");
+        assert!(long.starts_with("`sh` ended with exit status 1: ...") && long.len() < 400, "{long}");
+        let words = ["/no/such/program".to_owned()];
+        let message = Message { id: "aof_1", value: &json!({}) };
+        let Err(Failure::Unreachable { why, .. }) = run(&words, message, Path::new("/"), &AtomicBool::new(false))
+        else {
+            panic!()
+        };
+        assert_eq!(why, "`/no/such/program` cannot be started: No such file or directory (os error 2)");
+    }
+
+    #[test]
+    fn what_hangs_is_ended_with_all_that_it_started() {
+        let (result, home) = run_here("sleep 600 & echo $! >child; wait", Duration::from_millis(300));
+        let Err(Failure::Unreachable { why, .. }) = result else { panic!("{result:?}") };
+        assert!(why.contains("did not end within"), "{why}");
+        let child = std::fs::read_to_string(home.path().join("child")).unwrap();
+        let child = rustix::process::Pid::from_raw(child.trim().parse().unwrap()).unwrap();
+        let deadline = Instant::now() + TIME;
+        // An orphan is gone, or nothing but an entry that nobody has asked for yet.
+        while rustix::process::test_kill_process(child).is_ok() && !is_dead(child) {
+            assert!(Instant::now() < deadline, "the child lives");
+        }
+    }
+
+    fn is_dead(child: rustix::process::Pid) -> bool {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.as_raw_nonzero())).unwrap_or_default();
+        stat.is_empty() || stat.contains(") Z ")
+    }
+
+    #[test]
+    fn a_program_that_leaves_others_behind_is_done_when_it_ends() {
+        let (result, home) = run_here("sleep 600 & echo $! >child; exit 0", TIME);
+        assert_eq!(result, Ok(()));
+        let child = std::fs::read_to_string(home.path().join("child")).unwrap();
+        let child = rustix::process::Pid::from_raw(child.trim().parse().unwrap()).unwrap();
+        rustix::process::kill_process(child, rustix::process::Signal::KILL).unwrap();
+    }
+
+    #[test]
+    fn what_is_under_way_ends_when_it_is_to_stop() {
+        let value = json!({});
+        let words = ["sleep", "600"].map(str::to_owned);
+        let result = run(&words, Message { id: "a", value: &value }, Path::new("/"), &AtomicBool::new(true));
+        assert_eq!(result, Err(Failure::Stopped));
+    }
+}

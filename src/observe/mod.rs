@@ -1,0 +1,8 @@
+//! Telling others: a message goes to a program or to a web server. May use `format` and `model`, never `engine` or `store`.
+//!
+//! Nothing here knows what is waiting or when it is tried again: one message goes one way, once, within a time limit.
+
+mod command;
+mod delivery;
+
+pub use delivery::{Failure, Message, deliver};

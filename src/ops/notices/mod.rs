@@ -1,0 +1,13 @@
+//! Notices: what was committed is told to whoever wants to know, through the outbox. Nothing waits for it.
+//!
+//! `put_out` writes what is to be said of the commits since it did so last; `delivery` brings it to programs and servers. The two
+//! meet only in the outbox, so a receiver that is down delays neither commits nor other receivers.
+
+mod delivery;
+mod derive;
+mod list;
+
+pub use delivery::{Due, GivenUp, Round, Route, deliver_channel, deliver_notices, routes};
+pub(super) use derive::put_conflict;
+pub use derive::{Put, put_out, tell_of_round};
+pub use list::{Outgoing, Standing as OutgoingStanding, forget_dropped, outgoing, outgoing_value};

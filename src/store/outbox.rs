@@ -1,0 +1,350 @@
+//! `.aof/outbox`: messages on their way to whoever is to be told, one small file each, in a folder for each channel.
+//!
+//! ```text
+//!   cursor                  the commits up to which all messages are written, by branch
+//!   lock                    whoever writes messages has it
+//!   CHANNEL/NAME.json       a message that waits; NAME sorts by when it was made
+//!   CHANNEL/rest            why the channel is left alone, and until when
+//!   CHANNEL/lock            whoever delivers there has it
+//!   dropped/NAME.json       a message that was given up, with the reason
+//! ```
+//! Messages are durable before the cursor moves past what they tell, and are removed after they were delivered. So a kill or
+//! a power cut at any point delivers at least once, and a message that is delivered twice has the same id both times.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::fs::File;
+use std::io::ErrorKind;
+use std::path::PathBuf;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::layout::{DROPPED, OUTBOX};
+use super::{Durability, Folder, Paths, StoreError};
+use crate::model::ChannelKey;
+use crate::stop;
+
+/// How many messages of one channel wait at most; the oldest are given up for newer ones.
+pub const MOST_WAITING: usize = 10_000;
+/// How many messages that were given up are kept.
+const MOST_DROPPED: usize = 1_000;
+/// More than any message has.
+const LIMIT: u64 = 4 * 1024 * 1024;
+const SUFFIX: &str = ".json";
+
+/// The outbox of a project.
+#[derive(Debug, Clone)]
+pub struct Outbox {
+    paths: Paths,
+}
+
+/// A message that waits, or was given up.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Waiting {
+    /// Stays the same however often it is delivered.
+    pub id: String,
+    /// What it is sorted by, with the id: seconds, then what came later in them.
+    pub order: (i64, usize, usize),
+    /// The channel as people know it.
+    pub channel: String,
+    /// When it was put here.
+    pub since: Timestamp,
+    /// What is delivered.
+    pub message: Value,
+    /// How often that was tried.
+    pub attempts: u32,
+    /// When it is tried again.
+    pub next: Option<Timestamp>,
+    /// Why the last attempt failed, or why it was given up.
+    pub error: Option<String>,
+}
+
+/// Why a channel is left alone.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rest {
+    /// How often nobody answered, one attempt after the other.
+    pub attempts: u32,
+    /// Until when.
+    pub until: Timestamp,
+    /// What the last attempt met.
+    pub error: String,
+}
+
+/// Up to which commit all messages are written, by branch.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Cursor(pub BTreeMap<String, String>);
+
+/// The right to write messages, or to deliver those of a channel, until it is dropped.
+#[derive(Debug)]
+pub struct Right {
+    _file: File,
+}
+
+impl Outbox {
+    /// Returns the outbox of the project.
+    pub fn of(paths: &Paths) -> Self {
+        Self { paths: paths.clone() }
+    }
+
+    /// Takes the right to write messages; nothing if somebody else has it.
+    pub fn writing(&self) -> Result<Option<Right>, StoreError> {
+        self.paths.prepare_local()?;
+        right(&self.made(OUTBOX)?)
+    }
+
+    /// Takes the right to deliver the messages of a channel; nothing if somebody else has it.
+    pub fn delivering(&self, channel: &ChannelKey) -> Result<Option<Right>, StoreError> {
+        right(&self.made(&folder_of(channel))?)
+    }
+
+    /// Returns the cursor; one that cannot be read is none.
+    pub fn cursor(&self) -> Result<Option<Cursor>, StoreError> {
+        let Some(folder) = self.standing(OUTBOX)? else { return Ok(None) };
+        let read = folder.read("cursor", LIMIT)?;
+        Ok(read.and_then(|(bytes, _)| serde_json::from_slice(&bytes).ok()))
+    }
+
+    /// Moves the cursor, durably.
+    pub fn set_cursor(&self, _right: &Right, cursor: &Cursor) -> Result<(), StoreError> {
+        let bytes = serde_json::to_vec(cursor).expect("names are JSON");
+        self.made(OUTBOX)?.replace("cursor", &bytes, Durability::Durable)
+    }
+
+    /// Has nothing known of what was written: the next one begins with what is then.
+    pub fn forget_cursor(&self) -> Result<(), StoreError> {
+        match self.standing(OUTBOX)? {
+            Some(folder) => folder.remove("cursor"),
+            None => Ok(()),
+        }
+    }
+
+    /// Puts a message into a channel, durably; one that is there already stays as it is.
+    pub fn put(&self, channel: &ChannelKey, waiting: &Waiting) -> Result<(), StoreError> {
+        let folder = self.made(&folder_of(channel))?;
+        match folder.create_new(waiting.name(), &waiting.bytes()) {
+            Err(StoreError::Exists { .. }) => Ok(()),
+            other => other,
+        }
+    }
+
+    /// Returns the channels with messages, and how many each has.
+    pub fn channels(&self) -> Result<Vec<(ChannelKey, usize)>, StoreError> {
+        let mut channels = Vec::new();
+        for name in names(&self.paths.root().join(OUTBOX))? {
+            let Some(key) = ChannelKey::recognise(&name) else { continue };
+            let count = self.names_in(&folder_of(&key))?.len();
+            channels.push((key, count));
+        }
+        channels.retain(|(_, count)| *count > 0);
+        channels.sort();
+        Ok(channels)
+    }
+
+    /// Returns the names of the messages of a channel, the oldest first.
+    pub fn names(&self, channel: &ChannelKey) -> Result<Vec<String>, StoreError> {
+        self.names_in(&folder_of(channel))
+    }
+
+    /// Reads a message; nothing if it is gone. One that cannot be read is removed: it is debris of a power cut.
+    pub fn read(&self, channel: &ChannelKey, name: &str) -> Result<Option<Waiting>, StoreError> {
+        let Some(folder) = self.standing(&folder_of(channel))? else { return Ok(None) };
+        let Some((bytes, _)) = folder.read(name, LIMIT)? else { return Ok(None) };
+        match serde_json::from_slice(&bytes) {
+            Ok(waiting) => Ok(Some(waiting)),
+            Err(_) => folder.remove(name).map(|()| None),
+        }
+    }
+
+    /// Notes what came of an attempt to deliver a message.
+    pub fn note(&self, channel: &ChannelKey, waiting: &Waiting) -> Result<(), StoreError> {
+        self.made(&folder_of(channel))?.replace(&waiting.name(), &waiting.bytes(), Durability::Volatile)
+    }
+
+    /// Removes a message that was delivered.
+    pub fn settle(&self, channel: &ChannelKey, waiting: &Waiting) -> Result<(), StoreError> {
+        stop::point("outbox.delivered");
+        match self.standing(&folder_of(channel))? {
+            Some(folder) => folder.remove(waiting.name()),
+            None => Ok(()),
+        }
+    }
+
+    /// Gives a message up: it is kept aside, with the reason.
+    pub fn give_up(&self, channel: &ChannelKey, waiting: &Waiting, reason: &str) -> Result<(), StoreError> {
+        let aside = self.made(DROPPED)?;
+        let given_up = Waiting { error: Some(reason.to_owned()), next: None, ..waiting.clone() };
+        aside.replace(&waiting.name(), &given_up.bytes(), Durability::Durable)?;
+        let kept = self.names_in(DROPPED)?;
+        for old in kept.iter().take(kept.len().saturating_sub(MOST_DROPPED)) {
+            aside.remove(old)?;
+        }
+        match self.standing(&folder_of(channel))? {
+            Some(folder) => folder.remove(waiting.name()),
+            None => Ok(()),
+        }
+    }
+
+    /// Returns the messages that were given up, the oldest first.
+    pub fn dropped(&self) -> Result<Vec<Waiting>, StoreError> {
+        let Some(folder) = self.standing(DROPPED)? else { return Ok(Vec::new()) };
+        let mut dropped = Vec::new();
+        for name in self.names_in(DROPPED)? {
+            let read = folder.read(name, LIMIT)?;
+            dropped.extend(read.and_then(|(bytes, _)| serde_json::from_slice(&bytes).ok()));
+        }
+        Ok(dropped)
+    }
+
+    /// Forgets the messages that were given up, and returns how many there were.
+    pub fn forget_dropped(&self) -> Result<usize, StoreError> {
+        let Some(folder) = self.standing(DROPPED)? else { return Ok(0) };
+        let names = self.names_in(DROPPED)?;
+        names.iter().try_for_each(|name| folder.remove(name))?;
+        Ok(names.len())
+    }
+
+    /// Returns why a channel is left alone, if it is.
+    pub fn rest(&self, channel: &ChannelKey) -> Result<Option<Rest>, StoreError> {
+        let Some(folder) = self.standing(&folder_of(channel))? else { return Ok(None) };
+        Ok(folder.read("rest", LIMIT)?.and_then(|(bytes, _)| serde_json::from_slice(&bytes).ok()))
+    }
+
+    /// Leaves a channel alone for a while, or no longer.
+    pub fn set_rest(&self, channel: &ChannelKey, rest: Option<&Rest>) -> Result<(), StoreError> {
+        let folder = self.made(&folder_of(channel))?;
+        match rest {
+            Some(rest) => {
+                let bytes = serde_json::to_vec(rest).expect("plain fields are JSON");
+                folder.replace("rest", &bytes, Durability::Volatile)
+            }
+            None => folder.remove("rest"),
+        }
+    }
+
+    fn names_in(&self, folder: &str) -> Result<Vec<String>, StoreError> {
+        let mut names = names(&self.paths.root().join(folder))?;
+        names.retain(|name| name.ends_with(SUFFIX) && !name.starts_with('.'));
+        names.sort();
+        Ok(names)
+    }
+
+    fn made(&self, folder: &str) -> Result<Folder, StoreError> {
+        Folder::create(self.paths.root(), folder)
+    }
+
+    fn standing(&self, folder: &str) -> Result<Option<Folder>, StoreError> {
+        Folder::open_existing(self.paths.root(), folder)
+    }
+}
+
+impl Waiting {
+    /// Returns the name of its file: it sorts by when the message was made.
+    pub fn name(&self) -> String {
+        let (seconds, later, place) = self.order;
+        format!("{:012}-{later:06}-{place:03}-{}{SUFFIX}", seconds.max(0), self.id)
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        serde_json::to_vec(self).expect("plain fields are JSON")
+    }
+}
+
+fn folder_of(channel: &ChannelKey) -> String {
+    format!("{OUTBOX}/{}", channel.as_str())
+}
+
+fn right(folder: &Folder) -> Result<Option<Right>, StoreError> {
+    let file = folder.open_lock("lock")?;
+    match fs4::FileExt::try_lock(&file) {
+        Ok(()) => Ok(Some(Right { _file: file })),
+        Err(fs4::TryLockError::WouldBlock) => Ok(None),
+        Err(fs4::TryLockError::Error(cause)) => Err(StoreError::io("lock", &folder.path().join("lock"), cause)),
+    }
+}
+
+fn names(folder: &PathBuf) -> Result<Vec<String>, StoreError> {
+    let listing = match fs::read_dir(folder) {
+        Ok(listing) => listing,
+        Err(cause) if matches!(cause.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(Vec::new()),
+        Err(cause) => return Err(StoreError::io("list the folder", folder, cause)),
+    };
+    Ok(listing.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tempfile::TempDir;
+
+    fn waiting(seconds: i64, id: &str) -> Waiting {
+        Waiting {
+            id: id.to_owned(),
+            order: (seconds, 0, 0),
+            channel: "tee log".to_owned(),
+            since: Timestamp::UNIX_EPOCH,
+            message: serde_json::json!({"text": "a\nb"}),
+            attempts: 0,
+            next: None,
+            error: None,
+        }
+    }
+
+    fn key() -> ChannelKey {
+        ChannelKey::recognise("0123456789abcdef").unwrap()
+    }
+
+    #[test]
+    fn messages_wait_in_order_until_they_are_delivered() {
+        let home = TempDir::new().unwrap();
+        let outbox = Outbox::of(&Paths::at(home.path()));
+        assert_eq!((outbox.channels().unwrap(), outbox.cursor().unwrap()), (vec![], None));
+        for (seconds, id) in [(20, "b"), (100, "c"), (3, "a"), (20, "b")] {
+            outbox.put(&key(), &waiting(seconds, id)).unwrap();
+        }
+        assert_eq!(outbox.channels().unwrap(), [(key(), 3)]);
+        let ids = || -> Vec<String> {
+            let names = outbox.names(&key()).unwrap();
+            names.iter().map(|name| outbox.read(&key(), name).unwrap().unwrap().id).collect()
+        };
+        assert_eq!(ids(), ["a", "b", "c"]);
+        let tried = Waiting { attempts: 1, error: Some("no".to_owned()), ..waiting(20, "b") };
+        outbox.note(&key(), &tried).unwrap();
+        outbox.put(&key(), &waiting(20, "b")).unwrap();
+        assert_eq!(outbox.read(&key(), &tried.name()).unwrap(), Some(tried), "what is there stays as it is");
+        outbox.settle(&key(), &waiting(3, "a")).unwrap();
+        outbox.give_up(&key(), &waiting(100, "c"), "too old").unwrap();
+        assert_eq!(ids(), ["b"]);
+        assert_eq!(outbox.dropped().unwrap()[0].error.as_deref(), Some("too old"));
+        assert_eq!((outbox.forget_dropped().unwrap(), outbox.dropped().unwrap()), (1, vec![]));
+    }
+
+    #[test]
+    fn one_at_a_time_writes_or_delivers() {
+        let home = TempDir::new().unwrap();
+        let outbox = Outbox::of(&Paths::at(home.path()));
+        let (right, other) = (outbox.writing().unwrap(), outbox.delivering(&key()).unwrap());
+        assert!(right.is_some() && other.is_some());
+        assert!(outbox.writing().unwrap().is_none() && outbox.delivering(&key()).unwrap().is_none());
+        let mut cursor = Cursor::default();
+        cursor.0.insert("refs/heads/main".to_owned(), "abc".to_owned());
+        outbox.set_cursor(&right.unwrap(), &cursor).unwrap();
+        assert_eq!(outbox.cursor().unwrap(), Some(cursor));
+        assert!(outbox.writing().unwrap().is_some());
+    }
+
+    #[test]
+    fn debris_is_no_message() {
+        let home = TempDir::new().unwrap();
+        let outbox = Outbox::of(&Paths::at(home.path()));
+        outbox.put(&key(), &waiting(1, "a")).unwrap();
+        let folder = home.path().join(OUTBOX).join(key().as_str());
+        fs::write(folder.join(".aof-tmp-x.json"), "").unwrap();
+        fs::write(folder.join("000000000000-000000-000-b.json"), "{").unwrap();
+        let names = outbox.names(&key()).unwrap();
+        assert_eq!(names.len(), 2);
+        assert_eq!(outbox.read(&key(), &names[0]).unwrap(), None);
+        assert_eq!(outbox.names(&key()).unwrap().len(), 1);
+    }
+}

@@ -1,0 +1,275 @@
+//! Who is told of what: real programs, real servers, real crashes.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::environment::{TestEnvironment, eventually};
+
+/// Returns the usual project with this `notify`, committed, and the outbox begun.
+fn project_with(notify: &str) -> TestEnvironment {
+    let env = TestEnvironment::new();
+    let rules = format!("{}{notify}", crate::environment::PROJECT);
+    env.write("project.yaml", rules);
+    env.commit_all("notify");
+    begin(&env);
+    env
+}
+
+/// From here on everything is told.
+fn begin(env: &TestEnvironment) {
+    let _ = env.aof(&["notices", "--deliver"]).success();
+}
+
+/// A program that adds each message to a file.
+fn into(file: &str) -> String {
+    format!("command: [sh, -c, \"cat >> {file}\"]")
+}
+
+fn messages(env: &TestEnvironment, file: &str) -> Vec<Value> {
+    let text = std::fs::read_to_string(env.path(file)).unwrap_or_default();
+    text.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))).collect()
+}
+
+fn told(env: &TestEnvironment, file: &str) -> Vec<String> {
+    let word = |message: &Value, key: &str| message[key].as_str().unwrap_or_default().to_owned();
+    messages(env, file)
+        .iter()
+        .map(|message| {
+            let to: Vec<&str> = message["to"].as_array().unwrap().iter().map(|to| to.as_str().unwrap()).collect();
+            format!("{} [{}] {}", word(message, "event"), to.join(" "), env.plain(&word(message, "text")))
+        })
+        .collect()
+}
+
+#[test]
+fn a_project_is_told_of_everything_in_order() {
+    let env = project_with(&format!("notify: [{{on: all, {}}}]\n", into("told")));
+    let id = env.new_task(&["Add \u{1b}[31mlogin\nnow"]);
+    let _ = env.aof(&["task", "next", "--agent", "agent-7"]).success();
+    let _ = env.complete(&id, "agent-7");
+    let blocker = ["--blocker", "No test for\nan empty name\u{7}"];
+    let _ = env.say(&id, "agent-3", "needs_review", &blocker).success();
+    let _ = env.aof(&["task", "comment", &id, "Look at\nthe log"]).success();
+    let _ = env.complete(&id, "agent-8");
+    let _ = env.complete(&id, "agent-3");
+    let _ = env.aof(&["notices", "--deliver"]).success();
+    insta::assert_snapshot!(told(&env, "told").join("\n"), @r#"
+    task_created [] Task AOF-xxxxx ("Add \u{1b}[31mlogin now") is at gate 'implement', its first.
+    task_claimed [] Task AOF-xxxxx ("Add \u{1b}[31mlogin now") was taken by agent 'agent-7' at gate 'implement'.
+    gate_transition [] Task AOF-xxxxx ("Add \u{1b}[31mlogin now") went from gate 'implement' to gate 'review' (complete) by agent 'agent-7': Did it
+    gate_transition [] Task AOF-xxxxx ("Add \u{1b}[31mlogin now") went from gate 'review' to gate 'implement' (needs_review) by agent 'agent-3': Did it
+    gate_rejection [] Task AOF-xxxxx ("Add \u{1b}[31mlogin now") was sent back from gate 'review' to gate 'implement' by agent 'agent-3': No test for an empty name\u{7}
+    task_commented [] Somebody wrote of task AOF-xxxxx ("Add \u{1b}[31mlogin now"): Look at the log
+    gate_transition [] Task AOF-xxxxx ("Add \u{1b}[31mlogin now") went from gate 'implement' to gate 'review' (complete) by agent 'agent-8': Did it
+    gate_transition [] Task AOF-xxxxx ("Add \u{1b}[31mlogin now") ended at gate 'review' (complete) by agent 'agent-3': Did it
+    task_complete [] Task AOF-xxxxx ("Add \u{1b}[31mlogin now") is complete.
+    "#);
+    let all = messages(&env, "told");
+    let ids: std::collections::BTreeSet<&str> = all.iter().map(|message| message["id"].as_str().unwrap()).collect();
+    assert_eq!(ids.len(), all.len(), "each has an id of its own");
+    let rejected = all.iter().find(|message| message["event"] == "gate_rejection").unwrap();
+    let shown = serde_json::to_string_pretty(rejected).unwrap();
+    insta::assert_snapshot!(env.plain(&shown).replace(rejected["id"].as_str().unwrap(), "ID"), @r#"
+    {
+      "id": "ID",
+      "timestamp": "2026-02-16T10:00:10Z",
+      "event": "gate_rejection",
+      "taskId": "AOF-xxxxx",
+      "workflow": "default",
+      "gate": "review",
+      "targetGate": "implement",
+      "agent": "agent-3",
+      "blockers": [
+        "No test for\nan empty name\u0007"
+      ],
+      "duration": 1,
+      "worker": "agent-7",
+      "to": [],
+      "title": "Add \u001b[31mlogin\nnow",
+      "text": "Task AOF-xxxxx (\"Add \\u{1b}[31mlogin now\") was sent back from gate 'review' to gate 'implement' by agent 'agent-3': No test for an empty name\\u{7}"
+    }
+    "#);
+    let list = env.aof(&["notices"]).success();
+    assert_eq!(list.stdout, "nothing waits to be delivered\n");
+}
+
+#[test]
+fn agents_roles_and_the_owner_hear_what_concerns_them() {
+    let env = TestEnvironment::with_rules(
+        "\
+project: {owner: human-ada}
+workflow:
+  gates:
+    - {id: implement, role: backend}
+    - {id: measure, role: backend, when: metadata.deep.thing}
+    - {id: review, role: architect, canReject: true}
+    - {id: audit, role: security, canReject: true}
+",
+        &format!(
+            "\
+roles:
+  backend: {{agents: [agent-7]}}
+  architect: {{agents: [agent-3], notify: {{{}}}}}
+  security: {{agents: []}}
+agents:
+  agent-7: {{notify: {{{}}}}}
+  agent-3: {{notify: {{on: [gate_transition], {}}}}}
+  human-ada: {{notify: [{{{}}}]}}
+",
+            into("role"),
+            into("agent-7"),
+            into("agent-3"),
+            into("owner")
+        ),
+    );
+    begin(&env);
+    let id = env.new_task(&["Add login"]);
+    let _ = env.complete(&id, "agent-7");
+    let _ = env.say(&id, "agent-3", "needs_review", &["--blocker", "The test does not cover an empty name"]).success();
+    let _ = env.complete(&id, "agent-7");
+    let _ = env.complete(&id, "agent-3");
+    let _ = env.aof(&["notices", "--deliver"]).success();
+    let all: BTreeMap<&str, Vec<String>> =
+        ["agent-3", "agent-7", "owner", "role"].map(|file| (file, told(&env, file))).into();
+    insta::assert_debug_snapshot!(all, @r#"
+    {
+        "agent-3": [
+            "gate_transition [agent-3] Task AOF-xxxxx (\"Add login\") has come to gate 'review' and waits for you; from gate 'implement' by agent 'agent-7': Did it",
+            "gate_transition [agent-3] Task AOF-xxxxx (\"Add login\") has come to gate 'review' and waits for you; from gate 'implement' by agent 'agent-7': Did it",
+        ],
+        "agent-7": [
+            "gate_rejection [agent-7] Task AOF-xxxxx (\"Add login\") was sent back from gate 'review' to gate 'implement' by agent 'agent-3': The test does not cover an empty name",
+        ],
+        "owner": [
+            "gate_condition_error [human-ada] The condition of gate 'measure' failed for task AOF-xxxxx (\"Add login\"): Cannot read property 'thing' of undefined in `metadata.deep.thing`. It counts as false: the gate is passed over.",
+            "gate_condition_error [human-ada] The condition of gate 'measure' failed for task AOF-xxxxx (\"Add login\"): Cannot read property 'thing' of undefined in `metadata.deep.thing`. It counts as false: the gate is passed over.",
+            "gate_blocked_no_agents [human-ada] Task AOF-xxxxx (\"Add login\") is blocked: nobody is in role 'security', which gate 'audit' needs.\nThe project's owner has to put an agent into that role in org.yaml.",
+        ],
+        "role": [
+            "gate_transition [architect] Task AOF-xxxxx (\"Add login\") has come to gate 'review' and waits for you; from gate 'implement' by agent 'agent-7': Did it",
+            "gate_transition [architect] Task AOF-xxxxx (\"Add login\") has come to gate 'review' and waits for you; from gate 'implement' by agent 'agent-7': Did it",
+        ],
+    }
+    "#);
+}
+
+#[test]
+fn a_crash_at_any_point_delivers_all_and_under_the_same_ids() {
+    for point in aof::stop::OUTBOX_POINTS {
+        let env = project_with(&format!("notify: [{{on: all, {}}}]\n", into("told")));
+        let id = env.new_task(&["Add login"]);
+        let _ = env.complete(&id, "agent-7");
+        let mut command = env.aof_command(&["notices", "--deliver"]);
+        command.env("AOF_STOP_AT", point);
+        assert_eq!(env.run(command).code, None, "{point}");
+        let _ = env.aof(&["notices", "--deliver"]).success();
+        let mut ids: Vec<String> =
+            messages(&env, "told").iter().map(|message| message["id"].as_str().unwrap().to_owned()).collect();
+        let all = ids.len();
+        ids.sort();
+        ids.dedup();
+        assert_eq!(ids.len(), 2, "{point}: {ids:?}");
+        assert_eq!(all, if *point == "outbox.delivered" { 3 } else { 2 }, "{point}");
+        assert_eq!(env.files(".aof/outbox").iter().filter(|path| path.contains(".json")).count(), 0);
+    }
+}
+
+#[test]
+fn a_dead_receiver_delays_no_other_and_loses_nothing() {
+    let env = project_with(&format!(
+        "notify:\n  - {{on: [gate_transition], command: [/no/such/program]}}\n  - {{on: [gate_transition], {}}}\n",
+        into("told")
+    ));
+    for _ in 0..3 {
+        let id = env.new_task(&["Add login"]);
+        let _ = env.complete(&id, "agent-7");
+    }
+    let output = env.aof(&["notices", "--deliver"]).code(1);
+    assert_eq!(messages(&env, "told").len(), 3);
+    insta::assert_snapshot!(output, @"
+    exit 1
+    --- stdout
+    delivered 3
+    AOF-xxxxx gate_transition to `/no/such/program`: waits until 2026-02-16T10:00:18Z
+      tried once: `/no/such/program` cannot be started: No such file or directory (os error 2)
+    AOF-xxxxx gate_transition to `/no/such/program`: waits until 2026-02-16T10:00:18Z
+      not tried: `/no/such/program` cannot be started: No such file or directory (os error 2)
+    AOF-xxxxx gate_transition to `/no/such/program`: waits until 2026-02-16T10:00:18Z
+      not tried: `/no/such/program` cannot be started: No such file or directory (os error 2)
+    ");
+    let status = env.aof(&["status"]).success();
+    assert!(status.stdout.contains("3 notices could not be delivered yet"), "{status}");
+    let list = env.aof(&["notices", "--json"]).success().json();
+    assert_eq!(list["notices"].as_array().unwrap().len(), 3);
+    assert_eq!(list["notices"][0]["state"], "waiting");
+    // Nobody wants them any more.
+    env.write("project.yaml", format!("{}notify: [{{on: all, {}}}]\n", crate::environment::PROJECT, into("told")));
+    env.commit_all("another receiver");
+    let _ = env.aof(&["notices", "--deliver"]).success();
+    let _ = env.aof(&["notices", "--deliver"]).success();
+    let last = told(&env, "told").pop().unwrap();
+    assert_eq!(
+        last,
+        "notices_dropped [] 3 messages to `/no/such/program` were given up: no rules in force have this channel any more"
+    );
+    let _ = env.aof(&["notices", "--forget"]).success();
+    assert!(!env.aof(&["status"]).success().stdout.contains("given up"));
+}
+
+#[test]
+fn a_program_that_refuses_one_message_gets_the_others() {
+    let script = "read -r line; case $line in *AOF-bad*) echo \"I do not like it\" >&2; exit 3;; *) echo \"$line\" >> told;; esac";
+    let env = project_with(&format!("notify: [{{on: [task_adopted], command: [sh, -c, '{script}']}}]\n"));
+    for id in ["AOF-bad", "AOF-good"] {
+        env.hand_made(id, "By hand");
+        let _ = env.aof(&["task", "next", "--agent", "agent-7"]).success();
+        let _ = env.complete(id, "agent-7");
+    }
+    let output = env.aof(&["notices", "--deliver"]).code(1);
+    assert!(output.stdout.contains("`sh` ended with exit status 3: I do not like it"), "{output}");
+    assert_eq!(messages(&env, "told").len(), 1);
+}
+
+#[test]
+fn a_rebase_tells_nothing_twice_and_a_new_branch_begins_where_it_is() {
+    let env = project_with(&format!("notify: [{{on: [gate_transition], {}}}]\n", into("told")));
+    env.write("README.md", "one\n");
+    env.write(".gitignore", "told\n.aof\n");
+    env.commit_all("base");
+    env.git(&["branch", "side"]);
+    let id = env.new_task(&["Add login"]);
+    let _ = env.complete(&id, "agent-7");
+    let _ = env.aof(&["notices", "--deliver"]).success();
+    assert_eq!(messages(&env, "told").len(), 1);
+    env.git(&["switch", "--quiet", "side"]);
+    env.write("README.md", "two\n");
+    env.commit_all("side");
+    let _ = env.aof(&["notices", "--deliver"]).success();
+    env.git(&["switch", "--quiet", "main"]);
+    env.git(&["rebase", "--quiet", "side"]);
+    let _ = env.aof(&["notices", "--deliver"]).success();
+    assert_eq!(messages(&env, "told").len(), 1, "the same transition on another base");
+    let _ = env.complete(&id, "agent-3");
+    let _ = env.aof(&["notices", "--deliver"]).success();
+    assert_eq!(messages(&env, "told").len(), 2);
+}
+
+#[test]
+fn whoever_is_late_and_invalid_rules_are_told_of() {
+    let env = project_with(&format!("notify: [{{on: [gate_conflict, workflow_config_invalid], {}}}]\n", into("told")));
+    let id = env.new_task(&["Add login"]);
+    let _ = env.complete(&id, "agent-7");
+    let late = format!("task: {id}@0\nagent: agent-8\noutcome: complete\nsummary: Me too\n");
+    env.write(".aof/inbox/late.yaml", late);
+    let _ = env.aof_command(&["watch", "--once"]).env_remove("AOF_NOW").output().unwrap();
+    eventually("the file is refused", || env.exists(".aof/refused/late.yaml"));
+    let project = env.read("project.yaml");
+    env.write("project.yaml", project.replace("canReject: true", "canReject: maybe"));
+    env.commit_all("worse rules");
+    let _ = env.aof(&["notices", "--deliver"]).success();
+    insta::assert_snapshot!(told(&env, "told").join("\n"), @"
+    gate_conflict [] Two completions came for task AOF-xxxxx at gate 'implement': agent 'agent-7' was first, and that of agent 'agent-8' does not count.
+    workflow_config_invalid [] The rules of commit COMMIT are invalid, so earlier ones stay in force: project.yaml:7:18: `canReject` is `true` or `false`, and this is a string (1 in all). See `aof workflow validate`.
+    ");
+}
