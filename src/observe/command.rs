@@ -164,7 +164,7 @@ mod tests {
         let home = TempDir::new().unwrap();
         let words = ["sh", "-c", script].map(str::to_owned);
         let value = json!({"event": "task_complete", "taskId": "AOF-abc", "text": "it's \"done\"\n$(rm x)"});
-        let message = Message { id: "aof_1", value: &value };
+        let message = Message { id: "aof_1", value: &value, now: jiff::Timestamp::UNIX_EPOCH };
         (run_within(&words, message, home.path(), &AtomicBool::new(false), time), home)
     }
 
@@ -194,7 +194,7 @@ mod tests {
         let long = refused("yes aof | head -c 3000000; exit 1");
         assert!(long.starts_with("`sh` ended with exit status 1: ...") && long.len() < 400, "{long}");
         let words = ["/no/such/program".to_owned()];
-        let message = Message { id: "aof_1", value: &json!({}) };
+        let message = Message { id: "aof_1", value: &json!({}), now: jiff::Timestamp::UNIX_EPOCH };
         let Err(Failure::Unreachable { why, .. }) = run(&words, message, Path::new("/"), &AtomicBool::new(false))
         else {
             panic!()
@@ -234,7 +234,12 @@ mod tests {
     fn what_is_under_way_ends_when_it_is_to_stop() {
         let value = json!({});
         let words = ["sleep", "600"].map(str::to_owned);
-        let result = run(&words, Message { id: "a", value: &value }, Path::new("/"), &AtomicBool::new(true));
+        let result = run(
+            &words,
+            Message { id: "a", value: &value, now: jiff::Timestamp::UNIX_EPOCH },
+            Path::new("/"),
+            &AtomicBool::new(true),
+        );
         assert_eq!(result, Err(Failure::Stopped));
     }
 }

@@ -4,9 +4,10 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use serde_json::Value;
 
-use super::command;
+use super::{command, webhook};
 use crate::model::Channel;
 
 /// What is delivered.
@@ -16,6 +17,8 @@ pub struct Message<'a> {
     pub id: &'a str,
     /// All that it says.
     pub value: &'a Value,
+    /// The time of the attempt.
+    pub now: Timestamp,
 }
 
 /// Why a message was not taken.
@@ -42,13 +45,10 @@ pub enum Failure {
     Stopped,
 }
 
-/// Delivers a message. Programs run in the project's folder; `stop` ends what is under way.
+/// Delivers a message. Programs run in the project's folder; `stop` ends those that are under way.
 pub fn deliver(channel: &Channel, message: Message<'_>, root: &Path, stop: &AtomicBool) -> Result<(), Failure> {
     match channel {
         Channel::Command(words) => command::run(words, message, root, stop),
-        Channel::Webhook(webhook) => Err(Failure::Unreachable {
-            why: format!("`{}` cannot be reached by this version", webhook.url),
-            again_in: None,
-        }),
+        Channel::Webhook(webhook) => webhook::post(webhook, message),
     }
 }

@@ -2,7 +2,10 @@
 //!
 //! Nothing here knows what is waiting or when it is tried again: one message goes one way, once, within a time limit.
 
+mod address;
 mod command;
 mod delivery;
+mod signature;
+mod webhook;
 
 pub use delivery::{Failure, Message, deliver};

@@ -37,6 +37,7 @@ mod templates;
 mod texts;
 mod walker;
 mod watch;
+mod webhooks;
 mod workflow_import;
 
 use std::path::Path;

@@ -131,7 +131,7 @@ pub fn deliver_channel(route: &Route, due: Due, until: Instant, stop: &AtomicBoo
         if due == Due::Now && waiting.next.is_some_and(|next| next > time) {
             continue;
         }
-        let message = Message { id: &waiting.id, value: &waiting.message };
+        let message = Message { id: &waiting.id, value: &waiting.message, now: time };
         match deliver(channel, message, route.paths.root(), stop) {
             Ok(()) => {
                 outbox.settle(&route.key, &waiting)?;
