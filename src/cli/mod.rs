@@ -3,6 +3,7 @@
 mod arguments;
 mod demo;
 mod gate;
+mod handed_out;
 mod help;
 mod init;
 mod input;

@@ -12,9 +12,9 @@ use super::output::{CYAN, YELLOW, inert, styled};
 use super::session::{Session, now};
 use super::task::shown::followed;
 use super::trouble::Trouble;
-use super::{ran_out, unreadable};
+use super::{handed_out, ran_out, unreadable};
 use crate::model::Timestamp;
-use crate::ops::{Changed, Dependent, DryRun, Given, Swept, reason_of, sweep};
+use crate::ops::{Changed, DryRun, Swept, reason_of, sweep};
 
 /// Do one round of what nobody has to ask for: new rules, time limits, handing out
 #[derive(Debug, clap::Args)]
@@ -54,16 +54,12 @@ fn show(session: &Session, swept: &Swept, mode: DryRun) {
         session.output.line(format!("{}: {}{would}", styled(CYAN, id), inert(&text)));
     };
     let of_change = |changed: &Changed, text: String| told(&changed.after.task.id, text);
-    let Swept { settled, ran_out, handed_out } = swept;
+    let Swept { settled, ran_out, handed_out: handed } = swept;
     settled.changed.iter().for_each(|changed| of_change(changed, followed(changed)));
     ran_out.timed_out.iter().for_each(|changed| of_change(changed, ran_out::timed_out(changed)));
     ran_out.lapsed.iter().for_each(|changed| of_change(changed, ran_out::lapsed(changed)));
-    for dependent in &handed_out.dependents {
-        told(&dependent.task, depends(dependent));
-    }
-    for given in &handed_out.given {
-        told(&given.ticket, format!("given to {}", given.agent));
-    }
+    handed.dependents.iter().for_each(|own| told(&own.task, handed_out::dependent(own)));
+    handed.given.iter().for_each(|given| told(&given.ticket, handed_out::given(given)));
     if swept.is_idle() {
         session.output.line("nothing is due");
     }
@@ -72,37 +68,24 @@ fn show(session: &Session, swept: &Swept, mode: DryRun) {
     }
 }
 
-/// Returns what became of a task by those that it depends on.
-pub(super) fn depends(dependent: &Dependent) -> String {
-    if dependent.lost.is_empty() {
-        return "goes on: what it depends on is not lost any more".to_owned();
-    }
-    let lost: Vec<String> = dependent.lost.iter().map(ToString::to_string).collect();
-    format!("blocked: {}", lost.join("; "))
-}
-
 fn ahead(next: Timestamp) -> String {
     length(u64::try_from(next.as_second() - now().as_second()).unwrap_or(0))
 }
 
 fn value(swept: &Swept, mode: DryRun) -> Value {
-    let Swept { settled, ran_out, handed_out } = swept;
+    let Swept { settled, ran_out, handed_out: handed } = swept;
     let timed_out = ran_out.timed_out.iter().map(|changed| ran_out::value("timeout", changed));
     let lapsed = ran_out.lapsed.iter().map(|changed| ran_out::value("lapsed", changed));
     let task = |changed: &Changed| json!({"task": changed.after.task.id.as_str(), "change": followed(changed)});
-    let given = |given: &Given| json!({"ticket": given.ticket.to_string(), "agent": given.agent.as_str()});
-    let dependent = |own: &Dependent| {
-        let lost: Vec<String> = own.lost.iter().map(ToString::to_string).collect();
-        json!({"task": own.task.as_str(), "blockers": lost})
-    };
     let troubled = swept.troubled().map(|(task, error)| json!({"task": task.as_str(), "reason": reason_of(error)}));
     let mut value = json!({
         "followed": settled.changed.iter().map(task).collect::<Vec<_>>(),
         "ranOut": timed_out.chain(lapsed).collect::<Vec<_>>(),
         "next": ran_out.next.map(|next| next.to_string()),
-        "dependents": handed_out.dependents.iter().map(dependent).collect::<Vec<_>>(),
-        "given": handed_out.given.iter().map(given).collect::<Vec<_>>(),
-        "left": handed_out.left,
+        "dependents": handed.dependents.iter().map(handed_out::dependent_value).collect::<Vec<_>>(),
+        "given": handed.given.iter().map(handed_out::given_value).collect::<Vec<_>>(),
+        "handsOut": handed.hands_out,
+        "left": handed.left,
         "troubled": troubled.collect::<Vec<_>>(),
         "unreadable": unreadable::values(&ran_out.unreadable),
     });

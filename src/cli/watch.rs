@@ -6,11 +6,10 @@ use jiff::tz::TimeZone;
 use serde_json::{Value, json};
 
 use super::output::{BOLD, CYAN, JSON_VERSION, RED, YELLOW, inert, styled};
-use super::ran_out;
 use super::session::{Session, now};
-use super::sweep::depends;
 use super::task::shown::{followed, way};
 use super::trouble::Trouble;
+use super::{handed_out, ran_out};
 use crate::format::diagnostic::{Diagnostic, render_all};
 use crate::model::TaskId;
 use crate::ops::{Changed, Delivered, OpsError, reason_of};
@@ -108,8 +107,12 @@ fn text_of(session: &Session, report: &Report) -> String {
         Report::Lapsed(changed) => format!("{}  {}", named(&changed.after.task.id), inert(&ran_out::lapsed(changed))),
         Report::Followed(changed) => format!("{}  {}", named(&changed.after.task.id), inert(&followed(changed))),
         Report::Committed(changed) => format!("{}  edited by hand, committed", named(&changed.after.task.id)),
-        Report::Given(given) => format!("{}  given to {}", styled(CYAN, &given.ticket), given.agent),
-        Report::Dependent(dependent) => format!("{}  {}", named(&dependent.task), inert(&depends(dependent))),
+        Report::Given(given) => {
+            format!("{}  {}", styled(CYAN, &given.ticket), handed_out::given(given))
+        }
+        Report::Dependent(dependent) => {
+            format!("{}  {}", named(&dependent.task), inert(&handed_out::dependent(dependent)))
+        }
         Report::Troubled { task, error } => {
             format!("{}  {} {}", named(task), styled(YELLOW, "needs a look:"), told(session, error))
         }
@@ -167,18 +170,8 @@ fn value_of(report: &Report) -> Value {
         Report::Lapsed(changed) => ran_out::value("lapsed", changed),
         Report::Followed(changed) => of_change("followed", changed),
         Report::Committed(changed) => of_change("edited", changed),
-        Report::Given(given) => {
-            let mut value = given.changed.as_ref().map_or_else(|| json!({}), |changed| of_change("claimed", changed));
-            value["ticket"] = json!(given.ticket.to_string());
-            value["agent"] = json!(given.agent.as_str());
-            value
-        }
-        Report::Dependent(dependent) => {
-            let event = if dependent.lost.is_empty() { "unblocked" } else { "blocked" };
-            let mut value = dependent.changed.as_ref().map_or_else(|| json!({}), |changed| of_change(event, changed));
-            value["blockers"] = dependent.lost.iter().map(ToString::to_string).collect();
-            value
-        }
+        Report::Given(given) => handed_out::given_value(given),
+        Report::Dependent(dependent) => handed_out::dependent_value(dependent),
         Report::Troubled { task, error } => {
             json!({"event": "troubled", "task": task.as_str(), "reason": reason_of(error)})
         }

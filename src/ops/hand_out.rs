@@ -38,6 +38,8 @@ pub struct HandedOut {
     /// Tasks that were stopped since something that they depend on has failed or was called off, and those that were set going
     /// again.
     pub dependents: Vec<Dependent>,
+    /// Whether the rules have anything handed out; else agents ask for their work.
+    pub hands_out: bool,
     /// How many places of work are left, of those that are handed out: nobody has room for them, or nobody may have them.
     pub left: usize,
     /// Tasks that somebody has to look at, with why.
@@ -69,7 +71,7 @@ pub struct Dependent {
 #[derive(Debug, Default)]
 pub struct Exhausted(Option<CommitId>);
 
-/// Returns whether the rules have anything handed out; else agents ask for their work.
+/// Returns whether the rules have anything handed out.
 pub fn hands_out(rules: &Rules) -> bool {
     rules.org.roles.iter().any(|(_, role)| rules.project.way_of(role) != HandOut::Ask)
 }
@@ -108,6 +110,7 @@ pub fn hand_out(
             break;
         }
         let in_force = Rc::new(in_force(workspace, &head)?);
+        done.hands_out = hands_out(&in_force.rules);
         let (mut wants, left) = wanted(workspace, &in_force, &passed_over);
         done.left = left;
         if wants.is_empty() {

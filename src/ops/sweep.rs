@@ -9,7 +9,7 @@ use std::time::Duration;
 use jiff::SignedDuration;
 
 use super::error::OpsError;
-use super::hand_out::{Exhausted, HandedOut, hand_out};
+use super::hand_out::{Exhausted, HandedOut, hand_out, hands_out};
 use super::run_out::{RanOut, run_out};
 use super::settle::{Settled, settle_rules};
 use super::transaction::DryRun;
@@ -43,7 +43,8 @@ pub fn sweep(
     let known = Horizon::load(&workspace.paths).filter(|known| Some(&known.commit) == commit.as_ref());
     if let Some(known) = known.filter(|known| holds(known, now)) {
         let ran_out = RanOut { next: known.next, ..RanOut::default() };
-        return Ok(Swept { ran_out, ..Swept::default() });
+        let handed_out = HandedOut { hands_out: hands_out(&workspace.rules()?.rules), ..HandedOut::default() };
+        return Ok(Swept { ran_out, handed_out, ..Swept::default() });
     }
     let swept = Swept {
         settled: settle_rules(workspace, wait, dry_run, rest)?,

@@ -69,6 +69,35 @@ fn urgent_work_goes_first_to_whoever_has_least_and_comes_back_to_its_author() {
 }
 
 #[test]
+fn a_sweep_hands_out_once_and_shows_beforehand_what_it_would() {
+    let env = with_hand_out("least-loaded", ORG);
+    let base = env.new_task(&["Base"]);
+    let _ = env.new_task(&["Other"]);
+    let _ = env.new_task(&["Third"]);
+    let _ = env.new_task(&["Top", "--depends", &base]);
+    let before = env.head();
+    let shown = env.aof(&["sweep", "--dry-run"]).success();
+    assert!(
+        shown.stdout.contains(
+            "AOF-xxxxx: given to agent-7 (dry run: nothing was written)\n\
+             AOF-xxxxx: given to agent-8 (dry run: nothing was written)\n"
+        ),
+        "{shown}"
+    );
+    assert_eq!(env.head(), before);
+    let _ = env.aof(&["task", "cancel", &base, "--reason", "No money"]).success();
+    let swept: Value = serde_json::from_str(&env.aof(&["sweep", "--json"]).success().stdout).unwrap();
+    let (given, dependent) = (&swept["given"], &swept["dependents"][0]);
+    assert_eq!((&given[0]["agent"], &given[1]["agent"]), (&"agent-7".into(), &"agent-8".into()), "{swept}");
+    assert_eq!(dependent["blockers"][0], "Depends on AOF-xxxxx, which was cancelled: No money", "{swept}");
+    assert_eq!((&swept["handsOut"], &swept["left"]), (&true.into(), &0.into()), "{swept}");
+    assert_eq!(tasks(&env, &[])[2], "Top implement blocked");
+    let again: Value = serde_json::from_str(&env.aof(&["sweep", "--json"]).success().stdout).unwrap();
+    assert_eq!((&again["given"], &again["dependents"]), (&serde_json::json!([]), &serde_json::json!([])), "{again}");
+    check(&env);
+}
+
+#[test]
 fn agents_take_turns_whatever_they_have_finished_meanwhile() {
     let env = TestEnvironment::with_rules(
         "handOut: round-robin\nworkflow:\n  gates:\n    - {id: work, role: crew}\n",

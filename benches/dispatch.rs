@@ -1,0 +1,73 @@
+//! What it costs to decide who gets which work: a thousand tasks that wait, fifty agents.
+
+use std::hint::black_box;
+
+use aof::engine::{Hands, Rules, Waiting, dispatch};
+use aof::format::config::{Source, load};
+use aof::model::{AgentId, Priority, RoleId, Ticket, Timestamp};
+use criterion::{Criterion, criterion_group, criterion_main};
+
+const TASKS: usize = 1_000;
+const AGENTS: usize = 50;
+const ROLES: usize = 5;
+
+/// Returns rules in which every agent is in two roles and has room for what comes.
+fn rules(way: &str) -> Rules {
+    let gates: String = (0..ROLES).map(|role| format!("    - {{id: gate-{role}, role: role-{role}}}\n")).collect();
+    let project = format!("handOut: {way}\nworkflow:\n  gates:\n{gates}");
+    let mut org = "roles:\n".to_owned();
+    for role in 0..ROLES {
+        let members = (0..AGENTS).filter(|agent| agent % ROLES == role || (agent + 1) % ROLES == role);
+        let members: Vec<String> = members.map(|agent| format!("agent-{agent}")).collect();
+        org.push_str(&format!("  role-{role}: {{agents: [{}]}}\n", members.join(", ")));
+    }
+    org.push_str("agents:\n");
+    org.extend((0..AGENTS).map(|agent| format!("  agent-{agent}: {{maxTasks: 25}}\n")));
+    let source = |name: &str, text: &str| Source { name: name.to_owned(), bytes: text.into() };
+    let configuration =
+        load(&[source("project.yaml", &project), source("org.yaml", &org)]).expect("its shape is sound");
+    Rules::new(configuration.project, configuration.org).expect("it is valid").0
+}
+
+fn agent(number: usize) -> AgentId {
+    format!("agent-{}", number % AGENTS).parse().expect("it is an id")
+}
+
+/// Returns places of every urgency; each third has been worked at before, each fourth keeps apart from three agents.
+fn waiting() -> Vec<Waiting> {
+    let place = |number: usize| {
+        let role: RoleId = format!("role-{}", number % ROLES).parse().expect("it is a name");
+        let seconds = i64::try_from(number * 7919 % TASKS).expect("it is small");
+        Waiting {
+            ticket: Ticket {
+                task: format!("AOF-t{number:04}").parse().expect("it is an id"),
+                visit: None,
+                branch: None,
+            },
+            role,
+            people_only: false,
+            priority: Priority::ALL[number % Priority::ALL.len()],
+            created: Timestamp::from_second(1_771_236_000 + seconds).expect("it is a time"),
+            before: (number % 3 == 0).then(|| agent(number)),
+            apart: if number % 4 == 0 { (0..3).map(|more| agent(number + more)).collect() } else { Vec::new() },
+            lost: None,
+        }
+    };
+    (0..TASKS).map(place).collect()
+}
+
+fn hand_out(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("a thousand tasks to fifty agents");
+    let waiting = waiting();
+    for way in ["least-loaded", "round-robin"] {
+        let rules = rules(way);
+        assert_eq!(dispatch(&rules, &waiting, &Hands::default()).len(), TASKS, "everything finds somebody");
+        group.bench_function(way, |bencher| {
+            bencher.iter(|| dispatch(black_box(&rules), black_box(&waiting), &Hands::default()).len());
+        });
+    }
+    group.finish();
+}
+
+criterion_group!(benches, hand_out);
+criterion_main!(benches);
