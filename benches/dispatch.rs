@@ -13,8 +13,8 @@ const ROLES: usize = 5;
 
 /// Returns rules in which every agent is in two roles and has room for what comes.
 fn rules(way: &str) -> Rules {
-    let gates: String = (0..ROLES).map(|role| format!("    - {{id: gate-{role}, role: role-{role}}}\n")).collect();
-    let project = format!("handOut: {way}\nworkflow:\n  gates:\n{gates}");
+    let mut project = format!("handOut: {way}\nworkflow:\n  gates:\n");
+    project.extend((0..ROLES).map(|role| format!("    - {{id: gate-{role}, role: role-{role}}}\n")));
     let mut org = "roles:\n".to_owned();
     for role in 0..ROLES {
         let members = (0..AGENTS).filter(|agent| agent % ROLES == role || (agent + 1) % ROLES == role);
@@ -48,8 +48,12 @@ fn waiting() -> Vec<Waiting> {
             people_only: false,
             priority: Priority::ALL[number % Priority::ALL.len()],
             created: Timestamp::from_second(1_771_236_000 + seconds).expect("it is a time"),
-            before: (number % 3 == 0).then(|| agent(number)),
-            apart: if number % 4 == 0 { (0..3).map(|more| agent(number + more)).collect() } else { Vec::new() },
+            before: (number.is_multiple_of(3)).then(|| agent(number)),
+            apart: if number.is_multiple_of(4) {
+                (0..3).map(|more| agent(number + more)).collect()
+            } else {
+                Vec::new()
+            },
             lost: None,
         }
     };

@@ -10,16 +10,19 @@ use crate::audit::Person;
 use crate::engine::{Act, Actor, Decision, Refusal, branch_of, decide, may_mean};
 use crate::model::{AgentId, Ending, GateId, Status, Ticket};
 
-/// Takes the task for the agent, or the branch that the ticket names.
-pub fn claim(workspace: &Workspace, ticket: &Ticket, agent: &AgentId, dry_run: DryRun) -> Result<Changed, OpsError> {
-    change(workspace, &ticket.task, dry_run, &mut |standing| {
-        let rules = &standing.in_force.rules;
-        let task = &standing.file.task;
-        may_mean(task, ticket, Some(agent))?;
-        let branch = ticket.branch.clone().or_else(|| branch_of(rules, task, agent));
-        let author = agent_author(&rules.org, agent)?;
-        choose(workspace, standing, &Act::Claim { agent: agent.clone(), branch }, author)
-    })
+/// Decides that the agent takes the task, or the branch that the ticket names.
+pub(super) fn choose_claim(
+    workspace: &Workspace,
+    standing: &Standing,
+    ticket: &Ticket,
+    agent: &AgentId,
+) -> Result<Choice, OpsError> {
+    let rules = &standing.in_force.rules;
+    let task = &standing.file.task;
+    may_mean(task, ticket, Some(agent))?;
+    let branch = ticket.branch.clone().or_else(|| branch_of(rules, task, agent));
+    let author = agent_author(&rules.org, agent)?;
+    choose(workspace, standing, &Act::Claim { agent: agent.clone(), branch }, author)
 }
 
 /// Gives the task back, or the branch of it that the ticket names. Without an agent it is a person who does.

@@ -47,7 +47,7 @@ mod workflow;
 mod workload;
 mod workspace;
 
-pub use acts::{assign, cancel, claim, hold, override_to, release, renew, reopen, unblock};
+pub use acts::{assign, cancel, hold, override_to, release, renew, reopen, unblock};
 pub use adopt::{Seen, Tended, tend};
 pub use author::{acting_agent, viewer};
 pub use complete::{Completed, complete};

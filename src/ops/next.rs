@@ -1,6 +1,6 @@
 //! The next task of an agent: the one it has, else the most urgent one that it may take, which it then claims.
 
-use super::acts::claim;
+use super::acts::choose_claim;
 use super::dependencies::Dependencies;
 use super::error::OpsError;
 use super::headers::Header;
@@ -9,12 +9,15 @@ use super::list::{Filter, Sort, is_ready, list};
 use super::places::{ticket, waiting};
 use super::settle::follow;
 use super::stand::is_owed;
-use super::transaction::{Changed, DryRun};
+use super::transaction::{Changed, DryRun, change};
 use super::workspace::Workspace;
-use crate::audit::AuditError;
+use crate::audit::{AuditError, CommitId};
 use crate::engine::{Refusal, RefusalKind, Waiting};
-use crate::model::{AgentId, RoleId, Ticket, listed};
+use crate::model::{AgentId, RoleId, TaskId, Ticket, listed};
 use crate::store::StoreError;
+
+/// How often everything is looked at anew at most because somebody else was faster.
+const ATTEMPTS: usize = 100;
 
 /// What there is to do for an agent.
 pub enum Next {
@@ -52,11 +55,42 @@ pub fn next(
     wanted: Wanted,
     dry_run: DryRun,
 ) -> Result<Next, OpsError> {
+    let mut attempts = 0;
+    loop {
+        attempts += 1;
+        match search(workspace, in_force, agent, role, wanted, dry_run)? {
+            Found::Next(next) => return Ok(next),
+            Found::Moved(id) if attempts == ATTEMPTS => return Err(OpsError::Restless { id }),
+            Found::Moved(_) => {}
+        }
+    }
+}
+
+/// What a search came to.
+enum Found {
+    Next(Next),
+    /// What it went by held no more when that task was about to be claimed.
+    Moved(TaskId),
+}
+
+/// Looks for the next task.
+fn search(
+    workspace: &Workspace,
+    in_force: &InForce,
+    agent: &AgentId,
+    role: Option<&RoleId>,
+    wanted: Wanted,
+    dry_run: DryRun,
+) -> Result<Found, OpsError> {
     let rules = &in_force.rules;
+    let limit = rules.org.agent(agent).and_then(|known| known.max_tasks);
+    // How much an agent with a limit has is known of one commit only.
+    let mut seen = limit.map(|_| workspace.head()).transpose()?.and_then(|head| head.commit);
     let mut listing = list(workspace, in_force, &Filter::default(), Sort::Priority);
     if dry_run == DryRun::No && listing.tasks.iter().any(|(header, _)| is_owed(&in_force.rules, header)) {
         // Where the rules have changed, tasks wait for others than it seems.
         follow(workspace)?;
+        seen = limit.map(|_| workspace.head()).transpose()?.and_then(|head| head.commit);
         listing = list(workspace, in_force, &Filter::default(), Sort::Priority);
     }
     let headers = || listing.tasks.iter().map(|(header, _)| header);
@@ -66,11 +100,11 @@ pub fn next(
         Wanted::Another => Vec::new(),
     };
     for ticket in own {
-        if let Some(changed) = taken(workspace, &ticket, agent, dry_run)? {
-            return Ok(Next::Task { changed, ticket });
+        if let Taken::Claimed(changed) = taken(workspace, None, &ticket, agent, dry_run)? {
+            return Ok(Found::Next(Next::Task { changed, ticket }));
         }
     }
-    has_room(in_force, agent, &held)?;
+    has_room(limit, agent, &held)?;
     let dependencies = Dependencies::of(workspace, in_force, &listing);
     let mut free: Vec<Waiting> = headers()
         .filter(|header| is_ready(header, &dependencies))
@@ -81,8 +115,10 @@ pub fn next(
     let order = |place: &Waiting| (place.priority, place.before.as_ref() != Some(agent));
     free.sort_by(|a, b| order(a).cmp(&order(b)).then_with(|| a.urgency().cmp(&b.urgency())));
     for Waiting { ticket, .. } in free {
-        if let Some(changed) = taken(workspace, &ticket, agent, dry_run)? {
-            return Ok(Next::Task { changed, ticket });
+        match taken(workspace, seen, &ticket, agent, dry_run)? {
+            Taken::Claimed(changed) => return Ok(Found::Next(Next::Task { changed, ticket })),
+            Taken::Moved => return Ok(Found::Moved(ticket.task)),
+            Taken::Gone => {}
         }
     }
     let roles: Vec<RoleId> = match role {
@@ -91,26 +127,45 @@ pub fn next(
     };
     let own = |of: &&str| of.parse().is_ok_and(|of| roles.contains(&of) || role.is_none() && rules.is_open(&of));
     let waiting = headers().filter(|header| header.roles().iter().any(&own)).count();
-    Ok(Next::Nothing { roles, waiting })
+    Ok(Found::Next(Next::Nothing { roles, waiting }))
 }
 
-/// Claims it; nothing if it is not to be had.
+/// What became of a claim.
+enum Taken {
+    /// It is the agent's.
+    Claimed(Box<Changed>),
+    /// It is not to be had.
+    Gone,
+    /// The branch is not where it was `seen`.
+    Moved,
+}
+
+/// Claims it; as long as the branch stands where it was seen, if that matters.
 fn taken(
     workspace: &Workspace,
+    seen: Option<CommitId>,
     ticket: &Ticket,
     agent: &AgentId,
     dry_run: DryRun,
-) -> Result<Option<Box<Changed>>, OpsError> {
-    match claim(workspace, ticket, agent, dry_run) {
-        Ok(changed) => Ok(Some(Box::new(changed))),
-        Err(error) if is_of_the_task(&error) => Ok(None),
+) -> Result<Taken, OpsError> {
+    let mut moved = false;
+    let claimed = change(workspace, &ticket.task, dry_run, &mut |standing| {
+        moved = seen.is_some() && standing.head.commit != seen;
+        if moved {
+            return Err(OpsError::Restless { id: ticket.task.clone() });
+        }
+        choose_claim(workspace, standing, ticket, agent)
+    });
+    match claimed {
+        Ok(changed) => Ok(Taken::Claimed(Box::new(changed))),
+        Err(_) if moved => Ok(Taken::Moved),
+        Err(error) if is_of_the_task(&error) => Ok(Taken::Gone),
         Err(error) => Err(error),
     }
 }
 
 /// Returns whether the agent may have one more than what it holds.
-fn has_room(in_force: &InForce, agent: &AgentId, held: &[Ticket]) -> Result<(), OpsError> {
-    let limit = in_force.rules.org.agent(agent).and_then(|known| known.max_tasks);
+fn has_room(limit: Option<u32>, agent: &AgentId, held: &[Ticket]) -> Result<(), OpsError> {
     let Some(limit) = limit.filter(|limit| held.len() >= usize::try_from(*limit).unwrap_or(usize::MAX)) else {
         return Ok(());
     };
