@@ -85,13 +85,15 @@ fn search(
     let rules = &in_force.rules;
     let limit = rules.org.agent(agent).and_then(|known| known.max_tasks);
     // How much an agent with a limit has is known of one commit only.
-    let mut seen = limit.map(|_| workspace.head()).transpose()?.and_then(|head| head.commit);
-    let mut listing = list(workspace, in_force, &Filter::default(), Sort::Priority);
-    if dry_run == DryRun::No && listing.tasks.iter().any(|(header, _)| is_owed(&in_force.rules, header)) {
+    let look = || -> Result<_, OpsError> {
+        let seen = limit.map(|_| workspace.head()).transpose()?.and_then(|head| head.commit);
+        Ok((seen, list(workspace, in_force, &Filter::default(), Sort::Priority)))
+    };
+    let (mut seen, mut listing) = look()?;
+    if dry_run == DryRun::No && listing.tasks.iter().any(|(header, _)| is_owed(rules, header)) {
         // Where the rules have changed, tasks wait for others than it seems.
         follow(workspace)?;
-        seen = limit.map(|_| workspace.head()).transpose()?.and_then(|head| head.commit);
-        listing = list(workspace, in_force, &Filter::default(), Sort::Priority);
+        (seen, listing) = look()?;
     }
     let headers = || listing.tasks.iter().map(|(header, _)| header);
     let held: Vec<Ticket> = headers().flat_map(|header| held_by(header, agent, None)).collect();
