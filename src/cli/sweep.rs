@@ -3,6 +3,7 @@
 use std::fmt::Display;
 use std::ops::ControlFlow;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -14,13 +15,17 @@ use super::task::shown::followed;
 use super::trouble::Trouble;
 use super::{handed_out, ran_out, unreadable};
 use crate::model::Timestamp;
-use crate::ops::{Changed, DryRun, Swept, reason_of, sweep};
+use crate::ops::{Changed, DryRun, Due, Swept, Workspace, deliver_notices, reason_of, sweep};
 
-/// Do one round of what nobody has to ask for: new rules, time limits, handing out
+/// How long notices may take.
+const NOTICES: Duration = Duration::from_mins(1);
+
+/// Do one round of what nobody has to ask for: new rules, time limits, handing out, notices
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Tasks follow the rules in force, visits that took too long go to whoever steps in, claims that nobody renewed end, tasks
-are stopped and set going by those that they depend on, and work is handed out where project.yaml has `handOut`.
+are stopped and set going by those that they depend on, and work is handed out where project.yaml has `handOut`; then
+notices are delivered.
 
 `aof watch` does the same by itself, at the moment it is due. Where no watcher runs, let cron do it:
   * * * * *  aof -C /path/to/project sweep
@@ -44,8 +49,19 @@ pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
     for (task, error) in swept.troubled() {
         session.output.say(format!("{} {}: {}", styled(YELLOW, "warning:"), task, inert(&error.to_string())));
     }
+    if mode == DryRun::No {
+        notify(session, &workspace)?;
+    }
     let code = unreadable::tell(session, &swept.ran_out.unreadable);
     Ok(if swept.troubled().next().is_none() { code } else { ExitCode::FAILURE })
+}
+
+/// Tells whoever is to be told. Who cannot be reached stops nothing.
+fn notify(session: &Session, workspace: &Workspace) -> Result<(), Trouble> {
+    for trouble in deliver_notices(workspace, Due::Now, NOTICES)?.into_iter().filter_map(|round| round.trouble) {
+        session.warn(&format!("a notice could not be delivered: {}", inert(&trouble)));
+    }
+    Ok(())
 }
 
 fn show(session: &Session, swept: &Swept, mode: DryRun) {

@@ -105,7 +105,9 @@ fn concerns(rules: &Rules, after: Option<&Task>, events: &[Event], event: &Event
     let one = |id: &AgentId| agent(&Some(id.clone()));
     let owner = || told(Who::Owner, Reader::Anybody);
     let mut all = match event {
-        Event::Created { .. } | Event::Adopted { .. } | Event::Transition(_) => arrivals(rules, after, event),
+        Event::Created { .. } | Event::Adopted { .. } | Event::Transition(_) | Event::Rerouted { .. } => {
+            arrivals(rules, after, event)
+        }
         Event::Assigned { agent: id, .. } | Event::Lapsed { agent: id, .. } => one(id),
         Event::Rejected { worker, .. } => agent(worker),
         Event::Held { holder, .. }
@@ -161,6 +163,7 @@ fn arrivals(rules: &Rules, after: Option<&Task>, event: &Event) -> Vec<Concern> 
     let came = match event {
         // An escalation tells by itself whose it is.
         Event::Transition(visit) => visit.to.is_some() && visit.escalated_to.is_none(),
+        Event::Rerouted { .. } => true,
         _ => task.history.is_empty(),
     };
     let Some(open) = task.gate.as_ref().filter(|_| came) else { return Vec::new() };

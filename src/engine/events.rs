@@ -114,8 +114,12 @@ fn rejection(history: &[Visit], after: &Task, visit: &Visit) -> Option<Event> {
 
 /// Returns what changed where no visit ended.
 fn of_fields(rules: &Rules, before: &Task, after: &Task, act: Option<&Act>) -> Vec<Event> {
-    let mut events: Vec<Event> = misplaced(rules, before, after);
-    let Some(open) = &after.gate else { return events };
+    let Some(open) = &after.gate else { return Vec::new() };
+    let mut events = Vec::new();
+    if before.status == Status::Blocked && after.status != Status::Blocked && !matches!(act, Some(Act::Unblock { .. }))
+    {
+        events.push(Event::Unblocked { gate: open.current.clone() });
+    }
     let at = |branch: &Option<GateId>| Station { gate: open.current.clone(), branch: branch.clone() };
     match act {
         Some(Act::Claim { .. } | Act::Renew { .. } | Act::Assign { .. }) => {
@@ -155,6 +159,10 @@ fn of_fields(rules: &Rules, before: &Task, after: &Task, act: Option<&Act>) -> V
             reasons: vec![reason.clone()],
         }),
         Some(Act::Unblock { .. }) => events.push(Event::Unblocked { gate: open.current.clone() }),
+        Some(Act::Reroute) => {
+            events.extend(misplaced(rules, before, after));
+            events.push(Event::Rerouted { gate: open.current.clone(), role: after.routing.role.clone() });
+        }
         _ => {}
     }
     events
@@ -202,18 +210,14 @@ fn taken(before: &Task, after: &Task) -> Vec<(Station, AgentId)> {
     old.filter(|(at, _)| gone(at)).collect()
 }
 
-/// Returns whom the work was taken from because its role is another one now (spec 1, 9.13).
+/// Returns whom the work was taken from because it is others' by the rules now (spec 1, 9.13).
 fn misplaced(rules: &Rules, before: &Task, after: &Task) -> Vec<Event> {
-    let old = places(before);
-    let role_of = |all: &[Place<'_>], at: &Station| {
-        all.iter().find(|(place, ..)| place == at).and_then(|(_, role, ..)| role.cloned())
-    };
-    let new = places(after);
-    taken(before, after)
-        .into_iter()
-        .filter(|(at, _)| role_of(&old, at) != role_of(&new, at))
+    let now = places(after);
+    let role = |at: &Station| now.iter().find(|(place, ..)| place == at).and_then(|(_, role, ..)| role.cloned());
+    let taken = taken(before, after).into_iter();
+    taken
         .map(|(at, agent)| Event::AssignmentError {
-            expected: role_of(&new, &at),
+            expected: role(&at),
             actual: rules.org.roles_of(&agent).cloned().collect(),
             at,
             agent,

@@ -57,6 +57,9 @@ fn fields(occurrence: &Occurrence) -> Map {
 fn own_fields(event: &Event) -> Vec<(&'static str, Value)> {
     match event {
         Event::Created { gate } | Event::Adopted { gate } => vec![("toGate", json!(gate.as_str()))],
+        Event::Rerouted { gate, role } => {
+            vec![("gate", json!(gate.as_str())), ("role", json!(role.as_ref().map(RoleId::as_str)))]
+        }
         Event::Unblocked { gate } => vec![("gate", json!(gate.as_str()))],
         Event::Skipped { gate } => vec![("gate", json!(gate.as_str())), ("reason", json!("condition_false"))],
         Event::Claimed { at, agent }

@@ -157,6 +157,10 @@ fn of_life(event: &Event, titled: &str, reader: Reader) -> String {
             format!("{titled} is held at gate '{gate}', and nothing is completed meanwhile: {}", list(reasons))
         }
         Event::Unblocked { gate } => format!("{titled} goes on at gate '{gate}'."),
+        Event::Rerouted { gate, role } => match role {
+            Some(role) => format!("{titled} at gate '{gate}' is the work of role '{role}', since the rules changed."),
+            None => format!("{titled} at gate '{gate}' is the work of others, since the rules changed."),
+        },
         Event::Edited => format!("{titled} was edited by hand."),
         Event::Restored => format!("{titled} was brought back to where it was."),
         Event::Commented { agent, text } => {

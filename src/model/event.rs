@@ -67,6 +67,13 @@ pub enum Event {
         /// Where.
         gate: GateId,
     },
+    /// The rules changed, and another role, or other people, have the work.
+    Rerouted {
+        /// Where.
+        gate: GateId,
+        /// The role; absent at a fork, where it is the branches'.
+        role: Option<RoleId>,
+    },
     /// People changed what is theirs.
     Edited,
     /// Somebody wrote a comment.
@@ -326,6 +333,8 @@ words!(
         TaskOverridden = "task_overridden",
         /// A task's gate left the workflow.
         TaskMoved = "task_moved",
+        /// Other people have the work since the rules changed.
+        TaskRerouted = "task_rerouted",
         /// A task is done.
         TaskComplete = "task_complete",
         /// A task has failed.
@@ -397,6 +406,7 @@ impl Event {
             Self::Lapsed { .. } => EventKind::TaskLapsed,
             Self::Held { .. } => EventKind::TaskHeld,
             Self::Unblocked { .. } => EventKind::TaskUnblocked,
+            Self::Rerouted { .. } => EventKind::TaskRerouted,
             Self::Edited => EventKind::TaskEdited,
             Self::Commented { .. } => EventKind::TaskCommented,
             Self::Restored => EventKind::TaskRestored,

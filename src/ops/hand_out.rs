@@ -17,6 +17,7 @@ use super::headers::{Scope, read_all};
 use super::heal::heal_if_pending;
 use super::in_force::{InForce, in_force};
 use super::list::is_ready;
+use super::message;
 use super::next::is_of_the_task;
 use super::places::{hands, waiting};
 use super::standing::Standing;
@@ -232,7 +233,13 @@ fn chosen_for(
     let choice = match want {
         Want::Give(ticket, agent) => {
             let act = Act::Claim { agent: agent.clone(), branch: ticket.branch.clone() };
-            choose(workspace, &standing, &act, agent_author(&in_force.rules.org, agent)?)?
+            match choose(workspace, &standing, &act, agent_author(&in_force.rules.org, agent)?)? {
+                Choice::Step { step, author, authored, .. } => {
+                    let message = message::of_gift(agent, ticket.branch.as_ref(), &step.task);
+                    Choice::Step { step, message, author, authored }
+                }
+                settled => settled,
+            }
         }
         Want::Depend(_, lost) => {
             let act = Act::Depend { lost: lost.clone() };

@@ -3,7 +3,7 @@
 use super::following::{Following, following};
 use crate::audit::trailers::{Trailer, message};
 use crate::engine::{Act, Actor, lost_dependencies};
-use crate::model::{Destination, Ending, Station, Task, Visit, WorkflowName};
+use crate::model::{AgentId, Destination, Ending, GateId, Station, Task, Visit, WorkflowName};
 
 /// Returns the message of the commit that carries out the act and leads to `after`.
 pub(super) fn of_act(act: &Act, after: &Task) -> String {
@@ -81,6 +81,16 @@ pub(super) fn of_reroute(before: &Task, after: &Task) -> String {
         &details.join("\n"),
         vec![("Aof-Task", after.id.to_string()), ("Aof-Gate", gate), ("Aof-Event", event.to_owned())],
     )
+}
+
+/// Returns the message of the commit that hands work to an agent that did not ask for it.
+pub(super) fn of_gift(agent: &AgentId, branch: Option<&GateId>, after: &Task) -> String {
+    let at = after.gate.as_ref().map(|open| Station { gate: open.current.clone(), branch: branch.cloned() });
+    let mut trailers = vec![("Aof-Task", after.id.to_string())];
+    trailers.extend(at.as_ref().map(|at| ("Aof-Gate", at.to_string())));
+    trailers.extend([("Aof-Event", "assigned".to_owned()), ("Aof-Agent", agent.to_string())]);
+    let place = at.map(|at| format!(" at {at}")).unwrap_or_default();
+    build(&format!("{}: handed to {agent}{place}", after.id), "", trailers)
 }
 
 /// Returns the message of the commit that a project begins with.

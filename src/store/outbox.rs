@@ -22,6 +22,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::layout::{DROPPED, OUTBOX};
+use super::staged::Staged;
 use super::{Durability, Folder, Paths, StoreError};
 use crate::model::ChannelKey;
 use crate::stop;
@@ -120,13 +121,24 @@ impl Outbox {
         }
     }
 
-    /// Puts a message into a channel, durably; one that is there already stays as it is.
-    pub fn put(&self, channel: &ChannelKey, waiting: &Waiting) -> Result<(), StoreError> {
+    /// Puts messages into a channel, durably; one that is there already stays as it is.
+    pub fn put<'w>(
+        &self,
+        channel: &ChannelKey,
+        messages: impl IntoIterator<Item = &'w Waiting>,
+    ) -> Result<(), StoreError> {
         let folder = self.made(&folder_of(channel))?;
-        match folder.create_new(waiting.name(), &waiting.bytes()) {
-            Err(StoreError::Exists { .. }) => Ok(()),
-            other => other,
+        for waiting in messages {
+            let name = waiting.name();
+            if folder.kind(&name)?.is_none() {
+                let mut file = Staged::new(&folder, &name, &waiting.bytes(), Durability::Durable)?;
+                match file.create(&name) {
+                    Ok(()) | Err(StoreError::Exists { .. }) => {}
+                    Err(fault) => return Err(fault),
+                }
+            }
         }
+        folder.sync()
     }
 
     /// Returns the channels with messages, and how many each has.
@@ -301,7 +313,7 @@ mod tests {
         let outbox = Outbox::of(&Paths::at(home.path()));
         assert_eq!((outbox.channels().unwrap(), outbox.cursor().unwrap()), (vec![], None));
         for (seconds, id) in [(20, "b"), (100, "c"), (3, "a"), (20, "b")] {
-            outbox.put(&key(), &waiting(seconds, id)).unwrap();
+            outbox.put(&key(), [&waiting(seconds, id)]).unwrap();
         }
         assert_eq!(outbox.channels().unwrap(), [(key(), 3)]);
         let ids = || -> Vec<String> {
@@ -311,7 +323,7 @@ mod tests {
         assert_eq!(ids(), ["a", "b", "c"]);
         let tried = Waiting { attempts: 1, error: Some("no".to_owned()), ..waiting(20, "b") };
         outbox.note(&key(), &tried).unwrap();
-        outbox.put(&key(), &waiting(20, "b")).unwrap();
+        outbox.put(&key(), [&waiting(20, "b")]).unwrap();
         assert_eq!(outbox.read(&key(), &tried.name()).unwrap(), Some(tried), "what is there stays as it is");
         outbox.settle(&key(), &waiting(3, "a")).unwrap();
         outbox.give_up(&key(), &waiting(100, "c"), "too old").unwrap();
@@ -338,7 +350,7 @@ mod tests {
     fn debris_is_no_message() {
         let home = TempDir::new().unwrap();
         let outbox = Outbox::of(&Paths::at(home.path()));
-        outbox.put(&key(), &waiting(1, "a")).unwrap();
+        outbox.put(&key(), [&waiting(1, "a")]).unwrap();
         let folder = home.path().join(OUTBOX).join(key().as_str());
         fs::write(folder.join(".aof-tmp-x.json"), "").unwrap();
         fs::write(folder.join("000000000000-000000-000-b.json"), "{").unwrap();

@@ -273,3 +273,95 @@ fn whoever_is_late_and_invalid_rules_are_told_of() {
     workflow_config_invalid [] The rules of commit COMMIT are invalid, so earlier ones stay in force: project.yaml:7:18: `canReject` is `true` or `false`, and this is a string (1 in all). See `aof workflow validate`.
     ");
 }
+
+/// A watcher that is ended when the test is.
+struct Watcher(std::process::Child);
+
+impl Watcher {
+    fn start(env: &TestEnvironment) -> Self {
+        let log = std::fs::File::options().create(true).append(true).open(env.home().join("watch.log")).unwrap();
+        let mut command = env.aof_command(&["watch"]);
+        command.env_remove("AOF_NOW").stdout(log.try_clone().unwrap()).stderr(log);
+        Self(command.spawn().unwrap())
+    }
+
+    fn log(env: &TestEnvironment) -> String {
+        std::fs::read_to_string(env.home().join("watch.log")).unwrap_or_default()
+    }
+}
+
+impl Drop for Watcher {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn drop_completion(env: &TestEnvironment, id: &str) {
+    let content = format!("task: {id}\nagent: agent-7\noutcome: complete\nsummary: Done\n");
+    env.write(".aof/dropping", content);
+    std::fs::create_dir_all(env.path(".aof/inbox")).unwrap();
+    std::fs::rename(env.path(".aof/dropping"), env.path(&format!(".aof/inbox/{id}.yaml"))).unwrap();
+}
+
+fn many(env: &TestEnvironment, count: usize) -> Vec<String> {
+    let list = format!("[{}]", vec![r#"{"title": "Task"}"#; count].join(","));
+    let _ = env.aof_reading(&["task", "new", "--from", "-"], list.as_bytes()).success();
+    let files = env.files("tasks");
+    files.iter().map(|path| path.trim_start_matches("tasks/").trim_end_matches(".md").to_owned()).collect()
+}
+
+fn tasks_told(env: &TestEnvironment, file: &str) -> BTreeMap<String, std::collections::BTreeSet<String>> {
+    let mut told: BTreeMap<String, std::collections::BTreeSet<String>> = BTreeMap::new();
+    for message in messages(env, file) {
+        let word = |key: &str| message[key].as_str().unwrap().to_owned();
+        told.entry(word("taskId")).or_default().insert(word("id"));
+    }
+    told
+}
+
+#[test]
+fn a_watcher_tells_of_everything_beside_its_work_and_past_a_program_that_hangs() {
+    let hang = "command: [sh, -c, \"echo $$ > hanging; exec sleep 600\"]";
+    let env = project_with(&format!(
+        "notify:\n  - {{on: all, {hang}}}\n  - {{on: all, command: [/no/such/program]}}\n  - {{on: [gate_transition], {}}}\n",
+        into("told")
+    ));
+    let ids = many(&env, 20);
+    let mut watcher = Watcher::start(&env);
+    eventually("it begins", || Watcher::log(&env).contains("watching"));
+    for id in &ids {
+        drop_completion(&env, id);
+    }
+    eventually("all are told of", || tasks_told(&env, "told").len() == ids.len());
+    eventually("the inbox is empty", || env.files(".aof/inbox").is_empty());
+    eventually("the other hangs", || env.exists("hanging") && !env.read("hanging").is_empty());
+    eventually("trouble is told", || Watcher::log(&env).contains("`/no/such/program` cannot be started"));
+    assert_eq!(messages(&env, "told").len(), ids.len(), "each is told of once");
+    let hanging = env.read("hanging").trim().to_owned();
+    let ended = std::process::Command::new("kill").args(["-TERM", &watcher.0.id().to_string()]).status().unwrap();
+    assert!(ended.success() && watcher.0.wait().unwrap().success(), "{}", Watcher::log(&env));
+    let gone = || !std::process::Command::new("kill").args(["-0", &hanging]).output().unwrap().status.success();
+    eventually("what it had started is ended", gone);
+    let waiting = env.aof(&["notices", "--json"]).success().json();
+    assert_eq!(waiting["notices"].as_array().unwrap().len(), 2 * 2 * ids.len(), "for two receivers, two events each");
+    crate::checker::check(&env);
+}
+
+#[test]
+fn watchers_that_are_killed_deliver_all_and_the_same() {
+    let env = project_with(&format!("notify: [{{on: [gate_transition], {}}}]\n", into("told")));
+    let ids = many(&env, 40);
+    for id in &ids {
+        drop_completion(&env, id);
+    }
+    for round in 1..4 {
+        let _watcher = Watcher::start(&env);
+        eventually("some are told of", || tasks_told(&env, "told").len() >= round * 5);
+    }
+    let _watcher = Watcher::start(&env);
+    eventually("all are told of", || tasks_told(&env, "told").len() == ids.len());
+    for (task, ids) in tasks_told(&env, "told") {
+        assert_eq!(ids.len(), 1, "{task} is told of under one id");
+    }
+}

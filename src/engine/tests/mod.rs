@@ -6,6 +6,7 @@ mod deadlines;
 mod depending;
 mod dispatching;
 mod drift;
+mod events;
 mod forks;
 mod people;
 mod property;

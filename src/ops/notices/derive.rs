@@ -229,7 +229,7 @@ fn write(
     rules: &Rules,
     said: &[Said],
 ) -> Result<BTreeMap<ChannelKey, usize>, OpsError> {
-    let mut written = BTreeMap::new();
+    let mut written: BTreeMap<ChannelKey, Vec<Waiting>> = BTreeMap::new();
     for one in said {
         let subject = one.task.as_ref().map(|task| Subject {
             task: task.id.clone(),
@@ -261,11 +261,13 @@ fn write(
                 error: None,
                 id,
             };
-            outbox.put(&key, &waiting)?;
-            *written.entry(key).or_default() += 1;
+            written.entry(key).or_default().push(waiting);
         }
     }
-    Ok(written)
+    for (key, messages) in &written {
+        outbox.put(key, messages)?;
+    }
+    Ok(written.into_iter().map(|(key, messages)| (key, messages.len())).collect())
 }
 
 /// Gives the oldest messages of a channel up where too many wait, and says so.
