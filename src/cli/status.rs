@@ -29,7 +29,13 @@ fn page(overview: &Overview) -> String {
         Some(branch) => format!("{name}on branch {}\n", styled(CYAN, inert(branch))),
         None => format!("{name}on no branch\n"),
     };
-    text.push_str(&format!("{}\n\n", counts(overview)));
+    text.push_str(&format!("{}\n", counts(overview)));
+    if overview.drifted > 0 {
+        let count = overview.drifted;
+        let they = if count == 1 { "it goes" } else { "they go" };
+        text.push_str(&format!("{count} came to a gate under earlier rules, and {they} on under those in force\n"));
+    }
+    text.push('\n');
     if overview.attention.is_empty() {
         text.push_str(&format!("{}\n", styled(GREEN, "nothing needs attention")));
         return text;

@@ -60,6 +60,13 @@ pub(super) fn is_owed(rules: &Rules, header: &Header) -> bool {
     skeleton(header).is_some_and(|task| owed(rules, &task).is_some())
 }
 
+/// Returns whether other rules moved the task last than are in force.
+pub(super) fn is_drifted(rules: &Rules, header: &Header) -> bool {
+    let workflow = header.workflow.parse().ok();
+    let hash = workflow.as_ref().and_then(|workflow| rules.hash(workflow));
+    header.gate.is_some() && header.stand.workflow_hash.as_deref().zip(hash).is_some_and(|(own, now)| own != now)
+}
+
 /// Returns the task as far as its header knows it, which is all that decides this.
 fn skeleton(header: &Header) -> Option<Task> {
     let stand = &header.stand;

@@ -10,7 +10,7 @@ use super::error::{OpsError, missing, thaw};
 use super::headers::{Header, Listing, NEW, Scope, Unreadable, read_all};
 use super::in_force::{Notice, check_worktree};
 use super::notices::{OutgoingStanding, outgoing};
-use super::stand::is_owed;
+use super::stand::{is_drifted, is_owed};
 use super::standing::{Pending, Standing};
 use super::workspace::Workspace;
 use crate::audit::{Head, ObjectId};
@@ -29,6 +29,8 @@ pub struct Overview {
     pub branch: Option<String>,
     /// How many active tasks there are, by status.
     pub counts: BTreeMap<String, usize>,
+    /// How many of them came where they are under earlier rules.
+    pub drifted: usize,
     /// What needs attention, the most urgent first.
     pub attention: Vec<Attention>,
 }
@@ -61,7 +63,7 @@ pub fn overview(workspace: &Workspace, watcher: bool) -> Result<Overview, OpsErr
         Ok(in_force) => in_force,
         Err(error @ (OpsError::InvalidRules(_) | OpsError::Unfit { .. })) => {
             attention.push(of_rules(&error));
-            return Ok(Overview { name: None, branch, counts: BTreeMap::new(), attention });
+            return Ok(Overview { name: None, branch, counts: BTreeMap::new(), drifted: 0, attention });
         }
         Err(error) => return Err(error),
     };
@@ -99,6 +101,7 @@ pub fn overview(workspace: &Workspace, watcher: bool) -> Result<Overview, OpsErr
             });
         }
     }
+    let drifted = listing.tasks.iter().filter(|(header, _)| is_drifted(&in_force.rules, header)).count();
     attention.extend(behind(&in_force.rules, &listing));
     attention.extend(waiting_in_circles(&listing).iter().map(|circle| Attention {
         code: "dependency_circle",
@@ -144,7 +147,7 @@ pub fn overview(workspace: &Workspace, watcher: bool) -> Result<Overview, OpsErr
             fix: "start one with `aof watch`; without it, commands work but dropped files and edits wait".to_owned(),
         });
     }
-    Ok(Overview { name, branch, counts, attention })
+    Ok(Overview { name, branch, counts, drifted, attention })
 }
 
 /// Returns the project at a glance as `--json` shows it.
@@ -158,6 +161,7 @@ pub fn overview_value(overview: &Overview) -> Value {
         "project": overview.name,
         "branch": overview.branch,
         "counts": overview.counts,
+        "drifted": overview.drifted,
         "attention": attention,
     })
 }

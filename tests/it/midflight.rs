@@ -316,6 +316,9 @@ fn a_new_gate_counts_where_it_is_still_ahead() {
     assert_eq!(env.head(), head);
     let shown = env.aof(&["task", "show", &before, "--json"]).success().json();
     assert_eq!(shown["drifted"], true);
+    let status = env.aof(&["status"]).success();
+    assert!(status.stdout.contains("2 came to a gate under earlier rules"), "{status}");
+    assert_eq!(env.aof(&["status", "--json"]).success().json()["drifted"], 2);
     let shown = env.aof(&["task", "show", &before]).success();
     assert!(shown.stdout.contains("it came here under earlier ones"), "{shown}");
     let _ = env.complete(&before, "agent-7");
