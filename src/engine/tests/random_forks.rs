@@ -118,9 +118,10 @@ fn check_step(rules: &Rules, before: &Task, after: &Task) -> Result<(), TestCase
     prop_assert!(after.status != Status::Complete || unanswered(&after.history).is_empty());
     if after.history.len() > before.history.len() {
         let entry = after.history.last().unwrap();
-        if entry.branch.is_some() && entry.outcome == Ending::Timeout {
+        let timed_out = entry.branch.as_ref().filter(|_| entry.outcome == Ending::Timeout);
+        if let Some(branch) = timed_out {
             prop_assert!(entry.to.is_none() && entry.verdict.is_none() && entry.escalated_to.is_some());
-            let own = after.gate.as_ref().unwrap().branch(entry.branch.as_ref().unwrap()).unwrap();
+            let own = after.gate.as_ref().unwrap().branch(branch).unwrap();
             prop_assert_eq!(Some(&own.role), entry.escalated_to.as_ref());
         } else if entry.branch.is_some() {
             check_vote(rules, before, entry)?;
