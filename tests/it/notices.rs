@@ -365,3 +365,38 @@ fn watchers_that_are_killed_deliver_all_and_the_same() {
         assert_eq!(ids.len(), 1, "{task} is told of under one id");
     }
 }
+
+#[test]
+fn what_a_merge_brings_is_told_once_whichever_side_it_came_from() {
+    let env = project_with(&format!("notify: [{{on: [gate_transition, task_complete], {}}}]\n", into("told")));
+    env.write(".gitignore", "told\n.aof\n");
+    env.commit_all("base");
+    let (ours, theirs) = (env.new_task(&["Ours"]), env.new_task(&["Theirs"]));
+    let _ = env.aof(&["notices", "--deliver"]).success();
+    env.git(&["switch", "--quiet", "--create", "theirs"]);
+    let _ = env.complete(&theirs, "agent-7");
+    let _ = env.complete(&theirs, "agent-3");
+    env.git(&["switch", "--quiet", "main"]);
+    let _ = env.complete(&ours, "agent-7");
+    let _ = env.aof(&["notices", "--deliver"]).success();
+    let events = |env: &TestEnvironment, task: &str| -> Vec<String> {
+        let own = messages(env, "told").into_iter().filter(|message| message["taskId"] == task);
+        own.map(|message| message["event"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!((events(&env, &ours).len(), events(&env, &theirs).len()), (1, 0));
+    // As a pull does it, and as whoever merges us in does.
+    env.git(&["merge", "--quiet", "--no-edit", "theirs"]);
+    let _ = env.aof(&["notices", "--deliver"]).success();
+    assert_eq!(events(&env, &ours), ["gate_transition"]);
+    assert_eq!(events(&env, &theirs), ["gate_transition", "gate_transition", "task_complete"]);
+    env.git(&["switch", "--quiet", "theirs"]);
+    env.write("other.txt", "theirs\n");
+    env.commit_all("theirs");
+    env.git(&["merge", "--quiet", "--no-edit", "main"]);
+    env.git(&["switch", "--quiet", "main"]);
+    env.git(&["merge", "--quiet", "--ff-only", "theirs"]);
+    let _ = env.complete(&ours, "agent-3");
+    let _ = env.aof(&["notices", "--deliver"]).success();
+    assert_eq!(events(&env, &theirs).len(), 3);
+    assert_eq!(events(&env, &ours), ["gate_transition", "gate_transition", "task_complete"]);
+}

@@ -88,7 +88,17 @@ fn put_since(
     let mut written = BTreeMap::new();
     for commit in added {
         let entry = repository.log_entry(commit)?;
-        let changed = repository.changed_files(commit)?;
+        let mut changed = repository.changed_files(commit)?;
+        if entry.parents.len() > 1 {
+            // What a merge takes over from us, seen from the other side, is new to them and not to us.
+            let mut brought = Vec::new();
+            for file in changed {
+                if file.after.is_none() || repository.blob_id(last, &file.path)? != file.after {
+                    brought.push(file);
+                }
+            }
+            changed = brought;
+        }
         let mut said = Vec::new();
         if changed.iter().any(|file| RuleFile::of(&file.path).is_some()) {
             said.extend(of_rules(workspace, &entry)?);
