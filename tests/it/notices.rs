@@ -28,7 +28,9 @@ fn into(file: &str) -> String {
 
 fn messages(env: &TestEnvironment, file: &str) -> Vec<Value> {
     let text = std::fs::read_to_string(env.path(file)).unwrap_or_default();
-    text.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))).collect()
+    // A line that crosses a page is written in two steps: the last one may still be growing.
+    let whole = text.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n'));
+    whole.map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))).collect()
 }
 
 fn told(env: &TestEnvironment, file: &str) -> Vec<String> {
