@@ -6,7 +6,7 @@ use super::length::length;
 use super::output::{BOLD, CYAN, GREEN, RED, YELLOW, inert, styled};
 use super::session::Session;
 use super::table::one_line;
-use crate::engine::{Post, Rules, is_held};
+use crate::engine::{Post, Rules, is_looping};
 use crate::format::task_file::TaskFile;
 use crate::model::{
     AgentId, BranchStatus, OpenBranch, ReviewContext, RoleId, Station, Status, Task, Ticket, Timestamp,
@@ -129,7 +129,7 @@ pub(super) fn turn(rules: &Rules, file: &TaskFile) -> String {
 }
 
 fn nobody(rules: &Rules, task: &Task, role: &RoleId) -> String {
-    if is_held(rules, task) {
+    if is_looping(rules, task) {
         format!("nobody in role {role} before a person has looked at it")
     } else if Post::is_stranded(rules, task) {
         "nobody: the rules have changed since it came there".to_owned()

@@ -6,7 +6,7 @@ use super::output::{CYAN, styled};
 use super::page::{Page, branches, place, status, turn, warn_of_visit};
 use super::session::Session;
 use super::trouble::Trouble;
-use crate::engine::{Passage, Rules, TooOften, is_held, lost_dependencies};
+use crate::engine::{Passage, Rules, TooOften, is_looping, lost_dependencies};
 use crate::format::task_file::Origin;
 use crate::model::{
     Destination, GateId, GateKind, LostDependency, Outcome, Status, Ticket, Timestamp, Verdict, listed,
@@ -65,7 +65,7 @@ fn page(rules: &Rules, reason: &Reason, now: Timestamp) -> String {
             task.id
         )]);
     } else if task.status == Status::Blocked {
-        let reason = if is_held(rules, task) { " --reason \"...\"" } else { "" };
+        let reason = if is_looping(rules, task) { " --reason \"...\"" } else { "" };
         page.list([format!("a person, who sets it going again with `aof task unblock {}{reason}`", task.id)]);
     }
     if !reason.consequences.is_empty() {

@@ -126,7 +126,7 @@ fn speak(
 }
 
 /// Returns whether the task was sent back too often, and waits for a person to look at it: no completion is taken.
-pub fn is_held(rules: &Rules, task: &Task) -> bool {
+pub fn is_looping(rules: &Rules, task: &Task) -> bool {
     looping(rules, task).is_some()
 }
 

@@ -4,6 +4,7 @@
 
 use super::complete::{arrive, open_now};
 use super::decide::Step;
+use super::dependencies::lost_dependencies;
 use super::people::ended;
 use super::post::Post;
 use super::refusal::Refusal;
@@ -99,7 +100,7 @@ pub fn deadlines(rules: &Rules, task: &Task) -> Vec<Deadline> {
 
 /// Returns the open visit, or the open branch of it, as time limits see it; nothing while it is blocked or held.
 pub fn stay<'a>(task: &'a Task, branch: Option<&GateId>) -> Option<Stay<'a>> {
-    let open = task.gate.as_ref().filter(|open| open.held.is_none())?;
+    let open = task.gate.as_ref().filter(|open| open.held.is_none() && lost_dependencies(task).is_empty())?;
     let timer = |spent: bool| if spent { Timer::Spent } else { Timer::Runs };
     match branch {
         None => (task.status != Status::Blocked).then(|| Stay {

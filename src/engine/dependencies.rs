@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::complete::open_now;
 use super::decide::{Decision, Step};
-use super::people::resume;
+use super::people::{restart, resume};
 use super::refusal::Refusal;
 use super::rules::Rules;
 use super::{fold, fork};
@@ -22,14 +22,17 @@ pub fn lost_dependencies(task: &Task) -> Vec<LostDependency> {
 pub(super) fn depend(rules: &Rules, task: &Task, lost: &[LostDependency], now: Timestamp) -> Result<Decision, Refusal> {
     let open = open_now(task)?;
     let known = lost_dependencies(task);
-    let wanted: Vec<&LostDependency> = lost.iter().filter(|lost| task.depends_on.contains(lost.task())).collect();
+    // What a completion said already stands in the way as its own.
+    let said = |lost: &&LostDependency| !known.contains(lost) && task.blockers.contains(&lost.to_string());
+    let depends = |lost: &&LostDependency| task.depends_on.contains(lost.task());
+    let wanted: Vec<&LostDependency> = lost.iter().filter(depends).filter(|lost| !said(lost)).collect();
     if known.iter().eq(wanted.iter().copied()) {
         return Ok(Decision::Settled { visit: open.visit });
     }
     let mut after = task.clone();
     after.updated = now.max(task.updated);
-    let known: Vec<String> = known.iter().map(ToString::to_string).collect();
-    after.blockers.retain(|blocker| !known.contains(blocker));
+    let texts: Vec<String> = known.iter().map(ToString::to_string).collect();
+    after.blockers.retain(|blocker| !texts.contains(blocker));
     after.blockers.extend(wanted.iter().map(ToString::to_string));
     let mut events = Vec::new();
     if !after.blockers.is_empty() {
@@ -37,6 +40,7 @@ pub(super) fn depend(rules: &Rules, task: &Task, lost: &[LostDependency], now: T
     } else if open.held.is_none() {
         let at = after.updated;
         resume(&mut after, at);
+        restart(&mut after);
         events = fold::hold_if_stuck(rules, &mut after);
     }
     if !open.branches.is_empty() {

@@ -46,7 +46,7 @@ pub use audience::{Notice, audience};
 pub use begin::begin;
 pub use branch::branch_of;
 pub use check::Finding;
-pub use complete::{is_held, may_mean, passes_by_itself};
+pub use complete::{is_looping, may_mean, passes_by_itself};
 pub use deadline::{Deadline, Limit, Limits, Stay, Timer, deadlines, stay};
 pub use decide::{Act, Actor, Decision, Step, decide};
 pub use dependencies::{Waits, circle_of, circles, lost_dependencies};

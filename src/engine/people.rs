@@ -84,6 +84,7 @@ pub(super) fn unblock(
         for own in after.gate.iter_mut().flat_map(|open| &mut open.branches).filter(|own| !on_hold && held(own)) {
             own.status = BranchStatus::Ready;
             own.resumed = Some(after.updated);
+            own.overdue = None;
             own.blockers = Vec::new();
         }
         fork::follow(&mut after);
@@ -118,13 +119,23 @@ pub(super) fn resume(task: &mut Task, now: Timestamp) {
     task.updated = now;
     task.routing.claimed = task.routing.agent.as_ref().map(|_| now);
     if let Some(open) = &mut task.gate {
-        if open.held.take().is_some() {
-            for own in open.branches.iter_mut().filter(|own| own.status.is_open()) {
-                own.resumed = Some(now);
-                own.claimed = own.agent.as_ref().map(|_| now);
-            }
-        }
+        let held = open.held.take().is_some();
         open.resumed = Some(now);
+        open.overdue = None;
+        if held {
+            restart(task);
+        }
+    }
+}
+
+/// Gives all open branches a full term, from the task's last change on.
+pub(super) fn restart(task: &mut Task) {
+    let now = task.updated;
+    let branches = task.gate.iter_mut().flat_map(|open| &mut open.branches);
+    for own in branches.filter(|own| own.status.is_open()) {
+        own.resumed = Some(now);
+        own.overdue = None;
+        own.claimed = own.agent.as_ref().map(|_| now);
     }
 }
 

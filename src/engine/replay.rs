@@ -44,7 +44,11 @@ pub fn explain(rules: &Rules, before: Option<&Task>, after: &Task) -> Change {
         return if before == after { Change::Same } else { Change::Edit };
     }
     // People may have edited beside what the engine did; the act is looked for on what they left.
-    let edited = with_people_of(before, after);
+    let mut edited = with_people_of(before, after);
+    if before.gate.is_none() && before.history.is_empty() {
+        // Until it stands somewhere, which workflow a task follows is people's to say.
+        edited.routing.workflow.clone_from(&after.routing.workflow);
+    }
     // A completion's text is not in its entry, so its digest cannot be made again: the recorded one stands.
     let stamp = after.history.get(before.history.len()).and_then(|visit| visit.completion.clone());
     let found = candidates(before, after).into_iter().find_map(|(act, now)| {

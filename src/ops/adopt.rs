@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use super::automatic::overdue;
+use super::automatic::owed_first;
 use super::error::OpsError;
 use super::heal::heal_if_pending;
 use super::in_force::{in_force, rules_mark};
@@ -188,7 +188,7 @@ fn tend_batch(
 fn due(workspace: &Workspace, standing: Standing) -> Result<Option<(Due, Standing, Choice)>, OpsError> {
     let standing = standing.thawed()?;
     if standing.file.origin == Origin::Adopted
-        && let Some(choice) = overdue(workspace, &standing)?
+        && let Some(choice) = owed_first(workspace, &standing)?
     {
         let passes = passes_by_itself(&standing.in_force.rules, &standing.file.task);
         return Ok(Some((if passes { Due::Pass } else { Due::Follow }, standing, choice)));

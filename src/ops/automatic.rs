@@ -15,7 +15,7 @@ use crate::store::ProjectPath;
 
 /// Returns what the rules in force want done with a task; nothing where it stands as they have it. They may have changed since it
 /// came there, or `git reset` may have taken back what a gate had decided.
-pub(super) fn overdue(workspace: &Workspace, standing: &Standing) -> Result<Option<Choice>, OpsError> {
+pub(super) fn owed_first(workspace: &Workspace, standing: &Standing) -> Result<Option<Choice>, OpsError> {
     let rules = &standing.in_force.rules;
     let task = &standing.file.task;
     let Some(act) = owed(rules, task) else { return Ok(None) };

@@ -3,7 +3,8 @@
 use std::collections::{HashMap, HashSet};
 
 use super::error::OpsError;
-use super::headers::{Header, Listing, Scope, read_all};
+use super::header::Header;
+use super::headers::{Listing, Scope, read_all};
 use super::in_force::InForce;
 use super::standing::parse;
 use super::workspace::Workspace;
@@ -76,8 +77,10 @@ impl Dependencies {
     /// Returns what the task depends on and that is lost; nothing where the task knows it, and of tasks that somebody works at.
     pub(super) fn news_for(&self, header: &Header) -> Option<Vec<LostDependency>> {
         let known: Vec<LostDependency> =
-            header.blockers.iter().filter_map(|blocker| LostDependency::read(blocker)).collect();
-        let lost = header.depends_on.iter().filter_map(|id| self.lost.get(id));
+            header.lost_dependencies.iter().filter_map(|text| LostDependency::read(text)).collect();
+        // What a completion said already stands in the way as its own.
+        let said = |lost: &&LostDependency| !known.contains(lost) && header.blockers.contains(&lost.to_string());
+        let lost = header.depends_on.iter().filter_map(|id| self.lost.get(id)).filter(|lost| !said(lost));
         let waits = header.status == Status::Ready.as_str() || !known.is_empty();
         (waits && !is_finished(header) && !lost.clone().eq(&known)).then(|| lost.cloned().collect())
     }

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use serde_json::{Value, json};
 
-use super::headers::{Header, Scope, Unreadable, read_all, unreadable_value};
+use super::header::Header;
+use super::headers::{Scope, Unreadable, read_all, unreadable_value};
 use super::in_force::InForce;
 use super::workspace::Workspace;
 use crate::model::{Branch, Gate, Status, Workflow};

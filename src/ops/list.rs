@@ -4,7 +4,8 @@ use std::cmp::Ordering;
 
 use super::dependencies::{Dependencies, waiting_in_circles};
 use super::error::OpsError;
-use super::headers::{Header, Listing, NEW, Scope, read_all};
+use super::header::{Header, NEW};
+use super::headers::{Listing, Scope, read_all};
 use super::in_force::InForce;
 use super::workspace::Workspace;
 use crate::model::{AgentId, GateId, Priority, RoleId, Status, TaskId, WorkflowName};
@@ -176,6 +177,7 @@ mod tests {
             tags: vec!["Auth".to_owned()],
             blockers: Vec::new(),
             depends_on: vec!["AOF-dep".to_owned()],
+            lost_dependencies: Vec::new(),
             stand: crate::ops::stand::Stand::default(),
             stays: Vec::new(),
         }

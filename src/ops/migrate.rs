@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use super::adopt;
 use super::error::OpsError;
-use super::headers::{NEW, Scope, read_all};
+use super::header::NEW;
+use super::headers::{Scope, read_all};
 use super::heal::heal_if_pending;
 use super::in_force::in_force;
 use super::settle::{Owed, Settled, settle_each, settle_rules};

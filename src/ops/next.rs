@@ -3,7 +3,7 @@
 use super::acts::choose_claim;
 use super::dependencies::Dependencies;
 use super::error::OpsError;
-use super::headers::Header;
+use super::header::Header;
 use super::in_force::InForce;
 use super::list::{Filter, Sort, is_ready, list};
 use super::places::{ticket, waiting};
@@ -98,7 +98,10 @@ fn search(
     let headers = || listing.tasks.iter().map(|(header, _)| header);
     let held: Vec<Ticket> = headers().flat_map(|header| held_by(header, agent, None)).collect();
     let own = match wanted {
-        Wanted::Next => headers().flat_map(|header| held_by(header, agent, role)).collect(),
+        // What a person holds is kept for the agent, and nothing can be done with it now.
+        Wanted::Next => {
+            headers().filter(|header| !header.held).flat_map(|header| held_by(header, agent, role)).collect()
+        }
         Wanted::Another => Vec::new(),
     };
     for ticket in own {

@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 
 use super::acts::choose;
 use super::error::OpsError;
-use super::headers::{Header, Listing, Running, Scope, Unreadable, read_all};
+use super::header::{Header, Running};
+use super::headers::{Listing, Scope, Unreadable, read_all};
 use super::standing::Standing;
 use super::together::{MOST, change_together};
 use super::transaction::{Changed, Choice, DryRun, change};

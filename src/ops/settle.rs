@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use super::automatic::overdue;
+use super::automatic::owed_first;
 use super::error::OpsError;
 use super::headers::{Scope, Unreadable, read_all};
 use super::heal::heal_if_pending;
@@ -40,9 +40,7 @@ pub fn settle_rules(
     rest: &mut dyn FnMut(Duration) -> ControlFlow<()>,
 ) -> Result<Settled, OpsError> {
     workspace.restart_wait(wait);
-    if dry_run == DryRun::No {
-        heal_if_pending(workspace)?;
-    }
+    heal_if_pending(workspace)?;
     let (due, unreadable) = due(workspace)?;
     let mut settled = Settled { unreadable, ..Settled::default() };
     settle_each(workspace, wait, &due, dry_run, &owes, &mut settled, rest)?;
@@ -155,7 +153,7 @@ fn owes(workspace: &Workspace, standing: Standing) -> Result<Option<Owed>, OpsEr
         return Ok(None);
     }
     let standing = standing.thawed()?;
-    Ok(overdue(workspace, &standing)?.map(|choice| (standing, choice)))
+    Ok(owed_first(workspace, &standing)?.map(|choice| (standing, choice)))
 }
 
 impl Settled {

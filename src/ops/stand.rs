@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::headers::Header;
+use super::header::Header;
 use crate::engine::{Rules, owed};
 use crate::model::{BranchStatus, Map, OpenBranch, OpenVisit, Routing, Status, Task, Timestamp};
 

@@ -156,6 +156,8 @@ impl Standing {
                 self.snapshot.bytes.clone()
             };
             let message = match (act, before) {
+                // Whoever claimed it was never answered, and hears of it as if it had been handed out.
+                (Act::Claim { agent, branch }, _) => message::of_gift(agent, branch.as_ref(), state),
                 (Act::Reroute, Some(before)) => message::of_reroute(before, state),
                 _ => message::of_act(act, state),
             };
@@ -168,7 +170,7 @@ impl Standing {
     fn author(&self, act: &Act, after: &Task) -> Result<Option<Person>, OpsError> {
         let agent = match (act, after.history.last()) {
             (Act::Complete(completion), _) => Some(&completion.agent),
-            (Act::Claim { agent, .. }, _) => Some(agent),
+            (Act::Claim { agent, .. } | Act::Renew { agent, .. }, _) => Some(agent),
             (_, Some(Visit { agent: Some(agent), exited, .. })) if !agent.is_human() && *exited == after.updated => {
                 Some(agent)
             }

@@ -15,10 +15,10 @@ use super::settle::{Settled, settle_rules};
 use super::transaction::DryRun;
 use super::workspace::Workspace;
 use crate::model::Timestamp;
-use crate::store::Horizon;
+use crate::store::{Horizon, intent};
 
-/// So long what was found is believed: a file that somebody brings back by hand changes no commit.
-const BELIEVED: SignedDuration = SignedDuration::from_mins(10);
+/// So long what was found is believed: what people change in files, and have not committed, changes no commit.
+const BELIEVED: SignedDuration = SignedDuration::from_secs(50);
 
 /// What one round did.
 #[derive(Default)]
@@ -40,10 +40,12 @@ pub fn sweep(
 ) -> Result<Swept, OpsError> {
     let now = workspace.now();
     let commit = workspace.repository.look()?.commit.map(|commit| commit.to_string());
-    let known = Horizon::load(&workspace.paths).filter(|known| Some(&known.commit) == commit.as_ref());
+    let known = Horizon::load(&workspace.paths)
+        .filter(|known| Some(&known.commit) == commit.as_ref() && !intent::is_pending(&workspace.paths));
     if let Some(known) = known.filter(|known| holds(known, now)) {
         let ran_out = RanOut { next: known.next, ..RanOut::default() };
-        let handed_out = HandedOut { hands_out: hands_out(&workspace.rules()?.rules), ..HandedOut::default() };
+        let handed_out =
+            HandedOut { hands_out: hands_out(&workspace.rules()?.rules), left: known.left, ..HandedOut::default() };
         return Ok(Swept { ran_out, handed_out, ..Swept::default() });
     }
     let swept = Swept {
@@ -53,7 +55,8 @@ pub fn sweep(
     };
     if let Some(commit) = commit.filter(|_| swept.is_at_rest()) {
         // It only saves time: a project that cannot be written to is swept all the same.
-        let _ = Horizon { commit, looked: now, next: swept.ran_out.next }.save(&workspace.paths);
+        let _ = Horizon { commit, looked: now, next: swept.ran_out.next, left: swept.handed_out.left }
+            .save(&workspace.paths);
     }
     Ok(swept)
 }

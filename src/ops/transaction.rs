@@ -16,7 +16,7 @@ use std::cell::RefCell;
 use std::time::Instant;
 
 use super::adopt;
-use super::automatic::{overdue, pass_on};
+use super::automatic::{owed_first, pass_on};
 use super::error::OpsError;
 use super::files;
 use super::heal;
@@ -137,7 +137,7 @@ pub(super) fn change(
 fn due_first(workspace: &Workspace, standing: &Standing) -> Result<Option<Choice>, OpsError> {
     match standing.file.origin {
         Origin::HandMade => adopt::choose(workspace, standing).map(Some),
-        Origin::Adopted => overdue(workspace, standing),
+        Origin::Adopted => owed_first(workspace, standing),
     }
 }
 

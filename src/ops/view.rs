@@ -10,7 +10,9 @@ use super::standing::{Pending, Standing, find, parse};
 use super::workspace::Workspace;
 use crate::engine::brief::{Body, Form, GateContext, brief, brief_at};
 use crate::engine::outputs::Field;
-use crate::engine::{Act, Deadline, Decision, Limit, Post, Refusal, Rules, deadlines, decide, is_held, may_complete};
+use crate::engine::{
+    Act, Deadline, Decision, Limit, Post, Refusal, Rules, deadlines, decide, is_looping, may_complete,
+};
 use crate::format::task_file::{Origin, TaskFile, review_value, works};
 use crate::model::{AgentId, GateId, Outcome, Task, TaskId, Ticket};
 use crate::store::ProjectPath;
@@ -208,7 +210,7 @@ pub fn who(rules: &Rules, file: &TaskFile) -> Vec<AgentId> {
 
 /// Returns who can complete the work of a post now.
 pub fn who_at(rules: &Rules, task: &Task, post: &Post<'_>) -> Vec<AgentId> {
-    if is_held(rules, task) {
+    if is_looping(rules, task) {
         return Vec::new();
     }
     if let Some(holder) = post.holder {

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use super::dependencies::{circle_around, round};
 use super::error::{OpsError, thaw};
 use super::following::following;
-use super::headers::NEW;
+use super::header::NEW;
 use super::in_force::{InForce, in_force_and_seen};
 use super::standing::{Pending, Standing, find, parse};
 use super::terms::{stepped_in, terms};

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::headers::{Header, Part, Scope, Unreadable, read_all};
+use super::headers::{Scope, Unreadable, read_all};
 use super::in_force::InForce;
+use super::places::ticket;
 use super::workspace::Workspace;
 use crate::model::{AgentId, RoleId, Status};
 
@@ -41,7 +42,8 @@ pub fn workload(workspace: &Workspace, in_force: &InForce) -> Workload {
             load.add(header.id.clone(), header.role.as_deref(), header.agent.as_deref(), &header.status);
         }
         for part in &header.branches {
-            load.add(ticket(header, part), Some(&part.role), part.agent.as_deref(), &part.status);
+            let name = ticket(header, Some(part)).map(|ticket| ticket.to_string()).unwrap_or_default();
+            load.add(name, Some(&part.role), part.agent.as_deref(), &part.status);
         }
     }
     load
@@ -78,8 +80,4 @@ impl Work {
     pub fn to_value(&self) -> Value {
         json!({"waiting": self.waiting, "inProgress": self.in_progress, "blocked": self.blocked})
     }
-}
-
-fn ticket(header: &Header, part: &Part) -> String {
-    format!("{}@{}/{}", header.id, header.visit, part.branch)
 }

@@ -8,7 +8,7 @@ use super::layout::LOCAL;
 use super::{Folder, Paths, StoreError};
 
 const NAME: &str = "horizon";
-const FORMAT: &str = "aof-horizon 1";
+const FORMAT: &str = "aof-horizon 2";
 const LIMIT: u64 = 1024;
 
 /// Up to when nothing is due.
@@ -18,6 +18,8 @@ pub struct Horizon {
     pub commit: String,
     /// When everything was last looked at.
     pub looked: Timestamp,
+    /// How much work was left that nobody has room for.
+    pub left: usize,
     /// When the next thing is due; nothing where nothing is.
     pub next: Option<Timestamp>,
 }
@@ -28,15 +30,15 @@ impl Horizon {
         let (bytes, _) = Folder::open_existing(paths.root(), LOCAL).ok()??.read(NAME, LIMIT).ok()??;
         let text = String::from_utf8(bytes).ok()?;
         let words = text.strip_suffix('\n')?.strip_prefix(FORMAT)?.strip_prefix(' ')?;
-        let [commit, looked, next] = words.split(' ').collect::<Vec<_>>().try_into().ok()?;
+        let [commit, looked, left, next] = words.split(' ').collect::<Vec<_>>().try_into().ok()?;
         let next = if next == "never" { None } else { Some(next.parse().ok()?) };
-        Some(Self { commit: commit.to_owned(), looked: looked.parse().ok()?, next })
+        Some(Self { commit: commit.to_owned(), looked: looked.parse().ok()?, left: left.parse().ok()?, next })
     }
 
     /// Keeps it.
     pub fn save(&self, paths: &Paths) -> Result<(), StoreError> {
         let next = self.next.map_or_else(|| "never".to_owned(), |next| next.to_string());
-        let text = format!("{FORMAT} {} {} {next}\n", self.commit, self.looked);
+        let text = format!("{FORMAT} {} {} {} {next}\n", self.commit, self.looked, self.left);
         Folder::create(paths.root(), LOCAL)?.replace(NAME, text.as_bytes(), Durability::Volatile)
     }
 }
@@ -51,7 +53,7 @@ mod tests {
         let paths = Paths::at(folder.path());
         assert_eq!(Horizon::load(&paths), None);
         for next in [None, Some(Timestamp::UNIX_EPOCH)] {
-            let horizon = Horizon { commit: "0123abcd".to_owned(), looked: Timestamp::UNIX_EPOCH, next };
+            let horizon = Horizon { commit: "0123abcd".to_owned(), looked: Timestamp::UNIX_EPOCH, left: 3, next };
             horizon.save(&paths).unwrap();
             assert_eq!(Horizon::load(&paths), Some(horizon));
         }
@@ -59,8 +61,8 @@ mod tests {
             "",
             "aof-horizon 1 abc",
             "aof-horizon 1 abc never",
-            "aof-horizon 2 abc never\n",
-            "aof-horizon 1 abc 2026-02-16T10:00:00Z soon\n",
+            "aof-horizon 1 abc 2026-02-16T10:00:00Z 0 never\n",
+            "aof-horizon 2 abc 2026-02-16T10:00:00Z 0 soon\n",
         ] {
             std::fs::write(paths.local().join(NAME), damaged).unwrap();
             assert_eq!(Horizon::load(&paths), None, "{damaged:?}");

@@ -510,3 +510,69 @@ fn many_sweepers_move_a_task_once() {
     assert_eq!(log.matches("(timeout)").count(), ids.len(), "{log}");
     check(&env);
 }
+
+/// What leads to the act, in minutes and commands; `ID` stands for the task. The last command is the act.
+#[cfg(debug_assertions)]
+const ACTS: &[(&str, &str, u32, &[&[&str]])] = &[
+    ("assigned", "Aof-Event: assigned", 0, &[&["task", "assign", "ID", "agent-8"]]),
+    (
+        "handed over",
+        "Aof-Event: assigned",
+        0,
+        &[&["task", "next", "--agent", "agent-7"], &["task", "assign", "ID", "agent-8"]],
+    ),
+    ("held", "Aof-Event: held", 0, &[&["task", "hold", "ID", "--reason", "Wait"]]),
+    ("resumed", "Aof-Event: unblocked", 0, &[&["task", "hold", "ID", "--reason", "Wait"], &["task", "unblock", "ID"]]),
+    (
+        "renewed",
+        "Aof-Event: renewed",
+        0,
+        &[&["task", "next", "--agent", "agent-7"], &["task", "renew", "ID", "--agent", "agent-7"]],
+    ),
+    ("lapsed", "Aof-Event: lapsed", 31, &[&["task", "next", "--agent", "agent-7"], &["sweep"]]),
+    ("overdue", "Aof-Event: timeout", 181, &[&["sweep"]]),
+    (
+        "escalated",
+        "Aof-Outcome: timeout",
+        61,
+        &[
+            &["task", "complete", "ID", "--agent", "agent-7", "--outcome", "complete", "--summary", "Done"],
+            &["task", "next", "--agent", "agent-3"],
+            &["sweep"],
+        ],
+    ),
+];
+
+#[test]
+#[cfg(debug_assertions)]
+fn what_is_killed_anywhere_is_finished_in_its_own_words_or_not_begun() {
+    let mut findings = Vec::new();
+    for (name, trailer, minutes, commands) in ACTS {
+        // `kills` passes all the points; what differs from act to act is what is found of it afterwards.
+        for point in ["ops.prepared", "ops.file-written", "audit.index-moved", "audit.ref-moved"] {
+            let env = environment();
+            let id = env.new_task(&["Add login"]);
+            let (act, before) = commands.split_last().unwrap();
+            let words =
+                |command: &[&str]| -> Vec<String> { command.iter().map(|word| word.replace("ID", &id)).collect() };
+            for command in before {
+                let words = words(command);
+                let _ = env.aof(&words.iter().map(String::as_str).collect::<Vec<_>>()).success();
+            }
+            env.pass_minutes(*minutes);
+            let was = env.git(&["log", "--format=%B"]).matches(trailer).count();
+            let act = words(act);
+            let mut command = env.aof_command(&act.iter().map(String::as_str).collect::<Vec<_>>());
+            command.env("AOF_STOP_AT", point);
+            let killed = env.run(command);
+            assert_eq!(killed.code, None, "{name} at {point}: {killed}");
+            let _ = env.aof(&["task", "comment", &id, "Go on"]).success();
+            let done = env.git(&["log", "--format=%B"]).matches(trailer).count() - was;
+            if done != usize::from(point != "ops.prepared") {
+                findings.push(format!("{name}, killed at {point}: {done} times\n{}", env.git(&["log", "--format=%B"])));
+            }
+            check(&env);
+        }
+    }
+    assert!(findings.is_empty(), "{} faults:\n{}", findings.len(), findings.join("\n"));
+}

@@ -32,7 +32,7 @@ pub(super) fn workflows() -> impl Strategy<Value = Workflow> {
 }
 
 pub(super) fn acts() -> impl Strategy<Value = Vec<Act>> {
-    let act = (0..18_u8, 0..AGENTS.len(), 0..5_usize, 0..4_usize).prop_map(|(kind, agent, outcome, gate)| {
+    let act = (0..19_u8, 0..AGENTS.len(), 0..5_usize, 0..4_usize).prop_map(|(kind, agent, outcome, gate)| {
         let agent = AGENTS[agent];
         let words = ["complete", "needs_review", "blocked", "skip", "nonsense"];
         let by = Actor::Person(None);
@@ -49,10 +49,25 @@ pub(super) fn acts() -> impl Strategy<Value = Vec<Act>> {
             8 => Act::Renew { agent: id(agent), branch: None, note: None },
             9 => Act::Assign { by, agent: id(agent), branch: None },
             10 => Act::Hold { by, reason: "wait".into() },
-            _ => Act::Complete(completion(agent, words[outcome])),
+            11 => Act::Depend { lost: lost(outcome) },
+            _ => {
+                let mut says = completion(agent, words[outcome]);
+                // An agent may repeat what it read.
+                if gate == 0 && words[outcome] == "blocked" {
+                    says.blockers = Some(lost(3).iter().map(ToString::to_string).collect());
+                }
+                Act::Complete(says)
+            }
         }
     });
     prop::collection::vec(act, 0..40)
+}
+
+/// Returns some of what the task depends on, as lost.
+pub(super) fn lost(pick: usize) -> Vec<LostDependency> {
+    let of = |id: &str, status| LostDependency::of(super::world::id(id), status, "why").unwrap();
+    let all = [of("AOF-one", Status::Failed), of("AOF-two", Status::Cancelled)];
+    all.into_iter().enumerate().filter(|(index, _)| pick & (1 << index) != 0).map(|(_, own)| own).collect()
 }
 
 /// Returns what the route from one entry to the next may be by the rules, said independently of the engine.
@@ -89,6 +104,7 @@ proptest! {
     fn histories_are_legal_and_grow_and_replay(workflow in workflows(), acts in acts(), tagged in any::<bool>()) {
         let rules = rules(workflow);
         let mut task = opened(&rules, if tagged { &["x"] } else { &[] });
+        task.depends_on = vec![id("AOF-one"), id("AOF-two")];
         let first = task.clone();
         for (number, act) in acts.into_iter().enumerate() {
             let act = match act {
@@ -107,7 +123,15 @@ proptest! {
             if let Some(open) = &after.gate {
                 prop_assert_eq!(open.visit, after.history.len());
             }
-            prop_assert!(matches!(explain(&rules, Some(&task), &after), Change::Act(_)));
+            prop_assert!(matches!(explain(&rules, Some(&task), &after), Change::Act(_)), "{:?}\n{:#?}\n{:#?}", act, task, after);
+            if let (Act::Unblock { .. }, Some(open)) = (&act, &after.gate) {
+                let marks = (open.held, open.overdue, open.resumed.or(Some(open.entered)));
+                prop_assert_eq!(marks, (None, None, Some(after.updated)), "whoever sets it going gives it a full term");
+            }
+            if let Act::Depend { lost } = &act {
+                let again = decide(&rules, &after, &Act::Depend { lost: lost.clone() }, now);
+                prop_assert!(matches!(again, Ok(Decision::Settled { .. })), "it is settled at once: {:#?}", after);
+            }
             task = after;
         }
         for (index, visit) in task.history.iter().enumerate() {

@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 
+use super::property::lost;
 use super::world::*;
 use crate::engine::{
     Act, Actor, Change, Decision as Decided, Post, Rules, decide, explain, passes_by_itself, unanswered,
@@ -231,10 +232,11 @@ proptest! {
     #[test]
     fn whatever_is_done_at_a_fork_is_legal_or_refused(
         flow in workflows(),
-        acts in prop::collection::vec((0..17_u8, 0..4_usize, 0..6_usize, 0..4_usize), 0..60),
+        acts in prop::collection::vec((0..18_u8, 0..4_usize, 0..6_usize, 0..4_usize), 0..60),
     ) {
         let rules = rules(flow);
         let mut task = opened(&rules, &["x"]);
+        task.depends_on = vec![id("AOF-one"), id("AOF-two")];
         let first = task.clone();
         for (number, (kind, role, word, place)) in acts.into_iter().enumerate() {
             let agent = agent_of(ROLES[role]);
@@ -253,6 +255,7 @@ proptest! {
                 13 => Act::Lapse { branch },
                 14 => Act::Renew { agent: id(agent), branch, note: None },
                 15 => Act::Assign { by: person, agent: id(agent), branch },
+                17 => Act::Depend { lost: lost(word) },
                 16 if word < 2 => Act::Hold { by: person, reason: "wait".into() },
                 _ => {
                     let words = ["complete", "needs_review", "blocked", "skip", "fine", "ugly"];
