@@ -23,9 +23,9 @@ const NOTICES: Duration = Duration::from_mins(1);
 /// Do one round of what nobody has to ask for: new rules, time limits, handing out, notices
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Tasks follow the rules in force, visits that took too long go to whoever steps in, claims that nobody renewed end, tasks
-are stopped and set going by those that they depend on, and work is handed out where project.yaml has `handOut`; then
-notices are delivered.
+Tasks follow the rules in force, visits that took too long go to whoever steps in, claims that
+nobody renewed end, tasks are stopped and set going by those that they depend on, work is handed
+out where project.yaml has `handOut`, and notices are delivered.
 
 `aof watch` does the same by itself, at the moment it is due. Where no watcher runs, let cron do it:
   * * * * *  aof -C /path/to/project sweep

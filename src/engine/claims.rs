@@ -106,6 +106,11 @@ pub(super) fn renew(
     }
     let mut after = task.clone();
     after.updated = now.max(task.updated);
+    let claimed = post.branch().and_then(|id| open.branch(id)).map_or(task.routing.claimed, |own| own.claimed);
+    if claimed == Some(after.updated) {
+        // A second later than what is written, so that what is said now is written, too.
+        after.updated += jiff::SignedDuration::from_secs(1);
+    }
     let now = Some(after.updated);
     match after.gate.iter_mut().flat_map(|open| &mut open.branches).find(|own| branch.as_ref() == Some(&own.id)) {
         Some(own) => own.claimed = now,
@@ -186,11 +191,7 @@ fn claimed_branch<'a>(
 /// A person may end any claim, an agent its own.
 fn theirs(task: &Task, by: &Actor, holder: &AgentId, branch: Option<&GateId>) -> Result<(), Refusal> {
     match by {
-        Actor::Agent(agent) if agent != holder => Err(Refusal::AssignedToAnother {
-            ticket: task.ticket_of(branch).without_visit(),
-            holder: holder.clone(),
-            agent: agent.clone(),
-        }),
+        Actor::Agent(agent) if agent != holder => Err(guard::another_has(task, branch, holder.clone(), agent)),
         _ => Ok(()),
     }
 }

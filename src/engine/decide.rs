@@ -5,6 +5,7 @@ use super::complete::{agrees, complete, pass};
 use super::deadline;
 use super::dependencies;
 use super::drift;
+use super::guard;
 use super::people;
 use super::refusal::Refusal;
 use super::rules::Rules;
@@ -160,6 +161,7 @@ pub struct Step {
 
 /// Decides an act.
 pub fn decide(rules: &Rules, task: &Task, act: &Act, now: Timestamp) -> Result<Decision, Refusal> {
+    guard::reason(act)?;
     let step = match act {
         Act::Complete(completion) => {
             let decision = complete(rules, task, completion, completion.stamp(), now)?;

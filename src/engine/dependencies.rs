@@ -12,7 +12,9 @@ use crate::model::{LostDependency, Status, Task, Timestamp};
 
 /// Returns the dependencies on whose loss the task waits. What a completion said of them is its own affair.
 pub fn lost_dependencies(task: &Task) -> Vec<LostDependency> {
-    let said = task.history.last().map(|visit| visit.blockers.as_slice()).unwrap_or_default();
+    // Once it was set going again, what was said is over.
+    let waits = task.gate.as_ref().is_some_and(|open| open.resumed.is_none());
+    let said = task.history.last().filter(|_| waits).map(|visit| visit.blockers.as_slice()).unwrap_or_default();
     let own = task.blockers.iter().filter(|blocker| !said.contains(blocker));
     own.filter_map(|blocker| LostDependency::read(blocker)).collect()
 }

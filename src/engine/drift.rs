@@ -190,7 +190,11 @@ fn whole(rules: &Rules, task: &Task, after: &mut Task) {
     let post = Post::of(rules, task);
     if let Some(post) = &post {
         after.routing.role = Some(post.role.clone());
-        if task.routing.agent.as_ref().is_some_and(|agent| is_misplaced(rules, post, task.routing.role.as_ref(), agent))
+        if task
+            .routing
+            .agent
+            .as_ref()
+            .is_some_and(|agent| is_misplaced(rules, post, task.routing.role.as_ref(), agent, task.routing.claimed))
         {
             (after.routing.agent, after.routing.claimed, after.routing.lost) = (None, None, None);
             if after.status == Status::InProgress {
@@ -210,7 +214,8 @@ fn whole(rules: &Rules, task: &Task, after: &mut Task) {
 }
 
 fn branch(rules: &Rules, post: &Post<'_>, own: &mut OpenBranch) {
-    let misplaced = own.agent.as_ref().is_some_and(|agent| is_misplaced(rules, post, Some(&own.role), agent));
+    let misplaced =
+        own.agent.as_ref().is_some_and(|agent| is_misplaced(rules, post, Some(&own.role), agent, own.claimed));
     own.role = post.role.clone();
     if misplaced {
         (own.agent, own.claimed, own.lost) = (None, None, None);
@@ -226,10 +231,18 @@ fn branch(rules: &Rules, post: &Post<'_>, own: &mut OpenBranch) {
     }
 }
 
-/// Returns whether the agent may not end the work that it holds. Who was only taken out of the role goes on.
-fn is_misplaced(rules: &Rules, post: &Post<'_>, before: Option<&RoleId>, agent: &AgentId) -> bool {
+/// Returns whether the agent may not end the work that it holds. Who was only taken out of the role goes on; who never claimed it
+/// was written there by hand, and may not have been in the role at all.
+fn is_misplaced(
+    rules: &Rules,
+    post: &Post<'_>,
+    before: Option<&RoleId>,
+    agent: &AgentId,
+    claimed: Option<Timestamp>,
+) -> bool {
     let member = || rules.org.role(post.role).is_some_and(|role| role.agents.contains(agent));
-    let moved = before != Some(post.role) && !rules.is_open(post.role) && !member();
+    let elsewhere = before != Some(post.role) || claimed.is_none();
+    let moved = elsewhere && !rules.is_open(post.role) && !member();
     moved || (post.requires_human(rules) && !agent.is_human())
 }
 

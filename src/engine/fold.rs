@@ -24,8 +24,8 @@ pub(super) fn nobody(role: &RoleId) -> String {
     format!("{NOBODY}{role}")
 }
 
-/// Returns whether that is what the text says.
-pub(super) fn is_nobody(text: &str) -> bool {
+/// Returns whether the text says that nobody is in a role.
+pub fn is_nobody(text: &str) -> bool {
     text.starts_with(NOBODY)
 }
 

@@ -1,9 +1,10 @@
 //! Who may end a visit, and with what.
 
+use super::decide::Act;
 use super::post::Post;
 use super::refusal::Refusal;
 use super::rules::Rules;
-use crate::model::{AgentId, Completion, Ending, Identity, Outcome, Task, Visit};
+use crate::model::{AgentId, Completion, Ending, GateId, Identity, Outcome, Task, Visit};
 
 /// How often a gate may be entered by a rejection; the next time blocks the task (spec 1, 9.9).
 pub const LOOP_LIMIT: u32 = 5;
@@ -46,13 +47,21 @@ pub fn may_complete(rules: &Rules, task: &Task, post: &Post<'_>, agent: &AgentId
 
 /// Returns the refusal for an agent that does not have what another has: a conflict if it had it before and let its claim end.
 pub(super) fn held_by_another(task: &Task, post: &Post<'_>, agent: &AgentId) -> Refusal {
-    let ticket = task.ticket_of(post.branch()).without_visit();
-    let own = post.branch().and_then(|id| task.gate.as_ref()?.branch(id));
-    let lost = own.map_or(task.routing.lost.as_ref(), |own| own.lost.as_ref());
     match post.holder.cloned() {
-        Some(holder) if lost == Some(agent) => Refusal::ClaimLost { ticket, holder, agent: agent.clone() },
-        Some(holder) => Refusal::AssignedToAnother { ticket, holder, agent: agent.clone() },
+        Some(holder) => another_has(task, post.branch(), holder, agent),
         None => Refusal::NotClaimed { task: task.id.clone() },
+    }
+}
+
+/// Returns the same, where it is known who has it.
+pub(super) fn another_has(task: &Task, branch: Option<&GateId>, holder: AgentId, agent: &AgentId) -> Refusal {
+    let ticket = task.ticket_of(branch).without_visit();
+    let own = branch.and_then(|id| task.gate.as_ref()?.branch(id));
+    let lost = own.map_or(task.routing.lost.as_ref(), |own| own.lost.as_ref());
+    if lost == Some(agent) {
+        Refusal::ClaimLost { ticket, holder, agent: agent.clone() }
+    } else {
+        Refusal::AssignedToAnother { ticket, holder, agent: agent.clone() }
     }
 }
 
@@ -107,6 +116,23 @@ pub(super) fn outcome(
         Ok(Outcome::NeedsReview) => Refusal::RejectNotAllowed { gate, valid },
         _ => Refusal::InvalidOutcome { given: word.to_owned(), gate, valid },
     })
+}
+
+/// Returns whether what is said of an act is short enough to be kept.
+pub(super) fn reason(act: &Act) -> Result<(), Refusal> {
+    let (field, text) = match act {
+        Act::Hold { reason, .. }
+        | Act::Cancel { reason, .. }
+        | Act::Reopen { reason, .. }
+        | Act::Override { reason, .. } => ("reason", Some(reason)),
+        Act::Unblock { reason, .. } => ("reason", reason.as_ref()),
+        Act::Renew { note, .. } => ("note", note.as_ref()),
+        _ => return Ok(()),
+    };
+    match text.map(String::len) {
+        Some(bytes) if bytes > TEXT_LIMIT => Err(Refusal::TooLong { field, bytes, limit: TEXT_LIMIT }),
+        _ => Ok(()),
+    }
 }
 
 /// Returns whether what the completion says is enough for its outcome.

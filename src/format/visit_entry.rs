@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::decode::Fields;
 use super::task_file::time;
 use super::yaml::{Fault, Node};
-use crate::model::{GateId, Map, Stamp, Station, Visit};
+use crate::model::{Ending, GateId, Map, Stamp, Station, Visit};
 
 /// Returns the visits that the node lists; none where there is no node.
 pub(super) fn read_all(node: Option<&Node<'_>>, faults: &mut Vec<Fault>) -> Vec<Visit> {
@@ -22,7 +22,9 @@ fn read(node: &Node<'_>, faults: &mut Vec<Fault>) -> Option<Visit> {
     // The seconds are derived; they stand in the file for people and for other programs.
     let _: Option<u64> = fields.parsed("duration", faults);
     let verdict = fields.parsed("verdict", faults);
-    let verdict = if branch.is_some() { Some(fields.require("verdict", verdict, faults)?) } else { None };
+    // Of a branch that took too long nobody has said anything.
+    let speaks = branch.is_some() && outcome != Some(Ending::Timeout);
+    let verdict = if speaks { Some(fields.require("verdict", verdict, faults)?) } else { None };
     let visit = Visit {
         branch,
         verdict,

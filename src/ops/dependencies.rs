@@ -18,6 +18,8 @@ use crate::store::tasks::{self, Entry};
 pub(super) struct Dependencies {
     unmet: HashSet<String>,
     lost: HashMap<String, LostDependency>,
+    /// Ids that no file has.
+    missing: HashSet<TaskId>,
 }
 
 impl Dependencies {
@@ -56,7 +58,18 @@ impl Dependencies {
                 break;
             }
         }
+        all.missing = elsewhere;
         all
+    }
+
+    /// Returns what the task depends on and that no file has.
+    pub(super) fn missing_for<'h>(&self, header: &'h Header) -> Vec<&'h str> {
+        let missing = |id: &&String| self.missing.iter().any(|missing| missing.as_str() == id.as_str());
+        if is_finished(header) {
+            Vec::new()
+        } else {
+            header.depends_on.iter().filter(missing).map(String::as_str).collect()
+        }
     }
 
     fn note(&mut self, id: &str, task: Option<&Task>) {
@@ -80,7 +93,9 @@ impl Dependencies {
             header.lost_dependencies.iter().filter_map(|text| LostDependency::read(text)).collect();
         // What a completion said already stands in the way as its own.
         let said = |lost: &&LostDependency| !known.contains(lost) && header.blockers.contains(&lost.to_string());
-        let lost = header.depends_on.iter().filter_map(|id| self.lost.get(id)).filter(|lost| !said(lost));
+        let named = |(index, id): &(usize, &String)| !header.depends_on[..*index].contains(id);
+        let depends_on = header.depends_on.iter().enumerate().filter(named).map(|(_, id)| id);
+        let lost = depends_on.filter_map(|id| self.lost.get(id)).filter(|lost| !said(lost));
         let waits = header.status == Status::Ready.as_str() || !known.is_empty();
         (waits && !is_finished(header) && !lost.clone().eq(&known)).then(|| lost.cloned().collect())
     }

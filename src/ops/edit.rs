@@ -10,7 +10,7 @@ use super::transaction::{Changed, Choice, DryRun, change};
 use super::workspace::Workspace;
 use crate::engine::{Actor, Change, Refusal, Warning, explain};
 use crate::format::task_file;
-use crate::model::{AgentId, Map, Permission, TaskId, Timestamp};
+use crate::model::{AgentId, BODY_LIMIT, Map, Permission, TaskId, Timestamp};
 use crate::store::ProjectPath;
 
 /// What is to change of what people say of a task. Whatever is not given stays.
@@ -219,6 +219,9 @@ pub struct Comment {
 
 /// Appends a comment to the body of the task.
 pub fn comment(workspace: &Workspace, id: &TaskId, comment: &Comment, dry_run: DryRun) -> Result<Changed, OpsError> {
+    if comment.text.len() > BODY_LIMIT {
+        return Err(Refusal::TooLong { field: "comment", bytes: comment.text.len(), limit: BODY_LIMIT }.into());
+    }
     if comment.text.trim().is_empty() {
         return Err(OpsError::Unfit {
             code: "empty_comment",

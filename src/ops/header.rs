@@ -10,7 +10,7 @@ use crate::model::{AgentId, BranchStatus, Ending, Gate, Join, OpenBranch, Outcom
 use crate::store::ProjectPath;
 
 /// Changes when a header's shape or meaning does: older caches are made anew.
-pub(super) const SCHEMA: &str = "9";
+pub(super) const SCHEMA: &str = "11";
 
 /// The status of a hand-made file that nobody has taken up.
 pub const NEW: &str = "new";
@@ -89,6 +89,8 @@ pub struct Part {
     pub status: String,
     /// What its time limits count from; nothing while it is blocked or held.
     pub running: Option<Running>,
+    /// Whether it took too long where nobody steps in for that.
+    pub overdue: bool,
 }
 
 /// What time limits count from, in milliseconds since 1970, rounded up: nothing is thought due before it is.
@@ -124,6 +126,11 @@ impl Running {
 }
 
 impl Header {
+    /// Returns whether it, or a branch of it, took too long where nobody steps in for that.
+    pub fn is_overdue(&self) -> bool {
+        self.overdue || self.branches.iter().any(|part| part.overdue)
+    }
+
     /// Returns the roles that it waits for: the gate's, or those of branches that are open.
     pub fn roles(&self) -> Vec<&str> {
         let own = self.role.as_deref().into_iter();
@@ -192,6 +199,10 @@ pub(super) fn gate_of<'r>(rules: &'r Rules, header: &Header) -> Option<&'r Gate>
 
 /// A task follows the rules in force: whose its gate is now counts, not whose it was when the task came to it.
 pub(super) fn follow(rules: &Rules, header: &mut Header) {
+    if let Some(fork) = gate_of(rules, header).and_then(Gate::fork) {
+        // What the rules do not have any more is waited for by nobody, and is nobody's work.
+        header.branches.retain(|part| fork.branches.iter().any(|branch| branch.id().as_str() == part.branch));
+    }
     let follows = !header.escalated && !rules.project.implicit_workflow;
     let Some(gate) = gate_of(rules, header).filter(|_| follows) else { return };
     header.role = gate.role().map(ToString::to_string);
@@ -221,6 +232,7 @@ pub(super) fn header(file: &TaskFile) -> Header {
         lost: branch.lost.as_ref().map(ToString::to_string),
         status: branch.status.to_string(),
         running: stay(task, Some(&branch.id)).as_ref().map(Running::of),
+        overdue: branch.overdue.is_some(),
     };
     let whole = stay(task, None).filter(|_| open_branches.is_empty());
     Header {
@@ -233,9 +245,7 @@ pub(super) fn header(file: &TaskFile) -> Header {
         role: task.routing.role.as_ref().map(ToString::to_string),
         agent: task.routing.agent.as_ref().map(ToString::to_string),
         running: whole.as_ref().map(Running::of),
-        overdue: task.gate.as_ref().is_some_and(|gate| {
-            gate.overdue.is_some() || gate.branches.iter().any(|own| own.status.is_open() && own.overdue.is_some())
-        }),
+        overdue: task.gate.as_ref().is_some_and(|gate| gate.overdue.is_some()),
         held: task.gate.as_ref().is_some_and(|gate| gate.held.is_some()),
         claimed: task.routing.claimed.map(Timestamp::as_second),
         lost: task.routing.lost.as_ref().map(ToString::to_string),

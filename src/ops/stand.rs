@@ -28,6 +28,7 @@ pub struct Stood {
     role: String,
     escalated: Option<String>,
     agent: Option<String>,
+    claimed: bool,
     status: String,
     blockers: Vec<String>,
 }
@@ -41,6 +42,7 @@ impl Stand {
             role: own.role.to_string(),
             escalated: own.escalated.as_ref().map(|role| text(role)),
             agent: own.agent.as_ref().map(|agent| text(agent)),
+            claimed: own.claimed.is_some(),
             status: own.status.to_string(),
             blockers: own.blockers.clone(),
         };
@@ -78,6 +80,7 @@ fn skeleton(header: &Header) -> Option<Task> {
     let mut routing = Routing::of(header.workflow.parse().ok()?);
     routing.role = stand.role.as_deref().map(str::parse).transpose().ok()?;
     routing.agent = header.agent.as_deref().map(str::parse).transpose().ok()?;
+    routing.claimed = header.claimed.map(|_| Timestamp::UNIX_EPOCH);
     Some(Task {
         id: header.id.parse().ok()?,
         title: String::new(),
@@ -103,6 +106,7 @@ fn branch(stood: &Stood) -> Option<OpenBranch> {
     let mut own = OpenBranch::of(stood.id.parse().ok()?, stood.role.parse().ok()?);
     own.escalated = stood.escalated.as_deref().map(str::parse).transpose().ok()?;
     own.agent = stood.agent.as_deref().map(str::parse).transpose().ok()?;
+    own.claimed = stood.claimed.then_some(Timestamp::UNIX_EPOCH);
     own.status = status;
     own.blockers.clone_from(&stood.blockers);
     Some(own)

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use serde_json::{Value, json};
 
 use super::deliver::pending;
-use super::dependencies::{round, waiting_in_circles};
+use super::dependencies::{Dependencies, round, waiting_in_circles};
 use super::error::{OpsError, missing, thaw};
 use super::header::{Header, NEW};
 use super::headers::{Listing, Scope, Unreadable, read_all};
@@ -15,7 +15,7 @@ use super::stand::{is_drifted, is_owed};
 use super::standing::{Pending, Standing};
 use super::workspace::Workspace;
 use crate::audit::{Head, ObjectId};
-use crate::engine::Rules;
+use crate::engine::{Rules, is_nobody};
 use crate::model::{LostDependency, Status, TaskId};
 use crate::store::{ProjectPath, intent, layout, tasks};
 
@@ -85,11 +85,14 @@ pub fn overview(workspace: &Workspace, watcher: bool) -> Result<Overview, OpsErr
                 },
                 fix: way_out(header),
             });
-        } else if header.overdue {
+        } else if header.is_overdue() {
             attention.push(Attention {
                 code: "task_overdue",
                 problem: format!("{} has taken too long, and nobody steps in for that", header.id),
-                fix: format!("see `aof why {}`; `aof task assign {} AGENT` gives it to somebody", header.id, header.id),
+                fix: format!(
+                    "see `aof why {}`; `aof task assign {} AGENT` gives it to somebody else",
+                    header.id, header.id
+                ),
             });
         } else if header.gate.is_some() && !is_known(&in_force.rules, &header.workflow) {
             attention.push(Attention {
@@ -112,6 +115,17 @@ pub fn overview(workspace: &Workspace, watcher: bool) -> Result<Overview, OpsErr
             circle[0]
         ),
     }));
+    let dependencies = Dependencies::of(workspace, &in_force, &listing);
+    for (header, _) in &listing.tasks {
+        attention.extend(dependencies.missing_for(header).into_iter().map(|missing| Attention {
+            code: "dependency_missing",
+            problem: format!("{} waits for {missing}, and there is no such task", header.id),
+            fix: format!(
+                "bring its file back, or go on without it: `aof task edit {} --undepends {missing}`",
+                header.id
+            ),
+        }));
+    }
     let committed = committed_files(workspace, &head)?;
     for file in &listing.unreadable {
         attention.push(of_unreadable(workspace, &committed, file));
@@ -176,6 +190,9 @@ fn way_out(header: &Header) -> String {
             "take {lost} up again: `aof task reopen {lost} --to GATE --reason \"...\"`; \
              or go on without it: `aof task edit {id} --undepends {lost}`"
         ),
+        None if !header.blockers.is_empty() && header.blockers.iter().all(|text| is_nobody(text)) => {
+            "put somebody into the role in org.yaml, and commit that: it goes on by itself".to_owned()
+        }
         None => format!("see `aof why {id}`; then `aof task unblock {id} --reason \"...\"`"),
     }
 }

@@ -53,7 +53,7 @@ pub fn sweep(
         ran_out: run_out(workspace, wait, dry_run, rest)?,
         handed_out: hand_out(workspace, wait, &mut Exhausted::default(), dry_run, rest)?,
     };
-    if let Some(commit) = commit.filter(|_| swept.is_at_rest()) {
+    if let Some(commit) = commit.filter(|_| swept.is_at_rest() && dry_run == DryRun::No) {
         // It only saves time: a project that cannot be written to is swept all the same.
         let _ = Horizon { commit, looked: now, next: swept.ran_out.next, left: swept.handed_out.left }
             .save(&workspace.paths);

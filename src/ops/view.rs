@@ -191,7 +191,7 @@ fn available(rules: &Rules, file: &TaskFile) -> Value {
 }
 
 fn at_post(rules: &Rules, task: &Task, post: &Post<'_>) -> Value {
-    let outcomes = post.outcomes(rules);
+    let outcomes = if is_on_hold(task) { Vec::new() } else { post.outcomes(rules) };
     let outcomes: Vec<&str> = outcomes.iter().map(Outcome::as_str).collect();
     let agents: Vec<String> = who_at(rules, task, post).iter().map(ToString::to_string).collect();
     json!({"outcomes": outcomes, "role": post.role.as_str(), "agents": agents})
@@ -208,9 +208,13 @@ pub fn who(rules: &Rules, file: &TaskFile) -> Vec<AgentId> {
     all
 }
 
+fn is_on_hold(task: &Task) -> bool {
+    task.gate.as_ref().is_some_and(|open| open.held.is_some())
+}
+
 /// Returns who can complete the work of a post now.
 pub fn who_at(rules: &Rules, task: &Task, post: &Post<'_>) -> Vec<AgentId> {
-    if is_looping(rules, task) {
+    if is_looping(rules, task) || is_on_hold(task) {
         return Vec::new();
     }
     if let Some(holder) = post.holder {

@@ -86,7 +86,7 @@ impl<H: Serialize + DeserializeOwned> HeaderCache<H> {
         if !self.changed {
             return Ok(());
         }
-        let folder = Folder::create(paths.root(), LOCAL)?;
+        let folder = paths.prepare_local()?;
         folder.replace(NAME, &self.render(), Durability::Volatile)?;
         self.changed = false;
         Ok(())

@@ -39,7 +39,7 @@ impl Horizon {
     pub fn save(&self, paths: &Paths) -> Result<(), StoreError> {
         let next = self.next.map_or_else(|| "never".to_owned(), |next| next.to_string());
         let text = format!("{FORMAT} {} {} {} {next}\n", self.commit, self.looked, self.left);
-        Folder::create(paths.root(), LOCAL)?.replace(NAME, text.as_bytes(), Durability::Volatile)
+        paths.prepare_local()?.replace(NAME, text.as_bytes(), Durability::Volatile)
     }
 }
 

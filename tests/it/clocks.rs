@@ -171,7 +171,7 @@ fn where_nobody_steps_in_a_visit_is_marked_once_and_goes_on() {
 
     Needs attention
       ! AOF-xxxxx has taken too long, and nobody steps in for that
-        see `aof why AOF-xxxxx`; `aof task assign AOF-xxxxx AGENT` gives it to somebody
+        see `aof why AOF-xxxxx`; `aof task assign AOF-xxxxx AGENT` gives it to somebody else
       ! no watcher is running
         start one with `aof watch`; without it, commands work but dropped files and edits wait
     ");
@@ -384,6 +384,10 @@ fn a_held_task_waits_and_its_clock_stands_still() {
 
     hint: wait until a person sets it going again, as with `aof task unblock AOF-xxxxx`
     ");
+    let shown = env.aof(&["task", "show", &id, "--json"]).success().json();
+    assert_eq!(shown["available"], serde_json::json!({"outcomes": [], "role": "architect", "agents": []}));
+    let next = env.aof(&["task", "next", "--agent", "agent-3"]).success();
+    assert!(next.stderr.contains("nothing to do"), "{next}");
     assert_snapshot!(env.aof(&["task", "hold", &id, "--reason", "Again"]), @"
     exit 4
     --- stderr
@@ -410,17 +414,17 @@ fn a_held_task_waits_and_its_clock_stands_still() {
     title: Add login
     status: in_progress
     created: 2026-02-16T10:00:04Z
-    updated: 2026-02-16T20:50:14Z
+    updated: 2026-02-16T20:50:16Z
     routing:
       workflow: default
       role: architect
       agent: agent-3
-      claimed: 2026-02-16T20:50:14Z
+      claimed: 2026-02-16T20:50:16Z
     gate:
       current: review
       entered: 2026-02-16T10:00:05Z
       visit: 1
-      resumed: 2026-02-16T20:50:14Z
+      resumed: 2026-02-16T20:50:16Z
     workflowHash: HASH
     gateHistory:
       - gate: implement
@@ -443,7 +447,7 @@ fn a_held_task_waits_and_its_clock_stands_still() {
     exit 0
     --- stdout
     nothing is due
-    the next is due in 1m, at 2026-02-16T21:50:14Z
+    the next is due in 1m, at 2026-02-16T21:50:16Z
     ");
     let _ = env.say(&id, "agent-3", "complete", &[]).success();
     check(&env);
@@ -492,6 +496,148 @@ fn a_person_hands_a_task_over() {
     let _ = env.say(&id, "agent-8", "complete", &[]).code(4);
     let _ = env.say(&id, "agent-7", "complete", &[]).success();
     check(&env);
+}
+
+#[test]
+fn a_branch_that_takes_too_long_escalates_alone() {
+    let rules = "workflow: {gates: [{id: check, type: fork, branches: [\
+        {id: law, role: backend, timeout: 1h, escalateTo: lead}, {id: lint, role: architect, timeout: 2h}]}]}\n";
+    let env = TestEnvironment::with_rules(rules, PEOPLE);
+    let id = env.new_task(&["Add login"]);
+    let _ = env.aof(&["task", "next", "--agent", "agent-7"]).success();
+    env.pass_minutes(60);
+    assert_snapshot!(env.aof(&["sweep"]), @"
+    exit 0
+    --- stdout
+    AOF-xxxxx: timed out at check/law, which agent-7 had; it is lead's now
+    the next is due in 59m, at 2026-02-16T12:00:04Z
+    ");
+    assert_snapshot!(env.plain(&env.task_text(&id)), @"
+    ---
+    id: AOF-xxxxx
+    title: Add login
+    status: ready
+    created: 2026-02-16T10:00:04Z
+    updated: 2026-02-16T11:00:06Z
+    routing:
+      workflow: default
+    gate:
+      current: check
+      entered: 2026-02-16T10:00:04Z
+      visit: 0
+      branches:
+        - id: law
+          role: lead
+          status: ready
+          escalated: lead
+        - id: lint
+          role: architect
+          status: ready
+    workflowHash: HASH
+    gateHistory:
+      - gate: check/law
+        role: backend
+        agent: agent-7
+        entered: 2026-02-16T10:00:04Z
+        exited: 2026-02-16T11:00:06Z
+        duration: 3602
+        outcome: timeout
+        summary: Timed out after 1h
+        escalatedTo: lead
+        workflow: HASH
+    ---
+    ");
+    let late = env.say(&format!("{id}@0/law"), "agent-7", "complete", &[]);
+    assert_snapshot!(late, @"
+    exit 5
+    --- stderr
+    error: `AOF-xxxxx@0/law` at gate `check/law` has ended: it took too long, and another role stepped in at 2026-02-16T11:00:06Z
+
+    hint: nothing was changed and nothing is to be done; see where it stands now with `aof task show AOF-xxxxx`
+    ");
+    env.pass_minutes(60);
+    assert_snapshot!(env.aof(&["sweep"]), @"
+    exit 0
+    --- stdout
+    AOF-xxxxx: is overdue at check/lint, and goes on: the gate has no `escalateTo`
+    ");
+    assert_snapshot!(env.aof(&["status"]), @"
+    exit 0
+    --- stdout
+    on branch main
+    1 active task: 1 ready
+
+    Needs attention
+      ! AOF-xxxxx has taken too long, and nobody steps in for that
+        see `aof why AOF-xxxxx`; `aof task assign AOF-xxxxx AGENT` gives it to somebody else
+      ! no watcher is running
+        start one with `aof watch`; without it, commands work but dropped files and edits wait
+    ");
+    let _ = env.say(&format!("{id}@0/law"), "agent-9", "complete", &[]).success();
+    let _ = env.say(&format!("{id}@0/lint"), "agent-3", "complete", &[]).success();
+    assert!(env.task_path(&id).contains("archive"));
+    check(&env);
+}
+
+#[test]
+fn what_is_said_within_a_second_is_not_lost() {
+    let env = environment();
+    let id = env.new_task(&["Add login"]);
+    let mut next = env.aof_command(&["task", "next", "--agent", "agent-7"]);
+    let now = "2026-02-16T11:00:00Z";
+    next.env("AOF_NOW", now);
+    let _ = env.run(next).success();
+    for note in ["One", "Two"] {
+        let mut renew = env.aof_command(&["task", "renew", &id, "--agent", "agent-7", "--note", note]);
+        renew.env("AOF_NOW", now);
+        let _ = env.run(renew).success();
+    }
+    let log = env.git(&["log", "--format=%b"]);
+    assert!(log.contains("One\n") && log.contains("Two\n"), "{log}");
+}
+
+#[test]
+fn whoever_was_written_there_by_hand_and_is_in_no_role_has_nothing() {
+    let env = environment();
+    let id = env.new_task(&["Add login"]);
+    let path = env.task_path(&id);
+    env.edit(&path, "  role: backend\n", "  role: backend\n  agent: mallory\n");
+    env.edit(&path, "status: ready", "status: in_progress");
+    env.commit_all("by hand");
+    assert_snapshot!(env.say(&id, "mallory", "complete", &[]), @"
+    exit 4
+    --- stderr
+    error: gate `implement` is the work of role `backend`, and `mallory` is in no role
+
+    hint: it can be completed by `agent-7`, `agent-8`; take a task of your own with `aof task next`, or have org.yaml changed
+    ");
+    assert_snapshot!(env.git_plain(&["log", "-1", "--format=%an%n%B"]), @"
+    Ada
+    AOF-xxxxx: rerouted at implement
+
+    mallory may not complete it, and does not have it any more
+
+    Aof-Task: AOF-xxxxx
+    Aof-Gate: implement
+    Aof-Event: rerouted
+    ");
+    let _ = env.say(&id, "agent-7", "complete", &[]).success();
+}
+
+#[test]
+fn reasons_that_nobody_could_read_are_refused() {
+    let env = environment();
+    let id = env.new_task(&["Add login"]);
+    let long = "x".repeat(16 * 1024 + 1);
+    for act in [&["hold", "--reason"][..], &["cancel", "--reason"], &["override", "--to", "review", "--reason"]] {
+        let mut words = vec!["task", act[0], &id];
+        words.extend(&act[1..]);
+        words.push(&long);
+        let refused = env.aof(&words).code(4);
+        assert!(refused.stderr.contains("and the limit is 16384"), "{refused}");
+    }
+    let comment = "x".repeat(64 * 1024 + 1);
+    let _ = env.aof(&["task", "comment", &id, &comment]).code(4);
 }
 
 #[test]

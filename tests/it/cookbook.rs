@@ -6,7 +6,7 @@ use std::path::Path;
 use aof::engine::Rules;
 use aof::format::config::{Configuration, Source, load};
 use aof::format::diagnostic::{Paint, render_all};
-use aof::model::{Severity, Target, Workflow};
+use aof::model::{Duty, Severity, Target, Workflow};
 
 use crate::environment::TestEnvironment;
 use crate::walker::walk;
@@ -86,13 +86,15 @@ fn configuration(workflow: &str, org: &str) -> Configuration {
         .unwrap_or_else(|faults| panic!("{}\n{workflow}", render_all(&faults, Paint::Plain)))
 }
 
-/// Returns an org.yaml in which each role has an agent of its name; a person where a gate is for people.
+/// Returns an org.yaml in which each role has an agent of its name; a person where a gate is for people, or who steps in there.
 fn org(workflow: &Workflow) -> String {
     let mut roles: Vec<String> = workflow.roles().iter().map(ToString::to_string).collect();
     roles.extend(workflow.visible_to.iter().filter(|name| !roles.contains(name)).cloned().collect::<Vec<_>>());
     let people = |role: &String| {
         let mut duties = workflow.gates.iter().filter_map(|gate| gate.duty());
-        duties.any(|duty| duty.require_human && duty.role.as_str() == role)
+        let works =
+            |duty: &Duty| duty.role.as_str() == role || duty.escalate_to.as_ref().is_some_and(|to| to.as_str() == role);
+        duties.any(|duty| duty.require_human && works(duty))
     };
     let line = |role: &String| {
         let kind = if people(role) { "human" } else { "agent" };

@@ -42,6 +42,13 @@ pub(crate) fn fork_faults(id: &str, front: &Value) -> Vec<String> {
             Some((of, _)) if of != fork => fault(format!("entry {index} is of `{fork}`, and `{of}` is open")),
             Some(_) => {}
         }
+        if entry["outcome"] == "timeout" {
+            // Nobody spoke: the branch belongs to somebody else from here on.
+            if entry["verdict"].is_string() || entry["to"].is_string() || !entry["escalatedTo"].is_string() {
+                fault(format!("entry {index} of `{gate}` is a timeout and speaks"));
+            }
+            continue;
+        }
         let verdict = entry["verdict"].as_str().unwrap_or_default().to_owned();
         if let Some(before) = spoken.insert(branch.to_owned(), verdict)
             && before != "hold"

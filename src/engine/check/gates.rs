@@ -98,7 +98,27 @@ impl Checker<'_> {
                 format!("gate `{}` would escalate to its own role `{role}`", gate.id),
                 "name the role that steps in when this one does not answer",
             );
+        } else if (duty.require_human || self.is_for_people(&duty.role) || self.is_for_people(role))
+            && self.lacks_people(role)
+        {
+            self.say(
+                Severity::Warning,
+                "no_person_steps_in",
+                self.at(index, "escalateTo"),
+                format!("gate `{}` is for people, and role `{role}` has none: nobody could complete it then", gate.id),
+                "name a role with an agent whose id begins with `human-`",
+            );
         }
+    }
+
+    fn is_for_people(&self, role: &RoleId) -> bool {
+        self.org.role(role).is_some_and(|role| role.require_human)
+    }
+
+    /// Returns whether there are agents in the role, and none is a person.
+    fn lacks_people(&self, role: &RoleId) -> bool {
+        let agents = self.org.role(role).map(|role| role.agents.as_slice()).unwrap_or_default();
+        !agents.is_empty() && !agents.iter().any(AgentId::is_human)
     }
 
     pub(super) fn condition(&mut self, index: usize, gate: &Gate) -> Option<Condition> {
