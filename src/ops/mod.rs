@@ -5,6 +5,7 @@
 
 mod acts;
 mod adopt;
+mod attention;
 mod author;
 mod automatic;
 mod complete;

@@ -4,23 +4,19 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde_json::{Value, json};
 
+use super::attention::{behind, of_dependencies, of_task, some};
 use super::deliver::pending;
-use super::dependencies::{Dependencies, round, waiting_in_circles};
 use super::error::{OpsError, missing, thaw};
-use super::header::{Header, NEW};
+use super::header::NEW;
 use super::headers::{Listing, Scope, Unreadable, read_all};
 use super::in_force::{Notice, check_worktree};
 use super::notices::{OutgoingStanding, outgoing};
-use super::stand::{is_drifted, is_owed};
+use super::stand::is_drifted;
 use super::standing::{Pending, Standing};
 use super::workspace::Workspace;
 use crate::audit::{Head, ObjectId};
-use crate::engine::{Rules, is_nobody};
-use crate::model::{LostDependency, Status, TaskId};
+use crate::model::TaskId;
 use crate::store::{ProjectPath, intent, layout, tasks};
-
-/// So many ids are named before it is enough.
-const FEW: usize = 5;
 
 /// The project at a glance.
 pub struct Overview {
@@ -76,56 +72,11 @@ pub fn overview(workspace: &Workspace, watcher: bool) -> Result<Overview, OpsErr
     let mut counts = BTreeMap::new();
     for (header, _) in &listing.tasks {
         *counts.entry(header.status.clone()).or_default() += 1;
-        if header.status == Status::Blocked.as_str() {
-            attention.push(Attention {
-                code: "task_blocked",
-                problem: match &header.blockers[..] {
-                    [] => format!("{} is blocked, and nobody said why", header.id),
-                    blockers => format!("{} is blocked: {}", header.id, blockers.join("; ")),
-                },
-                fix: way_out(header),
-            });
-        } else if header.is_overdue() {
-            attention.push(Attention {
-                code: "task_overdue",
-                problem: format!("{} has taken too long, and nobody steps in for that", header.id),
-                fix: format!(
-                    "see `aof why {}`; `aof task assign {} AGENT` gives it to somebody else",
-                    header.id, header.id
-                ),
-            });
-        } else if header.gate.is_some() && !is_known(&in_force.rules, &header.workflow) {
-            attention.push(Attention {
-                code: "task_stranded",
-                problem: format!(
-                    "{} follows workflow `{}`, which the rules do not have any more",
-                    header.id, header.workflow
-                ),
-                fix: format!("bring it back in a commit; or `aof task cancel {} --reason \"...\"`", header.id),
-            });
-        }
+        attention.extend(of_task(&in_force.rules, header));
     }
     let drifted = listing.tasks.iter().filter(|(header, _)| is_drifted(&in_force.rules, header)).count();
     attention.extend(behind(&in_force.rules, &listing));
-    attention.extend(waiting_in_circles(&listing).iter().map(|circle| Attention {
-        code: "dependency_circle",
-        problem: format!("these wait for each other, so none of them is handed out: {}", round(circle)),
-        fix: format!(
-            "see `aof why {}`; then take one out of a `dependsOn`: `aof task edit ID --undepends ID`",
-            circle[0]
-        ),
-    }));
-    let dependencies = Dependencies::of(workspace, &in_force, &listing);
-    for (header, _) in &listing.tasks {
-        attention.extend(dependencies.missing_for(header).into_iter().map(|missing| Attention {
-            code: "dependency_missing",
-            problem: format!("{} waits for {missing}, and there is no such task", header.id),
-            fix: format!(
-                "bring its file back, or go on without it: `aof task edit {} --undepends {missing}`",
-                header.id
-            ),
-        }));
-    }
+    attention.extend(of_dependencies(workspace, &in_force, &listing));
     let committed = committed_files(workspace, &head)?;
     for file in &listing.unreadable {
         attention.push(of_unreadable(workspace, &committed, file));
@@ -179,47 +130,6 @@ pub fn overview_value(overview: &Overview) -> Value {
         "drifted": overview.drifted,
         "attention": attention,
     })
-}
-
-/// Returns how a blocked task is set going.
-fn way_out(header: &Header) -> String {
-    let id = &header.id;
-    let lost = header.blockers.iter().filter_map(|blocker| LostDependency::read(blocker)).next_back();
-    match lost.as_ref().map(LostDependency::task) {
-        Some(lost) => format!(
-            "take {lost} up again: `aof task reopen {lost} --to GATE --reason \"...\"`; \
-             or go on without it: `aof task edit {id} --undepends {lost}`"
-        ),
-        None if !header.blockers.is_empty() && header.blockers.iter().all(|text| is_nobody(text)) => {
-            "put somebody into the role in org.yaml, and commit that: it goes on by itself".to_owned()
-        }
-        None => format!("see `aof why {id}`; then `aof task unblock {id} --reason \"...\"`"),
-    }
-}
-
-fn is_known(rules: &Rules, workflow: &str) -> bool {
-    rules.project.workflows.iter().any(|known| known.name.as_str() == workflow)
-}
-
-/// Tasks that stand where the rules have changed, and do not follow them yet.
-fn behind(rules: &Rules, listing: &Listing) -> Option<Attention> {
-    let owed = listing.tasks.iter().filter(|(header, _)| is_owed(rules, header));
-    let ids: Vec<&str> = owed.map(|(header, _)| header.id.as_str()).collect();
-    let what = if ids.len() == 1 { "task stands where the rules have" } else { "tasks stand where the rules have" };
-    (!ids.is_empty()).then(|| Attention {
-        code: "rules_not_followed",
-        problem: format!("{} {what} changed: {}", ids.len(), some(&ids)),
-        fix: "`aof watch` has them follow; `aof org reload` does it now".to_owned(),
-    })
-}
-
-/// Names a few of many.
-fn some(ids: &[&str]) -> String {
-    let mut names = ids[..ids.len().min(FEW)].to_vec();
-    if ids.len() > FEW {
-        names.push("...");
-    }
-    names.join(", ")
 }
 
 /// Says where messages do not get through.
