@@ -68,16 +68,6 @@ pub fn audience<'a>(rules: &'a Rules, after: Option<&Task>, events: &[Event]) ->
     notices
 }
 
-/// Returns every channel that anybody may be told by.
-impl Rules {
-    /// Returns every way by which anybody may be told something.
-    pub fn channels(&self) -> impl Iterator<Item = &Channel> {
-        let agents = self.org.agents.iter().flatten().flat_map(|(_, agent)| &agent.notify);
-        let roles = self.org.roles.iter().flat_map(|(_, role)| &role.notify);
-        self.project.notify.iter().chain(roles).chain(agents).map(|own| &own.channel)
-    }
-}
-
 fn asks(own: &Subscription, kind: EventKind) -> bool {
     match &own.on {
         On::All => true,
@@ -110,10 +100,10 @@ fn concerns(rules: &Rules, after: Option<&Task>, events: &[Event], event: &Event
         }
         Event::Assigned { agent: id, .. } | Event::Lapsed { agent: id, .. } => one(id),
         Event::Rejected { worker, .. } => agent(worker),
-        Event::Held { holder, .. }
-        | Event::Overridden { holder, .. }
-        | Event::Moved { holder, .. }
-        | Event::Cancelled { holder, .. } => agent(holder),
+        Event::Held { holders, .. }
+        | Event::Overridden { holders, .. }
+        | Event::Moved { holders, .. }
+        | Event::Cancelled { holders, .. } => holders.iter().flat_map(one).collect(),
         Event::TimedOut { agent: had, escalate_to, .. } => {
             let mut all = agent(had);
             if escalate_to.is_none() {

@@ -47,7 +47,7 @@ pub fn events(rules: &Rules, before: Option<&Task>, after: &Task) -> Vec<Event> 
 
 /// Returns what an entry says. `history` ends with it; `before` is the task when the visit ended.
 fn of_entry(rules: &Rules, before: Option<&Task>, history: &[Visit], after: &Task, visit: &Visit) -> Vec<Event> {
-    let holder = || before.and_then(|task| holder(task, visit.branch.as_ref())).cloned();
+    let holders = || before.map(|task| holders(task, visit.branch.as_ref())).unwrap_or_default();
     let own = || Box::new(visit.clone());
     let mut events = vec![Event::Transition(own())];
     match &visit.outcome {
@@ -59,8 +59,8 @@ fn of_entry(rules: &Rules, before: Option<&Task>, history: &[Visit], after: &Tas
             limit: limit(rules, after, visit),
             escalate_to: visit.escalated_to.clone(),
         }),
-        Ending::Moved => events.push(Event::Moved { visit: own(), holder: holder() }),
-        Ending::Override => events.push(Event::Overridden { visit: own(), holder: holder() }),
+        Ending::Moved => events.push(Event::Moved { visit: own(), holders: holders() }),
+        Ending::Override => events.push(Event::Overridden { visit: own(), holders: holders() }),
         Ending::Reopened => events.push(Event::Reopened(own())),
         Ending::Cancelled => {}
     }
@@ -155,7 +155,7 @@ fn of_fields(rules: &Rules, before: &Task, after: &Task, act: Option<&Act>) -> V
         }
         Some(Act::Hold { reason, .. }) => events.push(Event::Held {
             gate: open.current.clone(),
-            holder: after.routing.agent.clone(),
+            holders: holders(before, None),
             reasons: vec![reason.clone()],
         }),
         Some(Act::Unblock { .. }) => events.push(Event::Unblocked { gate: open.current.clone() }),
@@ -174,6 +174,17 @@ fn holder<'a>(task: &'a Task, branch: Option<&GateId>) -> Option<&'a AgentId> {
         Some(id) => task.gate.as_ref()?.branch(id)?.agent.as_ref(),
         None => task.routing.agent.as_ref(),
     }
+}
+
+/// Returns who has the branch, or the task and any branch of it, each once.
+fn holders(task: &Task, branch: Option<&GateId>) -> Vec<AgentId> {
+    let mut holders: Vec<AgentId> = Vec::new();
+    for (at, _, agent, _) in places(task) {
+        let agent =
+            agent.filter(|agent| !holders.contains(agent) && (branch.is_none() || at.branch.as_ref() == branch));
+        holders.extend(agent.cloned());
+    }
+    holders
 }
 
 /// A place of work: where it is, whose, who has it, and since when.
@@ -266,7 +277,7 @@ fn end(before: Option<&Task>, after: &Task) -> Option<Event> {
         Status::Failed => Some(Event::Failed),
         Status::Cancelled => Some(Event::Cancelled {
             reason: after.history.last().map(|visit| visit.summary.clone()).unwrap_or_default(),
-            holder: before.and_then(|task| task.routing.agent.clone()),
+            holders: before.map(|task| holders(task, None)).unwrap_or_default(),
         }),
         Status::Ready | Status::InProgress | Status::Blocked => None,
     }

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use super::check::{Finding, check};
 use super::condition::Condition;
 use super::hash::hash;
-use crate::model::{AgentId, Branch, Gate, Org, Project, RoleId, Severity, Station, Task, Workflow, WorkflowName};
+use crate::model::{
+    AgentId, Branch, Channel, Gate, Org, Project, RoleId, Severity, Station, Task, Workflow, WorkflowName,
+};
 
 /// What a condition may speak of (spec 1, 3.2).
 pub(super) const CONDITION_NAMES: &[&str] = &["tags", "metadata", "gateHistory"];
@@ -54,6 +56,13 @@ impl Rules {
         workflow.visible_to.is_empty()
             || named(agent.as_str())
             || self.org.roles_of(agent).any(|role| named(role.as_str()))
+    }
+
+    /// Returns every way by which anybody may be told something.
+    pub fn channels(&self) -> impl Iterator<Item = &Channel> {
+        let agents = self.org.agents.iter().flatten().flat_map(|(_, agent)| &agent.notify);
+        let roles = self.org.roles.iter().flat_map(|(_, role)| &role.notify);
+        self.project.notify.iter().chain(roles).chain(agents).map(|own| &own.channel)
     }
 
     /// Returns the role of the task itself, which counts where the workflow is only the stand-in: that one names none.

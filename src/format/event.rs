@@ -71,19 +71,17 @@ fn own_fields(event: &Event) -> Vec<(&'static str, Value)> {
             ("agent", json!(agent.as_str())),
             ("note", if note.is_empty() { Value::Null } else { json!(note) }),
         ],
-        Event::Held { gate, holder, reasons } => vec![
-            ("gate", json!(gate.as_str())),
-            ("agent", json!(holder.as_ref().map(AgentId::as_str))),
-            ("blockers", json!(reasons)),
-        ],
+        Event::Held { gate, holders, reasons } => {
+            vec![("gate", json!(gate.as_str())), ("holders", names(holders)), ("blockers", json!(reasons))]
+        }
         Event::Edited | Event::Restored | Event::Complete | Event::Failed => Vec::new(),
         Event::Commented { agent, text } => {
             vec![("agent", json!(agent.as_ref().map(AgentId::as_str))), ("comment", json!(text))]
         }
         Event::Transition(visit) | Event::Reopened(visit) => of_visit(visit),
-        Event::Overridden { visit, holder } | Event::Moved { visit, holder } => {
+        Event::Overridden { visit, holders } | Event::Moved { visit, holders } => {
             let mut fields = of_visit(visit);
-            fields.push(("holder", json!(holder.as_ref().map(AgentId::as_str))));
+            fields.push(("holders", names(holders)));
             fields
         }
         Event::Rejected { visit, blockers, worker } => vec![
@@ -97,6 +95,10 @@ fn own_fields(event: &Event) -> Vec<(&'static str, Value)> {
         ],
         _ => trouble_fields(event),
     }
+}
+
+fn names(agents: &[AgentId]) -> Value {
+    if agents.is_empty() { Value::Null } else { json!(agents.iter().map(AgentId::as_str).collect::<Vec<_>>()) }
 }
 
 fn of_visit(visit: &Visit) -> Vec<(&'static str, Value)> {
@@ -157,9 +159,7 @@ fn trouble_fields(event: &Event) -> Vec<(&'static str, Value)> {
             ("agent", json!(agent.as_ref().map(AgentId::as_str))),
             ("blockers", json!(blockers)),
         ],
-        Event::Cancelled { reason, holder } => {
-            vec![("agent", json!(holder.as_ref().map(AgentId::as_str))), ("reason", json!(reason))]
-        }
+        Event::Cancelled { reason, holders } => vec![("holders", names(holders)), ("reason", json!(reason))],
         Event::RulesInvalid { commit, problem, count } => {
             vec![("commit", json!(commit)), ("error", json!(problem)), ("count", json!(count))]
         }

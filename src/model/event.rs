@@ -57,8 +57,8 @@ pub enum Event {
     Held {
         /// Where.
         gate: GateId,
-        /// Who works at it.
-        holder: Option<AgentId>,
+        /// Who works at it, or at branches of it.
+        holders: Vec<AgentId>,
         /// Why.
         reasons: Vec<String>,
     },
@@ -187,15 +187,15 @@ pub enum Event {
     Overridden {
         /// The entry.
         visit: Box<Visit>,
-        /// Who had the task.
-        holder: Option<AgentId>,
+        /// Who had the task, or branches of it.
+        holders: Vec<AgentId>,
     },
     /// The gate of a task left its workflow.
     Moved {
         /// The entry.
         visit: Box<Visit>,
-        /// Who had the task.
-        holder: Option<AgentId>,
+        /// Who had the task, or branches of it.
+        holders: Vec<AgentId>,
     },
     /// A task went through all its gates.
     Complete,
@@ -205,8 +205,8 @@ pub enum Event {
     Cancelled {
         /// Why.
         reason: String,
-        /// Who had the task.
-        holder: Option<AgentId>,
+        /// Who had the task, or branches of it.
+        holders: Vec<AgentId>,
     },
     /// The committed rules are invalid.
     RulesInvalid {

@@ -178,6 +178,45 @@ fn each_hears_what_concerns_them() {
     assert_eq!(heard(&review, &done), ["project: task_complete Anybody"]);
 }
 
+#[test]
+fn whoever_has_a_branch_of_a_fork_is_told_what_becomes_of_the_task() {
+    let branches = vec![branch("a", "architect"), branch("b", "qa"), branch("c", "backend")];
+    let gates = |fork| workflow(vec![gate("work", "backend"), fork, gate("done", "architect")]);
+    let forked = gates(fork("review", JoinStrategy::All, branches));
+    let rules = with_channels(project(forked), org());
+    let mut task = say(&rules, &opened(&rules, &[]), "agent-7", "complete").unwrap().task;
+    for (branch, agent) in [("a", "agent-3"), ("b", "agent-5"), ("c", "agent-7")] {
+        let claim = Act::Claim { agent: id(agent), branch: Some(id(branch)) };
+        task = step(&rules, &task, &claim, 2).unwrap().task;
+    }
+    task = say_at(&rules, &task, "b", "agent-5", "complete").unwrap().task;
+    let by = person();
+    let reason = String::from("So");
+    let other = Rules::new(project(gates(gate("elsewhere", "qa"))), org()).unwrap().0;
+    for (rules, act, told) in [
+        (&rules, Act::Hold { by: by.clone(), reason: reason.clone() }, EventKind::TaskHeld),
+        (&rules, Act::Cancel { by: by.clone(), reason: reason.clone() }, EventKind::TaskCancelled),
+        (&rules, Act::Override { by, to: id("done"), reason }, EventKind::TaskOverridden),
+        (&other, Act::Move, EventKind::TaskMoved),
+    ] {
+        let after = step(rules, &task, &act, 9).unwrap().task;
+        let events = events(rules, Some(&task), &after);
+        let holders = events.iter().find_map(|event| match event {
+            Event::Held { holders, .. }
+            | Event::Cancelled { holders, .. }
+            | Event::Overridden { holders, .. }
+            | Event::Moved { holders, .. } => Some((event.kind(), holders.clone())),
+            _ => None,
+        });
+        assert_eq!(holders, Some((told, vec![id("agent-3"), id("agent-7")])), "{act:?}");
+    }
+    let held = step(&rules, &task, &Act::Hold { by: person(), reason: "Wait".into() }, 9).unwrap().task;
+    let events = events(&rules, Some(&task), &held);
+    let told: Vec<String> =
+        audience(&rules, Some(&held), &events).iter().map(|notice| notice.channel.to_string()).collect();
+    assert_eq!(told, ["agent-3", "agent-7"]);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
 
