@@ -13,6 +13,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::delivery::{Failure, Message};
+use super::said::in_one_line;
 
 /// How long a program may take.
 const TIME: Duration = Duration::from_secs(30);
@@ -145,9 +146,7 @@ fn ending(status: ExitStatus) -> String {
 
 /// Returns the end of what was printed, as a part of a line.
 fn told(printed: &[u8]) -> String {
-    let text = String::from_utf8_lossy(printed);
-    let words: Vec<&str> = text.split_whitespace().collect();
-    let text: String = words.join(" ").chars().map(|c| if c.is_control() { '?' } else { c }).collect();
+    let text = in_one_line(printed);
     match text.char_indices().rev().nth(TOLD) {
         Some((at, _)) => format!("...{}", &text[at..]),
         None => text,
@@ -203,22 +202,58 @@ mod tests {
     }
 
     #[test]
-    fn what_hangs_is_ended_with_all_that_it_started() {
-        let (result, home) = run_here("sleep 600 & echo $! >child; wait", Duration::from_millis(300));
+    fn what_hangs_is_stopped_when_its_time_is_over() {
+        let (result, _home) = run_here("sleep 600", Duration::ZERO);
         let Err(Failure::Unreachable { why, .. }) = result else { panic!("{result:?}") };
         assert!(why.contains("did not end within"), "{why}");
-        let child = std::fs::read_to_string(home.path().join("child")).unwrap();
-        let child = rustix::process::Pid::from_raw(child.trim().parse().unwrap()).unwrap();
+    }
+
+    #[test]
+    fn what_is_stopped_ends_with_all_that_it_started() {
+        let home = TempDir::new().unwrap();
+        let file = home.path().join("child");
+        let words = ["sh", "-c", "sleep 600 & echo $! >child; wait"].map(str::to_owned);
+        let value = json!({});
+        let message = Message { id: "aof_1", value: &value, now: jiff::Timestamp::UNIX_EPOCH };
+        let stop = AtomicBool::new(false);
         let deadline = Instant::now() + TIME;
-        // An orphan is gone, or nothing but an entry that nobody has asked for yet.
-        while rustix::process::test_kill_process(child).is_ok() && !is_dead(child) {
+        let child = thread::scope(|scope| {
+            let running = scope.spawn(|| run_within(&words, message, home.path(), &stop, TIME * 2));
+            let child = loop {
+                let text = std::fs::read_to_string(&file).unwrap_or_default();
+                if let Some(child) = text.strip_suffix('\n') {
+                    break child.parse().unwrap();
+                }
+                if Instant::now() >= deadline {
+                    break 0;
+                }
+                thread::sleep(PAUSE);
+            };
+            stop.store(true, Ordering::Relaxed);
+            assert_eq!(running.join().unwrap(), Err(Failure::Stopped));
+            child
+        });
+        let child = rustix::process::Pid::from_raw(child).expect("the program starts its child in time");
+        while is_alive(child) {
             assert!(Instant::now() < deadline, "the child lives");
+            thread::sleep(PAUSE);
         }
     }
 
-    fn is_dead(child: rustix::process::Pid) -> bool {
-        let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.as_raw_nonzero())).unwrap_or_default();
-        stat.is_empty() || stat.contains(") Z ")
+    /// An orphan may stay as an entry that nobody has asked for yet: that is no life.
+    fn is_alive(child: rustix::process::Pid) -> bool {
+        if rustix::process::test_kill_process(child).is_err() {
+            return false;
+        }
+        let id = child.as_raw_nonzero().to_string();
+        let state = if Path::new("/proc/self/stat").exists() {
+            let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
+            stat.rsplit_once(") ").map(|(_, state)| state.to_owned()).unwrap_or_default()
+        } else {
+            let listed = Command::new("ps").args(["-o", "stat=", "-p", &id]).output().unwrap();
+            String::from_utf8_lossy(&listed.stdout).trim().to_owned()
+        };
+        !state.is_empty() && !state.starts_with('Z')
     }
 
     #[test]

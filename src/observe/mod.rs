@@ -5,6 +5,7 @@
 mod address;
 mod command;
 mod delivery;
+mod said;
 mod signature;
 mod webhook;
 

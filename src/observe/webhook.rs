@@ -17,6 +17,7 @@ use ureq::{Agent, Body, Error};
 
 use super::address::is_public;
 use super::delivery::{Failure, Message};
+use super::said::in_one_line;
 use super::signature::Secrets;
 use crate::model::{Reach, Webhook};
 
@@ -125,9 +126,7 @@ fn said(answer: &mut Response<Body>) -> String {
     let mut bytes = Vec::new();
     // Half an answer says something, too.
     let _ = answer.body_mut().as_reader().take(TOLD as u64).read_to_end(&mut bytes);
-    let text = String::from_utf8_lossy(&bytes);
-    let words: Vec<&str> = text.split_whitespace().collect();
-    let text: String = words.join(" ").chars().map(|c| if c.is_control() { '?' } else { c }).collect();
+    let text = in_one_line(&bytes);
     if text.is_empty() { text } else { format!(": {text}") }
 }
 
