@@ -25,6 +25,9 @@ pub const POINTS: &[&str] = &[
 /// Those that a message passes behind it, in order: it is written, and the cursor not moved; it is delivered, and not removed.
 pub const OUTBOX_POINTS: &[&str] = &["outbox.written", "outbox.delivered"];
 
+/// The one that a message passes which is given up: it is kept aside, and nobody was told.
+pub const GIVEN_UP_POINTS: &[&str] = &["outbox.given-up"];
+
 /// Aborts here if the environment asks for it.
 #[cfg(debug_assertions)]
 pub fn point(name: &str) {
@@ -33,7 +36,8 @@ pub fn point(name: &str) {
     static ASKED: OnceLock<Option<(String, u32)>> = OnceLock::new();
     static PASSED: AtomicU32 = AtomicU32::new(0);
 
-    debug_assert!([POINTS, OUTBOX_POINTS].concat().contains(&name), "`{name}` is missing from the lists of `stop`");
+    let all = [POINTS, OUTBOX_POINTS, GIVEN_UP_POINTS].concat();
+    debug_assert!(all.contains(&name), "`{name}` is missing from the lists of `stop`");
     let asked = ASKED.get_or_init(|| {
         let value = std::env::var("AOF_STOP_AT").ok()?;
         let (name, turn) = value.split_once(':').unwrap_or((&value, "1"));

@@ -96,17 +96,59 @@ impl Repository {
     }
 
     /// Returns the commits that were added to a branch since it was at `known`, oldest first. Of what was merged in, only the
-    /// merge counts. Where the branch was rewritten, those count that it did not have.
-    pub fn added_since(&self, known: CommitId, head: CommitId) -> Result<Vec<CommitId>, AuditError> {
+    /// merge counts. Where the branch was rewritten, those count that it did not have. Nothing is returned where history ends before
+    /// that is known, as it does in a shallow clone.
+    pub fn added_since(&self, known: CommitId, head: CommitId) -> Result<Option<Vec<CommitId>>, AuditError> {
         let doing = || format!("read what came to the branch since the commit `{known}`");
         let mut walk = self.git().revwalk().during(doing)?;
         walk.simplify_first_parent().during(doing)?;
         walk.push(head.to_git()).during(doing)?;
         walk.hide(known.to_git()).during(doing)?;
-        let found: Result<Vec<_>, _> = walk.map(|id| Ok(CommitId::new(ObjectId::from_git(id?)))).collect();
-        let mut found = found.during(doing)?;
-        found.reverse();
-        Ok(found)
+        let found: Result<Vec<_>, git2::Error> = walk.collect();
+        let found = match found {
+            Err(fault) if fault.code() == git2::ErrorCode::NotFound => return Ok(None),
+            found => found.during(doing)?,
+        };
+        let is_shallow = self.git().is_shallow();
+        let mut added = Vec::with_capacity(found.len());
+        for id in found.into_iter().rev() {
+            let commit = self.git().find_commit(id).during(doing)?;
+            let mut parents = commit.parent_ids();
+            if is_shallow
+                && (commit.parent_count() == 0 || parents.any(|parent| self.git().find_commit(parent).is_err()))
+            {
+                return Ok(None);
+            }
+            added.push(CommitId::new(ObjectId::from_git(id)));
+        }
+        Ok(Some(added))
+    }
+
+    /// Returns whether a commit led to another one, or is the same.
+    pub fn led_to(&self, commit: CommitId, later: CommitId) -> Result<bool, AuditError> {
+        let doing = || format!("read whether the commit `{commit}` led to `{later}`");
+        Ok(commit == later || self.git().graph_descendant_of(later.to_git(), commit.to_git()).during(doing)?)
+    }
+
+    /// Returns the newest commit that led to `head` and to any of the others, if there is one.
+    pub fn newest_common(
+        &self,
+        head: CommitId,
+        others: impl IntoIterator<Item = CommitId>,
+    ) -> Result<Option<CommitId>, AuditError> {
+        let doing = || format!("read where the history of the commit `{head}` left what is known");
+        let mut nearest = None;
+        for other in others {
+            let base = match self.git().merge_base(head.to_git(), other.to_git()) {
+                Err(fault) if fault.code() == git2::ErrorCode::NotFound => continue,
+                base => base.during(doing)?,
+            };
+            let (ahead, _) = self.git().graph_ahead_behind(head.to_git(), base).during(doing)?;
+            if nearest.is_none_or(|(least, _)| ahead < least) {
+                nearest = Some((ahead, base));
+            }
+        }
+        Ok(nearest.map(|(_, base)| CommitId::new(ObjectId::from_git(base))))
     }
 
     /// Returns whether there is such a commit here.

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::output::{GREEN, RED, YELLOW, inert, styled};
 use super::session::Session;
 use super::trouble::Trouble;
-use crate::ops::{Due, OutgoingStanding, Round, deliver_notices, forget_dropped, outgoing, outgoing_value};
+use crate::ops::{OutgoingStanding, Round, Tried, deliver_notices, forget_dropped, outgoing, outgoing_value};
 
 /// How long one round takes at most.
 const ROUND: Duration = Duration::from_mins(2);
@@ -37,7 +37,7 @@ pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
         }
         return Ok(ExitCode::SUCCESS);
     }
-    let rounds = if args.deliver { deliver_notices(&workspace, Due::Anyway, ROUND)? } else { Vec::new() };
+    let rounds = if args.deliver { deliver_notices(&workspace, Tried::All, ROUND)? } else { Vec::new() };
     let outgoing = outgoing(&workspace)?;
     if session.output.is_json() {
         let mut value = outgoing_value(&outgoing);

@@ -15,7 +15,7 @@ use super::task::shown::followed;
 use super::trouble::Trouble;
 use super::{handed_out, ran_out, unreadable};
 use crate::model::Timestamp;
-use crate::ops::{Changed, DryRun, Due, Swept, Workspace, deliver_notices, reason_of, sweep};
+use crate::ops::{Changed, DryRun, Swept, Tried, Workspace, deliver_notices, reason_of, sweep};
 
 /// How long notices may take.
 const NOTICES: Duration = Duration::from_mins(1);
@@ -58,7 +58,7 @@ pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
 
 /// Tells whoever is to be told. Who cannot be reached stops nothing.
 fn notify(session: &Session, workspace: &Workspace) -> Result<(), Trouble> {
-    for trouble in deliver_notices(workspace, Due::Now, NOTICES)?.into_iter().filter_map(|round| round.trouble) {
+    for trouble in deliver_notices(workspace, Tried::Due, NOTICES)?.into_iter().filter_map(|round| round.trouble) {
         session.warn(&format!("a notice could not be delivered: {}", inert(&trouble)));
     }
     Ok(())

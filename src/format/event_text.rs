@@ -78,7 +78,9 @@ pub(super) fn text_of(occurrence: &Occurrence, reader: Reader) -> String {
             line(problem)
         ),
         Event::NoticesDropped { channel, count, reason } => {
-            format!("{count} messages to `{}` were given up: {}", line(channel), line(reason))
+            let messages = if *count == 1 { "message" } else { "messages" };
+            let were = if *count == 1 { "was" } else { "were" };
+            format!("{count} {messages} to `{}` {were} given up: {}", line(channel), line(reason))
         }
         event => of_life(event, &titled, reader),
     };

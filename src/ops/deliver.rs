@@ -68,6 +68,8 @@ pub trait Recipient {
     fn saw_finished(&self, name: &OsStr) -> bool;
     /// Is told what became of a file.
     fn told(&mut self, delivered: Delivered);
+    /// Is told why somebody could not be told of something; what it was about went its way all the same.
+    fn untold(&mut self, problem: String);
     /// Leaves the repository to others for a while, after work that took so long; says whether to go on.
     fn rest(&mut self, worked: Duration) -> ControlFlow<()>;
 }
@@ -246,8 +248,10 @@ fn work_on(
     done.and(trouble)?;
     for (place, refusal) in late {
         let Work { taken, delivery, .. } = &batch[place];
-        // Whoever was late may not look here again; the file is settled only when that is on its way to be told.
-        put_conflict(workspace, &refusal, &Digest::of(&delivery.bytes))?;
+        // Whoever was late may not look here again, so it is told before the file is settled; but no file waits for notices.
+        if let Err(error) = put_conflict(workspace, &refusal, &Digest::of(&delivery.bytes)) {
+            recipient.untold(error.to_string());
+        }
         refuse(inbox, taken, delivery, reason_of(&refusal.into()), recipient)?;
     }
     Ok(completions)

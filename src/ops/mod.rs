@@ -71,8 +71,8 @@ pub use list::{Filter, Sort, list};
 pub use migrate::{Migrated, add_gates};
 pub use next::{Next, Wanted, next};
 pub use notices::{
-    Due, GivenUp, Outgoing, OutgoingStanding, Put, Round, Route, deliver_channel, deliver_notices, forget_dropped,
-    outgoing, outgoing_value, put_out, routes, tell_of_round,
+    Left, Outgoing, OutgoingStanding, Put, Receiver, Round, Tried, deliver_channel, deliver_notices, forget_dropped,
+    outgoing, outgoing_value, put_out, receivers,
 };
 pub use reload::{RulesReport, Since, rules_report};
 pub use run_out::{RanOut, run_out};

@@ -7,7 +7,7 @@ use std::fs::{self, DirEntry};
 use std::time::{Duration, SystemTime};
 
 use super::folder::{Durability, Folder};
-use super::layout::{DROPPED, INBOX, LOCAL, OUTBOX, REFUSED};
+use super::layout::{DROPPED, INBOX, LOCAL, OUTBOX, REFUSED, UNTOLD};
 use super::staged::{self, TEMPORARY};
 use super::tasks::FILE_LIMIT;
 use super::walk::folders;
@@ -122,9 +122,9 @@ pub fn sweep_local(lock: &WriterLock, now: SystemTime) -> Result<usize, StoreErr
         let written = entry.metadata().and_then(|metadata| metadata.modified());
         written.is_ok_and(|written| now.duration_since(written).is_ok_and(|age| age >= ABANDONED))
     };
-    let mut folders: Vec<String> = [LOCAL, INBOX, REFUSED, OUTBOX, DROPPED].map(str::to_owned).into();
+    let mut folders: Vec<String> = [LOCAL, INBOX, REFUSED, OUTBOX, UNTOLD, DROPPED].map(str::to_owned).into();
     let channels = Outbox::of(lock.paths()).channels()?;
-    folders.extend(channels.into_iter().map(|(key, _)| format!("{OUTBOX}/{}", key.as_str())));
+    folders.extend(channels.into_iter().map(|key| format!("{OUTBOX}/{}", key.as_str())));
     folders.iter().try_fold(0, |swept, folder| Ok(swept + sweep_where(lock, folder, &abandoned)?))
 }
 

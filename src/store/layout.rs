@@ -26,6 +26,8 @@ pub const TAKEN: &str = ".aof/inbox/.taken";
 pub const REFUSED: &str = ".aof/refused";
 /// The folder of the messages that are to be delivered.
 pub const OUTBOX: &str = ".aof/outbox";
+/// The folder of the messages that were given up, which nobody has been told of yet.
+pub const UNTOLD: &str = ".aof/outbox/untold";
 /// The folder of the messages that were given up.
 pub const DROPPED: &str = ".aof/outbox/dropped";
 

@@ -5,13 +5,16 @@
 //!   lock                    whoever writes messages has it
 //!   CHANNEL/NAME.json       a message that waits; NAME sorts by when it was made
 //!   CHANNEL/rest            why the channel is left alone, and until when
+//!   CHANNEL/next            nothing there is tried before that time; gone as soon as a message is added
 //!   CHANNEL/lock            whoever delivers there has it
-//!   dropped/NAME.json       a message that was given up, with the reason
+//!   untold/NAME.json        a message that was given up, with the reason, before others are told of that
+//!   dropped/NAME.json       the same, afterwards
 //! ```
 //! Messages are durable before the cursor moves past what they tell, and are removed after they were delivered. So a kill or
 //! a power cut at any point delivers at least once, and a message that is delivered twice has the same id both times.
 
-use std::collections::BTreeMap;
+use std::collections::HashSet;
+use std::ffi::OsStr;
 use std::fs;
 use std::fs::File;
 use std::io::ErrorKind;
@@ -21,16 +24,20 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::layout::{DROPPED, OUTBOX};
+use super::layout::{DROPPED, OUTBOX, UNTOLD};
 use super::staged::Staged;
 use super::{Durability, Folder, Paths, StoreError};
 use crate::model::ChannelKey;
-use crate::stop;
+use crate::{disk, stop};
 
 /// How many messages of one channel wait at most; the oldest are given up for newer ones.
 pub const MOST_WAITING: usize = 10_000;
 /// How many messages that were given up are kept.
 const MOST_DROPPED: usize = 1_000;
+/// So many branches are remembered.
+const MOST_BRANCHES: usize = 50;
+/// How many files are written before the disk is waited for.
+const TOGETHER: usize = 64;
 /// More than any message has.
 const LIMIT: u64 = 4 * 1024 * 1024;
 const SUFFIX: &str = ".json";
@@ -67,15 +74,39 @@ pub struct Waiting {
 pub struct Rest {
     /// How often nobody answered, one attempt after the other.
     pub attempts: u32,
+    /// Since when.
+    pub since: Timestamp,
     /// Until when.
     pub until: Timestamp,
     /// What the last attempt met.
     pub error: String,
+    /// The file of the message that was tried last.
+    pub last: String,
 }
 
-/// Up to which commit all messages are written, by branch.
+/// Up to which commit all messages are written, by branch; the branch that moved last stands last.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Cursor(pub BTreeMap<String, String>);
+pub struct Cursor(Vec<(String, String)>);
+
+impl Cursor {
+    /// Returns up to which commit all messages of a branch are written.
+    pub fn commit(&self, branch: &str) -> Option<&str> {
+        self.0.iter().find(|(known, _)| known == branch).map(|(_, commit)| commit.as_str())
+    }
+
+    /// Returns these commits of all branches.
+    pub fn commits(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|(_, commit)| commit.as_str())
+    }
+
+    /// Notes up to which commit those of a branch are. Where there are too many, the branch that moved longest ago is forgotten.
+    pub fn set(&mut self, branch: &str, commit: &str) {
+        self.0.retain(|(known, _)| known != branch);
+        self.0.push((branch.to_owned(), commit.to_owned()));
+        let surplus = self.0.len().saturating_sub(MOST_BRANCHES);
+        self.0.drain(..surplus);
+    }
+}
 
 /// The right to write messages, or to deliver those of a channel, until it is dropped.
 #[derive(Debug)]
@@ -122,34 +153,26 @@ impl Outbox {
     }
 
     /// Puts messages into a channel, durably; one that is there already stays as it is.
-    pub fn put<'w>(
-        &self,
-        channel: &ChannelKey,
-        messages: impl IntoIterator<Item = &'w Waiting>,
-    ) -> Result<(), StoreError> {
+    pub fn put(&self, channel: &ChannelKey, messages: &[Waiting]) -> Result<(), StoreError> {
         let folder = self.made(&folder_of(channel))?;
-        for waiting in messages {
-            let name = waiting.name();
-            if folder.kind(&name)?.is_none() {
-                let mut file = Staged::new(&folder, &name, &waiting.bytes(), Durability::Durable)?;
-                match file.create(&name) {
-                    Ok(()) | Err(StoreError::Exists { .. }) => {}
-                    Err(fault) => return Err(fault),
-                }
-            }
+        for messages in messages.chunks(TOGETHER) {
+            put_together(&folder, messages)?;
         }
-        folder.sync()
+        folder.sync()?;
+        folder.remove("next")
     }
 
-    /// Returns the channels with messages, and how many each has.
-    pub fn channels(&self) -> Result<Vec<(ChannelKey, usize)>, StoreError> {
+    /// Returns the channels with messages.
+    pub fn channels(&self) -> Result<Vec<ChannelKey>, StoreError> {
+        let root = self.paths.root();
         let mut channels = Vec::new();
-        for name in names(&self.paths.root().join(OUTBOX))? {
-            let Some(key) = ChannelKey::recognise(&name) else { continue };
-            let count = self.names_in(&folder_of(&key))?.len();
-            channels.push((key, count));
+        for name in names(&root.join(OUTBOX))? {
+            if let Some(key) = ChannelKey::recognise(&name)
+                && names(&root.join(folder_of(&key)))?.any(|name| is_message(&name))
+            {
+                channels.push(key);
+            }
         }
-        channels.retain(|(_, count)| *count > 0);
         channels.sort();
         Ok(channels)
     }
@@ -183,38 +206,70 @@ impl Outbox {
         }
     }
 
-    /// Gives a message up: it is kept aside, with the reason.
+    /// Gives a message up: it is kept aside, with the reason, for others to be told of.
     pub fn give_up(&self, channel: &ChannelKey, waiting: &Waiting, reason: &str) -> Result<(), StoreError> {
-        let aside = self.made(DROPPED)?;
         let given_up = Waiting { error: Some(reason.to_owned()), next: None, ..waiting.clone() };
-        aside.replace(&waiting.name(), &given_up.bytes(), Durability::Durable)?;
-        let kept = self.names_in(DROPPED)?;
-        for old in kept.iter().take(kept.len().saturating_sub(MOST_DROPPED)) {
-            aside.remove(old)?;
+        self.made(UNTOLD)?.replace(&waiting.name(), &given_up.bytes(), Durability::Durable)?;
+        if let Some(folder) = self.standing(&folder_of(channel))? {
+            folder.remove(waiting.name())?;
         }
-        match self.standing(&folder_of(channel))? {
-            Some(folder) => folder.remove(waiting.name()),
-            None => Ok(()),
-        }
+        stop::point("outbox.given-up");
+        Ok(())
     }
 
-    /// Returns the messages that were given up, the oldest first.
-    pub fn dropped(&self) -> Result<Vec<Waiting>, StoreError> {
-        let Some(folder) = self.standing(DROPPED)? else { return Ok(Vec::new()) };
-        let mut dropped = Vec::new();
-        for name in self.names_in(DROPPED)? {
-            let read = folder.read(name, LIMIT)?;
-            dropped.extend(read.and_then(|(bytes, _)| serde_json::from_slice(&bytes).ok()));
+    /// Returns the messages that were given up and that nobody was told of, the oldest first.
+    pub fn untold(&self) -> Result<Vec<Waiting>, StoreError> {
+        self.read_all(UNTOLD)
+    }
+
+    /// Notes that whoever wants to know was told that these messages were given up.
+    pub fn note_told(&self, _right: &Right, messages: &[Waiting]) -> Result<(), StoreError> {
+        let Some(untold) = self.standing(UNTOLD)? else { return Ok(()) };
+        let dropped = self.made(DROPPED)?;
+        for waiting in messages {
+            let name = waiting.name();
+            match untold.move_new(OsStr::new(&name), &dropped, OsStr::new(&name)) {
+                Ok(()) | Err(StoreError::Gone { .. }) => {}
+                Err(StoreError::Exists { .. }) => untold.remove(&name)?,
+                Err(fault) => return Err(fault),
+            }
         }
-        Ok(dropped)
+        let kept = self.names_in(DROPPED)?;
+        kept.iter().take(kept.len().saturating_sub(MOST_DROPPED)).try_for_each(|old| dropped.remove(old))
+    }
+
+    /// Returns the messages that were given up, the oldest first of those that others were told of, then of the others.
+    pub fn dropped(&self) -> Result<Vec<Waiting>, StoreError> {
+        Ok([self.read_all(DROPPED)?, self.read_all(UNTOLD)?].concat())
     }
 
     /// Forgets the messages that were given up, and returns how many there were.
     pub fn forget_dropped(&self) -> Result<usize, StoreError> {
-        let Some(folder) = self.standing(DROPPED)? else { return Ok(0) };
-        let names = self.names_in(DROPPED)?;
-        names.iter().try_for_each(|name| folder.remove(name))?;
-        Ok(names.len())
+        let mut count = 0;
+        for place in [DROPPED, UNTOLD] {
+            let Some(folder) = self.standing(place)? else { continue };
+            let names = self.names_in(place)?;
+            names.iter().try_for_each(|name| folder.remove(name))?;
+            count += names.len();
+        }
+        Ok(count)
+    }
+
+    /// Returns before when nothing of a channel is tried, if that is known.
+    pub fn next(&self, channel: &ChannelKey) -> Result<Option<Timestamp>, StoreError> {
+        let Some(folder) = self.standing(&folder_of(channel))? else { return Ok(None) };
+        Ok(folder.read("next", LIMIT)?.and_then(|(bytes, _)| serde_json::from_slice(&bytes).ok()))
+    }
+
+    /// Notes before when nothing of a channel is tried, unless there are messages that `seen` does not have.
+    pub fn set_next(&self, channel: &ChannelKey, next: Option<Timestamp>, seen: &[String]) -> Result<(), StoreError> {
+        let folder = self.made(&folder_of(channel))?;
+        let Some(next) = next else { return folder.remove("next") };
+        let bytes = serde_json::to_vec(&next).expect("a time is JSON");
+        folder.replace("next", &bytes, Durability::Volatile)?;
+        // In this order: whoever adds a message removes the file afterwards.
+        let seen: HashSet<&String> = seen.iter().collect();
+        if self.names(channel)?.iter().any(|name| !seen.contains(name)) { folder.remove("next") } else { Ok(()) }
     }
 
     /// Returns why a channel is left alone, if it is.
@@ -236,10 +291,19 @@ impl Outbox {
     }
 
     fn names_in(&self, folder: &str) -> Result<Vec<String>, StoreError> {
-        let mut names = names(&self.paths.root().join(folder))?;
-        names.retain(|name| name.ends_with(SUFFIX) && !name.starts_with('.'));
+        let mut names: Vec<String> = names(&self.paths.root().join(folder))?.filter(|name| is_message(name)).collect();
         names.sort();
         Ok(names)
+    }
+
+    fn read_all(&self, folder: &str) -> Result<Vec<Waiting>, StoreError> {
+        let Some(standing) = self.standing(folder)? else { return Ok(Vec::new()) };
+        let mut messages = Vec::new();
+        for name in self.names_in(folder)? {
+            let read = standing.read(name, LIMIT)?;
+            messages.extend(read.and_then(|(bytes, _)| serde_json::from_slice::<Waiting>(&bytes).ok()));
+        }
+        Ok(messages)
     }
 
     fn made(&self, folder: &str) -> Result<Folder, StoreError> {
@@ -263,6 +327,31 @@ impl Waiting {
     }
 }
 
+/// Writes messages that wait for the disk together.
+fn put_together(folder: &Folder, messages: &[Waiting]) -> Result<(), StoreError> {
+    let (mut staged, mut unsynced) = (Vec::new(), Vec::new());
+    for waiting in messages {
+        let name = waiting.name();
+        if folder.kind(&name)?.is_none() {
+            let mut file = Staged::new(folder, &name, &waiting.bytes(), Durability::Durable)?;
+            unsynced.extend(file.unsynced()?);
+            staged.push((name, file));
+        }
+    }
+    disk::sync(unsynced).map_err(|fault| StoreError::io("flush to disk", &fault.path, fault.cause))?;
+    for (name, mut file) in staged {
+        match file.create(&name) {
+            Ok(()) | Err(StoreError::Exists { .. }) => {}
+            Err(fault) => return Err(fault),
+        }
+    }
+    Ok(())
+}
+
+fn is_message(name: &str) -> bool {
+    name.ends_with(SUFFIX) && !name.starts_with('.')
+}
+
 fn folder_of(channel: &ChannelKey) -> String {
     format!("{OUTBOX}/{}", channel.as_str())
 }
@@ -276,13 +365,13 @@ fn right(folder: &Folder) -> Result<Option<Right>, StoreError> {
     }
 }
 
-fn names(folder: &PathBuf) -> Result<Vec<String>, StoreError> {
+fn names(folder: &PathBuf) -> Result<impl Iterator<Item = String>, StoreError> {
     let listing = match fs::read_dir(folder) {
-        Ok(listing) => listing,
-        Err(cause) if matches!(cause.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(Vec::new()),
+        Ok(listing) => Some(listing),
+        Err(cause) if matches!(cause.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => None,
         Err(cause) => return Err(StoreError::io("list the folder", folder, cause)),
     };
-    Ok(listing.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect())
+    Ok(listing.into_iter().flatten().filter_map(|entry| entry.ok()?.file_name().into_string().ok()))
 }
 
 #[cfg(test)]
@@ -313,9 +402,9 @@ mod tests {
         let outbox = Outbox::of(&Paths::at(home.path()));
         assert_eq!((outbox.channels().unwrap(), outbox.cursor().unwrap()), (vec![], None));
         for (seconds, id) in [(20, "b"), (100, "c"), (3, "a"), (20, "b")] {
-            outbox.put(&key(), [&waiting(seconds, id)]).unwrap();
+            outbox.put(&key(), &[waiting(seconds, id)]).unwrap();
         }
-        assert_eq!(outbox.channels().unwrap(), [(key(), 3)]);
+        assert_eq!(outbox.channels().unwrap(), [key()]);
         let ids = || -> Vec<String> {
             let names = outbox.names(&key()).unwrap();
             names.iter().map(|name| outbox.read(&key(), name).unwrap().unwrap().id).collect()
@@ -323,12 +412,15 @@ mod tests {
         assert_eq!(ids(), ["a", "b", "c"]);
         let tried = Waiting { attempts: 1, error: Some("no".to_owned()), ..waiting(20, "b") };
         outbox.note(&key(), &tried).unwrap();
-        outbox.put(&key(), [&waiting(20, "b")]).unwrap();
+        outbox.put(&key(), &[waiting(20, "b")]).unwrap();
         assert_eq!(outbox.read(&key(), &tried.name()).unwrap(), Some(tried), "what is there stays as it is");
         outbox.settle(&key(), &waiting(3, "a")).unwrap();
         outbox.give_up(&key(), &waiting(100, "c"), "too old").unwrap();
         assert_eq!(ids(), ["b"]);
         assert_eq!(outbox.dropped().unwrap()[0].error.as_deref(), Some("too old"));
+        let untold = outbox.untold().unwrap();
+        outbox.note_told(&outbox.writing().unwrap().unwrap(), &untold).unwrap();
+        assert_eq!((untold.len(), outbox.untold().unwrap(), outbox.dropped().unwrap()), (1, vec![], untold));
         assert_eq!((outbox.forget_dropped().unwrap(), outbox.dropped().unwrap()), (1, vec![]));
     }
 
@@ -340,17 +432,45 @@ mod tests {
         assert!(right.is_some() && other.is_some());
         assert!(outbox.writing().unwrap().is_none() && outbox.delivering(&key()).unwrap().is_none());
         let mut cursor = Cursor::default();
-        cursor.0.insert("refs/heads/main".to_owned(), "abc".to_owned());
+        cursor.set("refs/heads/main", "abc");
         outbox.set_cursor(&right.unwrap(), &cursor).unwrap();
         assert_eq!(outbox.cursor().unwrap(), Some(cursor));
         assert!(outbox.writing().unwrap().is_some());
     }
 
     #[test]
+    fn of_many_branches_those_that_moved_last_are_known() {
+        let mut cursor = Cursor::default();
+        for branch in 0..MOST_BRANCHES {
+            cursor.set(&branch.to_string(), "old");
+        }
+        cursor.set("0", "new");
+        cursor.set("one more", "new");
+        assert_eq!((cursor.commit("0"), cursor.commit("1"), cursor.commit("2")), (Some("new"), None, Some("old")));
+        assert_eq!(cursor.commits().count(), MOST_BRANCHES);
+    }
+
+    #[test]
+    fn what_is_tried_later_is_forgotten_when_a_message_comes() {
+        let home = TempDir::new().unwrap();
+        let outbox = Outbox::of(&Paths::at(home.path()));
+        let later = Some(Timestamp::UNIX_EPOCH);
+        outbox.put(&key(), &[waiting(1, "a")]).unwrap();
+        let seen = outbox.names(&key()).unwrap();
+        outbox.set_next(&key(), later, &seen).unwrap();
+        assert_eq!(outbox.next(&key()).unwrap(), later);
+        let many: Vec<Waiting> = (0..150).map(|number| waiting(2, &format!("b{number}"))).collect();
+        outbox.put(&key(), &many).unwrap();
+        assert_eq!((outbox.next(&key()).unwrap(), outbox.names(&key()).unwrap().len()), (None, 151));
+        outbox.set_next(&key(), later, &seen).unwrap();
+        assert_eq!(outbox.next(&key()).unwrap(), None, "messages came that were not seen");
+    }
+
+    #[test]
     fn debris_is_no_message() {
         let home = TempDir::new().unwrap();
         let outbox = Outbox::of(&Paths::at(home.path()));
-        outbox.put(&key(), [&waiting(1, "a")]).unwrap();
+        outbox.put(&key(), &[waiting(1, "a")]).unwrap();
         let folder = home.path().join(OUTBOX).join(key().as_str());
         fs::write(folder.join(".aof-tmp-x.json"), "").unwrap();
         fs::write(folder.join("000000000000-000000-000-b.json"), "{").unwrap();

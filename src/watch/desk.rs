@@ -78,6 +78,12 @@ impl Recipient for Desk<'_> {
         self.tell(Report::Delivered(delivered));
     }
 
+    fn untold(&mut self, problem: String) {
+        if self.told.is_news(problem.clone()) {
+            self.tell(Report::Undelivered { problem });
+        }
+    }
+
     fn rest(&mut self, worked: Duration) -> ControlFlow<()> {
         Desk::rest(self, worked)
     }

@@ -1,19 +1,16 @@
-//! The watcher's post: has messages written for what was committed, and delivered beside everything else, each channel on a thread of
+//! The watcher's mail: has messages written for what was committed, and delivered beside everything else, each channel on a thread of
 //! its own. Whoever does not answer keeps nobody else waiting.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{self, Receiver, Sender};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use super::desk::Desk;
 use super::report::{Report, Told};
 use crate::model::ChannelKey;
-use crate::ops::{
-    Due, OpsError, Round, Route, Workspace, deliver_channel, deliver_notices, put_out, routes, tell_of_round,
-};
+use crate::ops::{Left, Receiver, Round, Tried, Workspace, deliver_channel, deliver_notices, put_out, receivers};
 use crate::store::StoreError;
 
 /// How long a thread stays with its channel at most before it is asked for again.
@@ -27,13 +24,20 @@ const LAST: Duration = Duration::from_secs(1);
 type Outcome = Result<Round, StoreError>;
 
 /// Messages on their way.
-pub(super) struct Post {
-    /// Channels that a thread is busy with; whether it is to look again when it is done.
-    busy: Arc<Mutex<HashMap<ChannelKey, Again>>>,
+pub(super) struct Mail {
+    /// Channels that a thread is busy with.
+    busy: Arc<Mutex<HashMap<ChannelKey, Busy>>>,
     stop: Arc<AtomicBool>,
     told: Told,
-    sender: Sender<Outcome>,
-    outcomes: Receiver<Outcome>,
+    sender: mpsc::Sender<Outcome>,
+    outcomes: mpsc::Receiver<Outcome>,
+}
+
+/// What a thread is busy with.
+struct Busy {
+    /// Shared with the thread, which looks at it before each message.
+    receiver: Receiver,
+    again: Again,
 }
 
 /// Whether there may be more than a thread has seen.
@@ -43,88 +47,96 @@ enum Again {
     No,
 }
 
-impl Default for Post {
+impl Default for Mail {
     fn default() -> Self {
         let (sender, outcomes) = mpsc::channel();
         Self { busy: Arc::default(), stop: Arc::default(), told: Told::default(), sender, outcomes }
     }
 }
 
-impl Post {
-    /// Writes what is to be said, and has it delivered. Trouble is told once while it lasts.
-    pub(super) fn send(&mut self, workspace: &Workspace, desk: &mut Desk<'_>) {
-        let mut rounds = Vec::new();
-        for outcome in self.outcomes.try_iter() {
-            match outcome {
-                Ok(round) => rounds.push(round),
-                Err(error) => tell(&mut self.told, desk, error.to_string()),
-            }
-        }
-        for round in &rounds {
-            if round.delivered > 0 {
-                self.told.forget_the_rest();
-            }
-            self.look_at(workspace, desk, round);
-        }
-        match put_out(workspace) {
+impl Mail {
+    /// Writes what is to be said, or a part of it, and has it delivered; returns what is left. Trouble is told once while it lasts.
+    pub(super) fn send(&mut self, workspace: &Workspace, desk: &mut Desk<'_>) -> Left {
+        self.look_at_outcomes(desk);
+        let left = match put_out(workspace) {
             Ok(put) => {
                 if let Some(problem) = put.restarted {
                     tell(&mut self.told, desk, problem);
                 }
+                put.left
             }
+            Err(error) => {
+                tell(&mut self.told, desk, error.to_string());
+                Left::Nothing
+            }
+        };
+        match receivers(workspace) {
+            Ok(receivers) => receivers.into_iter().for_each(|receiver| self.start(receiver)),
             Err(error) => tell(&mut self.told, desk, error.to_string()),
         }
-        match routes(workspace) {
-            Ok(routes) => routes.into_iter().for_each(|route| self.start(route)),
-            Err(error) => tell(&mut self.told, desk, error.to_string()),
-        }
+        left
     }
 
     /// Does one round, and waits for what comes of it.
     pub(super) fn send_now(&mut self, workspace: &Workspace, desk: &mut Desk<'_>) {
-        match deliver_notices(workspace, Due::Now, ONCE) {
-            Ok(rounds) => rounds.iter().for_each(|round| self.look_at(workspace, desk, round)),
+        match deliver_notices(workspace, Tried::Due, ONCE) {
+            Ok(rounds) => rounds.into_iter().for_each(|round| self.look_at(desk, round)),
             Err(error) => tell(&mut self.told, desk, error.to_string()),
         }
     }
 
     /// Ends what is under way. What was not delivered is by the next watcher.
-    pub(super) fn stop(&self) {
+    pub(super) fn stop(&mut self, desk: &mut Desk<'_>) {
         self.stop.store(true, Ordering::Relaxed);
         let end = Instant::now() + LAST;
         while !lock(&self.busy).is_empty() && Instant::now() < end {
             thread::sleep(Duration::from_millis(2));
         }
+        self.look_at_outcomes(desk);
     }
 
-    fn look_at(&mut self, workspace: &Workspace, desk: &mut Desk<'_>, round: &Round) {
-        if let Some(trouble) = &round.trouble {
-            tell(&mut self.told, desk, trouble.clone());
-        }
-        let told: Result<(), OpsError> = tell_of_round(workspace, round);
-        if let Err(error) = told {
-            tell(&mut self.told, desk, error.to_string());
+    fn look_at_outcomes(&mut self, desk: &mut Desk<'_>) {
+        let outcomes: Vec<Outcome> = self.outcomes.try_iter().collect();
+        for outcome in outcomes {
+            match outcome {
+                Ok(round) => self.look_at(desk, round),
+                Err(error) => tell(&mut self.told, desk, error.to_string()),
+            }
         }
     }
 
-    /// Starts a thread for the channel, unless one is busy with it: then that looks again when it is done.
-    fn start(&self, route: Route) {
-        if let Some(again) = lock(&self.busy).get_mut(&route.key) {
-            *again = Again::Yes;
+    fn look_at(&mut self, desk: &mut Desk<'_>, round: Round) {
+        if round.delivered > 0 {
+            self.told.forget_the_rest();
+        }
+        if let Some(trouble) = round.trouble {
+            tell(&mut self.told, desk, trouble);
+        }
+    }
+
+    /// Starts a thread for the channel. One that is busy with it goes the way that the rules have now, and looks again when it is done.
+    fn start(&self, receiver: Receiver) {
+        let mut at_work = lock(&self.busy);
+        if let Some(busy) = at_work.get_mut(&receiver.key) {
+            busy.receiver.follow(&receiver);
+            busy.again = Again::Yes;
             return;
         }
-        lock(&self.busy).insert(route.key.clone(), Again::No);
+        at_work.insert(receiver.key.clone(), Busy { receiver: receiver.clone(), again: Again::No });
+        drop(at_work);
         let (busy, stop, sender) = (Arc::clone(&self.busy), Arc::clone(&self.stop), self.sender.clone());
         thread::spawn(move || {
             loop {
-                let outcome = deliver_channel(&route, Due::Now, Instant::now() + TURN, &stop);
+                let outcome = deliver_channel(&receiver, Tried::Due, Instant::now() + TURN, &stop);
                 // Nobody listens any more while the watcher ends.
                 let _ = sender.send(outcome);
                 let mut busy = lock(&busy);
-                let again = busy.insert(route.key.clone(), Again::No) == Some(Again::Yes);
-                if !again || stop.load(Ordering::Relaxed) {
-                    busy.remove(&route.key);
-                    return;
+                match busy.get_mut(&receiver.key) {
+                    Some(own) if own.again == Again::Yes && !stop.load(Ordering::Relaxed) => own.again = Again::No,
+                    _ => {
+                        busy.remove(&receiver.key);
+                        return;
+                    }
                 }
             }
         });

@@ -10,7 +10,7 @@
 
 mod bell;
 mod desk;
-mod post;
+mod mail;
 mod report;
 mod rounds;
 mod sight;

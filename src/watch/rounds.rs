@@ -5,12 +5,12 @@ use std::time::{Duration, Instant};
 
 use super::bell::{Bell, Hints, Place, Places};
 use super::desk::Desk;
-use super::post::Post;
+use super::mail::Mail;
 use super::report::{Report, Sight};
 use super::sight::Eyes;
 use crate::audit::{AuditError, CommitId, Head, TreeFile};
 use crate::ops::{
-    DryRun, Exhausted, Notice, OpsError, Seen, Workspace, deliver, hand_out, resume, rules_mark, run_out, tend,
+    DryRun, Exhausted, Left, Notice, OpsError, Seen, Workspace, deliver, hand_out, resume, rules_mark, run_out, tend,
 };
 use crate::store::Paths;
 use crate::store::inbox::QUIET;
@@ -61,7 +61,7 @@ pub(super) struct Rounds<'t> {
     /// From which age on taken files are ours: all, at the start and after trouble.
     leftovers: Option<Duration>,
     halt: Option<Halt>,
-    post: Post,
+    mail: Mail,
 }
 
 /// Why nothing is done at the moment.
@@ -97,7 +97,7 @@ impl<'t> Rounds<'t> {
             round_at: now,
             leftovers: Some(Duration::ZERO),
             halt: None,
-            post: Post::default(),
+            mail: Mail::default(),
         }
     }
 
@@ -123,11 +123,13 @@ impl<'t> Rounds<'t> {
             self.take(hints, &eyes);
             until = self.round();
             if self.halt.is_none() {
-                self.post.send(&self.workspace, &mut self.desk);
-                until = until.min(self.clocks_at);
+                until = match self.mail.send(&self.workspace, &mut self.desk) {
+                    Left::Nothing => until.min(self.clocks_at),
+                    Left::Commits => Instant::now(),
+                };
             }
         }
-        self.post.stop();
+        self.mail.stop(&mut self.desk);
         self.desk.tell(Report::Stopped);
     }
 
@@ -148,7 +150,7 @@ impl<'t> Rounds<'t> {
             }
         }
         if self.halt.is_none() {
-            self.post.send_now(&self.workspace, &mut self.desk);
+            self.mail.send_now(&self.workspace, &mut self.desk);
         }
         !self.desk.failed && self.halt.is_none()
     }

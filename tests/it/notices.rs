@@ -276,6 +276,114 @@ fn whoever_is_late_and_invalid_rules_are_told_of() {
     ");
 }
 
+#[test]
+fn notices_that_cannot_be_written_keep_no_file_in_the_inbox() {
+    let env = project_with(&format!("notify: [{{on: [gate_conflict], {}}}]\n", into("told")));
+    let (first, second) = (env.new_task(&["One"]), env.new_task(&["Two"]));
+    let _ = env.complete(&first, "agent-7");
+    std::fs::remove_dir_all(env.path(".aof/outbox")).unwrap();
+    env.write(".aof/outbox", "in the way");
+    env.write(".aof/inbox/1.yaml", format!("task: {first}@0\nagent: agent-8\noutcome: complete\nsummary: Me too\n"));
+    env.write(".aof/inbox/2.yaml", format!("task: {second}\nagent: agent-7\noutcome: complete\nsummary: Done\n"));
+    let output = env.aof_command(&["watch", "--once"]).env_remove("AOF_NOW").output().unwrap();
+    assert!(env.exists(".aof/refused/1.yaml"), "{output:?}");
+    assert!(env.task_text(&second).contains("current: review"), "{output:?}");
+    assert!(String::from_utf8_lossy(&output.stdout).contains("a notice could not be delivered"), "{output:?}");
+}
+
+#[test]
+fn what_nobody_tried_is_tried_however_old_it_is_and_given_up_when_that_fails() {
+    let env = project_with("notify: [{on: [gate_transition], command: [sh, receiver]}]\n");
+    let kill_before_delivery = || {
+        let mut command = env.aof_command(&["notices", "--deliver"]);
+        command.env("AOF_STOP_AT", "outbox.written");
+        assert_eq!(env.run(command).code, None);
+    };
+    let id = env.new_task(&["Add login"]);
+    let _ = env.complete(&id, "agent-7");
+    kill_before_delivery();
+    env.write("receiver", "cat >> told\n");
+    env.pass_minutes(9 * 24 * 60);
+    let _ = env.aof(&["notices", "--deliver"]).success();
+    assert_eq!(messages(&env, "told").len(), 1);
+    std::fs::remove_file(env.path("receiver")).unwrap();
+    let _ = env.complete(&id, "agent-3");
+    kill_before_delivery();
+    env.pass_minutes(9 * 24 * 60);
+    let output = env.aof(&["notices", "--deliver"]).code(1);
+    assert!(output.stdout.contains("tried once: it was not taken within 7 days; the last time: "), "{output}");
+}
+
+#[test]
+fn a_kill_after_a_message_was_given_up_leaves_that_to_be_told() {
+    let env = project_with("notify: [{on: [gate_transition], command: [/no/such/program]}]\n");
+    let id = env.new_task(&["Add login"]);
+    let _ = env.complete(&id, "agent-7");
+    let _ = env.aof(&["notices", "--deliver"]).code(1);
+    let rules = format!("{}notify: [{{on: [notices_dropped], {}}}]\n", crate::environment::PROJECT, into("told"));
+    env.write("project.yaml", rules);
+    env.commit_all("another receiver");
+    let mut command = env.aof_command(&["notices", "--deliver"]);
+    command.env("AOF_STOP_AT", aof::stop::GIVEN_UP_POINTS[0]);
+    assert_eq!(env.run(command).code, None);
+    for _ in 0..2 {
+        let _ = env.aof(&["notices", "--deliver"]).success();
+    }
+    assert_eq!(
+        told(&env, "told"),
+        [
+            "notices_dropped [] 1 message to `/no/such/program` was given up: no rules in force have this channel any more"
+        ]
+    );
+}
+
+#[test]
+fn many_commits_are_told_of_once_each() {
+    let env = project_with(&format!("notify: [{{on: [task_edited], {}}}]\n", into("told")));
+    let id = env.new_task(&["Add login"]);
+    let path = format!("tasks/{id}.md");
+    for number in 0..230 {
+        let text = env.read(&path);
+        env.write(&path, format!("{text}{number}\n"));
+        env.git(&["commit", "--quiet", "--all", "--message", "more"]);
+    }
+    let _ = env.aof(&["notices", "--deliver"]).success();
+    let _ = env.aof(&["notices", "--deliver"]).success();
+    assert_eq!(messages(&env, "told").len(), 230);
+}
+
+#[test]
+fn what_is_done_on_a_new_branch_is_told() {
+    let env = project_with(&format!("notify: [{{on: [gate_transition], {}}}]\n", into("told")));
+    let id = env.new_task(&["Add login"]);
+    let _ = env.complete(&id, "agent-7");
+    let _ = env.aof(&["notices", "--deliver"]).success();
+    env.git(&["switch", "--quiet", "--create", "x"]);
+    let _ = env.complete(&id, "agent-3");
+    let _ = env.aof(&["notices", "--deliver"]).success();
+    assert_eq!(messages(&env, "told").len(), 2);
+}
+
+#[test]
+fn where_history_is_cut_off_telling_begins_anew() {
+    let env = project_with(&format!("notify: [{{on: [gate_transition], {}}}]\n", into("told")));
+    let id = env.new_task(&["Add login"]);
+    let _ = env.complete(&id, "agent-7");
+    let _ = env.aof(&["notices", "--deliver"]).success();
+    env.write("README.md", "one\n");
+    env.commit_all("one");
+    env.write("README.md", "two\n");
+    env.commit_all("two");
+    // As `git fetch --depth 1` leaves it.
+    let head = env.git(&["rev-parse", "HEAD"]);
+    env.write(".git/shallow", format!("{}\n", head.trim()));
+    let _ = env.aof(&["notices", "--deliver"]).success();
+    assert_eq!(messages(&env, "told").len(), 1);
+    let _ = env.complete(&id, "agent-3");
+    let _ = env.aof(&["notices", "--deliver"]).success();
+    assert_eq!(messages(&env, "told").len(), 2);
+}
+
 /// A watcher that is ended when the test is.
 struct Watcher(std::process::Child);
 
@@ -351,6 +459,26 @@ fn a_watcher_tells_of_everything_beside_its_work_and_past_a_program_that_hangs()
 }
 
 #[test]
+fn a_receiver_that_leaves_the_rules_gets_no_further_message() {
+    let wait = "command: [sh, -c, \"cat >> told; until [ -e go ]; do sleep 0.01; done\"]";
+    let env = project_with(&format!("notify: [{{on: [gate_transition], {wait}}}]\n"));
+    for id in many(&env, 3) {
+        let _ = env.complete(&id, "agent-7");
+    }
+    let _watcher = Watcher::start(&env);
+    eventually("the first is under way", || messages(&env, "told").len() == 1);
+    let rules = format!("{}notify: [{{on: [task_created], {}}}]\n", crate::environment::PROJECT, into("other"));
+    env.write("project.yaml", rules);
+    env.commit_all("another receiver");
+    let _ = env.new_task(&["Add logout"]);
+    eventually("the watcher has seen these rules", || !messages(&env, "other").is_empty());
+    env.write("go", "");
+    let dropped = || env.aof(&["notices", "--json"]).success().json()["notices"].as_array().unwrap().len() == 2;
+    eventually("the others are given up", dropped);
+    assert_eq!(messages(&env, "told").len(), 1);
+}
+
+#[test]
 fn watchers_that_are_killed_deliver_all_and_the_same() {
     let env = project_with(&format!("notify: [{{on: [gate_transition], {}}}]\n", into("told")));
     let ids = many(&env, 40);
@@ -401,4 +529,27 @@ fn what_a_merge_brings_is_told_once_whichever_side_it_came_from() {
     let _ = env.aof(&["notices", "--deliver"]).success();
     assert_eq!(events(&env, &theirs).len(), 3);
     assert_eq!(events(&env, &ours), ["gate_transition", "gate_transition", "task_complete"]);
+}
+
+#[test]
+fn two_merges_of_ours_by_others_tell_us_nothing_new() {
+    let env = project_with(&format!("notify: [{{on: [gate_transition], {}}}]\n", into("told")));
+    env.write(".gitignore", "told\n.aof\n");
+    env.commit_all("base");
+    let id = env.new_task(&["Ours"]);
+    let _ = env.aof(&["notices", "--deliver"]).success();
+    env.git(&["branch", "theirs"]);
+    for agent in ["agent-7", "agent-3"] {
+        let _ = env.complete(&id, agent);
+        env.git(&["switch", "--quiet", "theirs"]);
+        env.write(&format!("{agent}.txt"), "theirs\n");
+        env.commit_all("theirs");
+        env.git(&["merge", "--quiet", "--no-edit", "main"]);
+        env.git(&["switch", "--quiet", "main"]);
+    }
+    let _ = env.aof(&["notices", "--deliver"]).success();
+    assert_eq!(messages(&env, "told").len(), 2);
+    env.git(&["merge", "--quiet", "--ff-only", "theirs"]);
+    let _ = env.aof(&["notices", "--deliver"]).success();
+    assert_eq!(messages(&env, "told").len(), 2);
 }

@@ -139,6 +139,20 @@ fn what_is_not_taken_comes_again_under_the_same_id() {
 }
 
 #[test]
+fn after_a_rest_another_message_is_tried_first() {
+    let server = Server::start(&[BUSY, TAKEN]);
+    let env = project_with(&hook(&server, ", allowPrivate: true"));
+    for _ in 0..3 {
+        let id = env.new_task(&["Add login"]);
+        let _ = env.complete(&id, "agent-7");
+    }
+    let _ = deliver(&env).code(1);
+    let _ = deliver(&env).success();
+    let ids: Vec<String> = server.received().iter().map(|request| request.headers["webhook-id"].clone()).collect();
+    assert_eq!((ids.len(), &ids[0]), (4, &ids[3]), "the one that met nobody is last");
+}
+
+#[test]
 fn no_redirect_is_followed() {
     for answer in [&[ELSEWHERE] as &'static [&'static str], &[STILL_ELSEWHERE]] {
         let server = Server::start(answer);

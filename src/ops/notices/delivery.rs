@@ -1,13 +1,15 @@
 //! From the outbox to programs and servers: one message after the other of a channel, each tried again until it is taken.
 //!
 //! Where nobody answers, the channel is left alone for longer and longer. Where a message alone is not taken, that one waits, and the
-//! others go on. After a week it is given up.
+//! others go on. What is not taken for a week is given up.
 
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::derive::{put_out, tell_of_round};
-use crate::model::{Channel, ChannelKey, EventKind, Timestamp};
+use super::compose::tell_of_dropped;
+use super::derive::{Left, put_out};
+use crate::model::{Channel, ChannelKey, Timestamp};
 use crate::observe::{Failure, Message, deliver};
 use crate::ops::error::OpsError;
 use crate::ops::in_force::in_force;
@@ -15,7 +17,7 @@ use crate::ops::workspace::{Clock, Workspace};
 use crate::store::outbox::{Outbox, Rest, Waiting};
 use crate::store::{Paths, StoreError};
 
-/// How long a message waits at most.
+/// How long a message waits at most, unless it was not tried.
 const KEPT: Duration = Duration::from_hours(7 * 24);
 const SHORTEST: Duration = Duration::from_secs(5);
 const LONGEST: Duration = Duration::from_hours(6);
@@ -24,22 +26,33 @@ const FACTOR: u32 = 3;
 
 /// Which messages are tried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Due {
+pub enum Tried {
     /// Those whose time has come.
-    Now,
+    Due,
     /// All: somebody asks for it.
-    Anyway,
+    All,
 }
 
-/// A channel with messages, and the way to it.
+/// A channel with messages, and the way to it. Clones share the way.
 #[derive(Debug, Clone)]
-pub struct Route {
+pub struct Receiver {
     /// Its name in the outbox.
     pub key: ChannelKey,
-    /// The way; nothing where the rules in force do not have it any more.
-    pub channel: Option<Channel>,
+    /// Nothing where the rules in force do not have it any more.
+    channel: Arc<Mutex<Option<Channel>>>,
     paths: Paths,
     clock: Clock,
+}
+
+impl Receiver {
+    /// Goes the way of a newer one of the same channel from the next message on.
+    pub fn follow(&self, newer: &Self) {
+        *self.channel.lock().unwrap_or_else(PoisonError::into_inner) = newer.channel();
+    }
+
+    fn channel(&self) -> Option<Channel> {
+        self.channel.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
 }
 
 /// What came of a round.
@@ -49,141 +62,189 @@ pub struct Round {
     pub delivered: usize,
     /// How many were tried and not taken.
     pub failed: usize,
-    /// What was given up, but for messages that tell of just that.
-    pub given_up: Option<GivenUp>,
     /// What the last failure was.
     pub trouble: Option<String>,
 }
 
-/// Messages that were given up.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct GivenUp {
-    /// Whose they were.
-    pub channel: String,
-    /// How many.
-    pub count: usize,
-    /// Why the last of them was.
-    pub reason: String,
-}
-
 /// Returns the channels with messages. Programs and addresses come from the rules in force alone: whatever lies in the outbox can name none.
-pub fn routes(workspace: &Workspace) -> Result<Vec<Route>, OpsError> {
+pub fn receivers(workspace: &Workspace) -> Result<Vec<Receiver>, OpsError> {
     let waiting = Outbox::of(&workspace.paths).channels()?;
     if waiting.is_empty() {
         return Ok(Vec::new());
     }
     let rules = in_force(workspace, &workspace.repository.look()?)?.rules;
-    let route = |(key, _): (ChannelKey, usize)| Route {
-        channel: rules.channels().find(|channel| channel.key() == key).cloned(),
+    let receiver = |key: ChannelKey| Receiver {
+        channel: Arc::new(Mutex::new(rules.channels().find(|channel| channel.key() == key).cloned())),
         key,
         paths: workspace.paths.clone(),
         clock: workspace.clock(),
     };
-    Ok(waiting.into_iter().map(route).collect())
+    Ok(waiting.into_iter().map(receiver).collect())
 }
 
 /// Writes what is to be said of the newest commits, and does one round with all channels side by side, for as long as that takes at
 /// most.
-pub fn deliver_notices(workspace: &Workspace, due: Due, time: Duration) -> Result<Vec<Round>, OpsError> {
-    put_out(workspace)?;
+pub fn deliver_notices(workspace: &Workspace, tried: Tried, time: Duration) -> Result<Vec<Round>, OpsError> {
     let until = Instant::now() + time;
+    while put_out(workspace)?.left == Left::Commits && Instant::now() < until {}
     let stop = AtomicBool::new(false);
-    let routes = routes(workspace)?;
+    let receivers = receivers(workspace)?;
     let rounds = std::thread::scope(|scope| {
         let started: Vec<_> =
-            routes.iter().map(|route| scope.spawn(|| deliver_channel(route, due, until, &stop))).collect();
+            receivers.iter().map(|receiver| scope.spawn(|| deliver_channel(receiver, tried, until, &stop))).collect();
         started.into_iter().map(std::thread::ScopedJoinHandle::join).collect::<Vec<_>>()
     });
-    let mut all = Vec::new();
-    for round in rounds.into_iter().flatten() {
-        let round = round?;
-        tell_of_round(workspace, &round)?;
-        all.push(round);
-    }
-    Ok(all)
+    let rules = in_force(workspace, &workspace.repository.look()?)?.rules;
+    tell_of_dropped(workspace, &Outbox::of(&workspace.paths), &rules)?;
+    Ok(rounds.into_iter().flatten().collect::<Result<_, StoreError>>()?)
 }
 
 /// Delivers what is due in a channel, until nothing is, the time is over, or it is to stop. If somebody else does, nothing is done.
-pub fn deliver_channel(route: &Route, due: Due, until: Instant, stop: &AtomicBool) -> Result<Round, StoreError> {
-    let outbox = Outbox::of(&route.paths);
-    let mut round = Round::default();
-    let Some(_right) = outbox.delivering(&route.key)? else { return Ok(round) };
-    let now = || (route.clock)();
-    let resting = outbox.rest(&route.key)?.filter(|_| due == Due::Now);
-    for name in outbox.names(&route.key)? {
+pub fn deliver_channel(
+    receiver: &Receiver,
+    tried: Tried,
+    until: Instant,
+    stop: &AtomicBool,
+) -> Result<Round, StoreError> {
+    let outbox = Outbox::of(&receiver.paths);
+    let Some(_right) = outbox.delivering(&receiver.key)? else { return Ok(Round::default()) };
+    let now = (receiver.clock)();
+    let rest = outbox.rest(&receiver.key)?;
+    let times = [rest.as_ref().map(|rest| rest.until), outbox.next(&receiver.key)?];
+    let waits = times.into_iter().flatten().any(|time| is_to_come(time, now));
+    if waits && tried == Tried::Due && receiver.channel().is_some() {
+        return Ok(Round::default());
+    }
+    let mut names = outbox.names(&receiver.key)?;
+    if let Some(rest) = &rest {
+        // A message that makes the receiver hang shall keep no other waiting: the one after it is first, and it is last.
+        let after = names.partition_point(|name| *name <= rest.last);
+        names.rotate_left(after);
+    }
+    let mut turn = Turn { receiver, outbox, round: Round::default(), next: None };
+    for name in &names {
         if Instant::now() >= until || stop.load(Ordering::Relaxed) {
-            break;
+            return Ok(turn.round);
         }
-        let Some(mut waiting) = outbox.read(&route.key, &name)? else { continue };
-        let Some(channel) = &route.channel else {
-            round.give_up(&outbox, route, &waiting, "no rules in force have this channel any more")?;
-            continue;
-        };
-        let time = now();
-        if age(&waiting, time) >= KEPT {
-            let last = waiting.error.clone().map(|error| format!("; the last time: {error}")).unwrap_or_default();
-            round.give_up(&outbox, route, &waiting, &format!("nobody took it for 7 days{last}"))?;
-            continue;
-        }
-        if resting.as_ref().is_some_and(|rest| rest.until > time) {
-            break;
-        }
-        if due == Due::Now && waiting.next.is_some_and(|next| next > time) {
-            continue;
-        }
-        let message = Message { id: &waiting.id, value: &waiting.message, now: time };
-        match deliver(channel, message, route.paths.root(), stop) {
-            Ok(()) => {
-                outbox.settle(&route.key, &waiting)?;
-                outbox.set_rest(&route.key, None)?;
-                round.delivered += 1;
-            }
-            Err(Failure::Stopped) => break,
-            Err(Failure::Unwanted { why }) => {
-                round.give_up(&outbox, route, &waiting, &why)?;
-                round.trouble = Some(format!("`{channel}`: {why}"));
-            }
-            Err(Failure::Refused { why }) => {
-                waiting.attempts += 1;
-                waiting.next = Some(later(now(), backoff(waiting.attempts, &waiting.id)));
-                waiting.error = Some(why.clone());
-                outbox.note(&route.key, &waiting)?;
-                outbox.set_rest(&route.key, None)?;
-                round.failed += 1;
-                round.trouble = Some(format!("`{channel}`: {why}"));
-            }
-            Err(Failure::Unreachable { why, again_in }) => {
-                let attempts = outbox.rest(&route.key)?.map_or(0, |rest| rest.attempts) + 1;
-                let pause = backoff(attempts, route.key.as_str()).max(again_in.unwrap_or_default().min(LONGEST));
-                let until = later(now(), pause);
-                waiting.attempts += 1;
-                waiting.error = Some(why.clone());
-                outbox.note(&route.key, &waiting)?;
-                outbox.set_rest(&route.key, Some(&Rest { attempts, until, error: why.clone() }))?;
-                round.failed += 1;
-                round.trouble = Some(format!("`{channel}`: {why}"));
-                break;
-            }
+        let Some(waiting) = turn.outbox.read(&receiver.key, name)? else { continue };
+        if turn.take(waiting, tried, stop)? == Onward::No {
+            return Ok(turn.round);
         }
     }
-    Ok(round)
+    turn.outbox.set_next(&receiver.key, turn.next, &names)?;
+    Ok(turn.round)
 }
 
-impl Round {
-    fn give_up(&mut self, outbox: &Outbox, route: &Route, waiting: &Waiting, why: &str) -> Result<(), StoreError> {
-        outbox.give_up(&route.key, waiting, why)?;
-        // That something was given up is told once, not of itself again.
-        if waiting.message["event"] != EventKind::NoticesDropped.as_str() {
-            let count = self.given_up.as_ref().map_or(0, |before| before.count) + 1;
-            let channel = waiting.channel.clone();
-            self.given_up = Some(GivenUp { channel, count, reason: why.to_owned() });
+/// A round with one channel.
+struct Turn<'r> {
+    receiver: &'r Receiver,
+    outbox: Outbox,
+    round: Round,
+    /// When the first of those that wait is due.
+    next: Option<Timestamp>,
+}
+
+/// Whether the next message may be tried.
+#[derive(PartialEq, Eq)]
+enum Onward {
+    Yes,
+    No,
+}
+
+impl Turn<'_> {
+    /// Tries a message, if it is its time.
+    fn take(&mut self, waiting: Waiting, tried: Tried, stop: &AtomicBool) -> Result<Onward, StoreError> {
+        let receiver = self.receiver;
+        let Some(channel) = receiver.channel() else {
+            let why = "no rules in force have this channel any more";
+            return self.outbox.give_up(&receiver.key, &waiting, why).map(|()| Onward::Yes);
+        };
+        let now = (receiver.clock)();
+        if let Some(next) = waiting.next.filter(|next| tried == Tried::Due && is_to_come(*next, now)) {
+            self.wait_for(next);
+            return Ok(Onward::Yes);
+        }
+        let message = Message { id: &waiting.id, value: &waiting.message, now };
+        let outcome = deliver(&channel, message, receiver.paths.root(), stop);
+        let trouble = |why: &str| Some(format!("`{channel}`: {why}"));
+        match outcome {
+            Ok(()) => {
+                self.outbox.settle(&receiver.key, &waiting)?;
+                self.outbox.set_rest(&receiver.key, None)?;
+                self.round.delivered += 1;
+            }
+            Err(Failure::Stopped) => return Ok(Onward::No),
+            Err(Failure::Unwanted { why }) => {
+                self.outbox.give_up(&receiver.key, &waiting, &why)?;
+                self.round.trouble = trouble(&why);
+            }
+            Err(Failure::Refused { why }) => {
+                self.round.trouble = trouble(&why);
+                let spread = waiting.id.clone();
+                self.note_failure(waiting, why, &spread)?;
+                self.outbox.set_rest(&receiver.key, None)?;
+            }
+            Err(Failure::Unreachable { why, again_in }) => {
+                self.round.trouble = trouble(&why);
+                self.rest(&waiting, &why, again_in)?;
+                self.note_failure(waiting, why, receiver.key.as_str())?;
+                return Ok(Onward::No);
+            }
+        }
+        Ok(Onward::Yes)
+    }
+
+    /// Has a message that was not taken wait for its next attempt, or gives it up.
+    fn note_failure(&mut self, mut waiting: Waiting, why: String, spread: &str) -> Result<(), StoreError> {
+        let now = (self.receiver.clock)();
+        self.round.failed += 1;
+        waiting.attempts += 1;
+        if is_past(waiting.since, now) {
+            let why = format!("it was not taken within 7 days; the last time: {why}");
+            return self.outbox.give_up(&self.receiver.key, &waiting, &why);
+        }
+        let next = later(now, backoff(waiting.attempts, spread));
+        waiting.next = Some(next);
+        waiting.error = Some(why);
+        self.wait_for(next);
+        self.outbox.note(&self.receiver.key, &waiting)
+    }
+
+    /// Leaves the channel alone, because nobody answers. What is too old when nobody has for as long is given up.
+    fn rest(&self, tried: &Waiting, why: &str, again_in: Option<Duration>) -> Result<(), StoreError> {
+        let (outbox, key) = (&self.outbox, &self.receiver.key);
+        let now = (self.receiver.clock)();
+        let before = outbox.rest(key)?;
+        let attempts = before.as_ref().map_or(0, |rest| rest.attempts) + 1;
+        let since = before.map_or(now, |rest| rest.since);
+        let until = later(now, backoff(attempts, key.as_str()).max(again_in.unwrap_or_default().min(LONGEST)));
+        let rest = Rest { attempts, since, until, error: why.to_owned(), last: tried.name() };
+        outbox.set_rest(key, Some(&rest))?;
+        if !is_past(since, now) {
+            return Ok(());
+        }
+        let why = format!("nobody has answered for 7 days; the last time: {why}");
+        for name in outbox.names(key)?.iter().filter(|name| **name != rest.last) {
+            if let Some(old) = outbox.read(key, name)?.filter(|old| is_past(old.since, now)) {
+                outbox.give_up(key, &old, &why)?;
+            }
         }
         Ok(())
     }
+
+    fn wait_for(&mut self, next: Timestamp) {
+        self.next = Some(self.next.map_or(next, |known| known.min(next)));
+    }
 }
 
-fn age(waiting: &Waiting, now: Timestamp) -> Duration {
-    Duration::try_from(now.duration_since(waiting.since)).unwrap_or_default()
+/// Returns whether that is so long ago that what has waited since then is given up.
+fn is_past(since: Timestamp, now: Timestamp) -> bool {
+    Duration::try_from(now.duration_since(since)).is_ok_and(|age| age >= KEPT)
+}
+
+/// Returns whether a time is to be waited for. One that is further away than any pause is comes from a clock that was wrong.
+fn is_to_come(time: Timestamp, now: Timestamp) -> bool {
+    time > now && time <= later(now, LONGEST * 2)
 }
 
 fn later(now: Timestamp, pause: Duration) -> Timestamp {

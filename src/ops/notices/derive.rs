@@ -6,23 +6,22 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use super::delivery::{GivenUp, Round};
+use super::compose::{Said, bound, compose, tell_of_dropped, write};
 use crate::audit::trailers;
 use crate::audit::{ChangedFile, CommitId, Head, LogEntry, ObjectId};
-use crate::engine::{Refusal, Rules, audience, events};
+use crate::engine::{Rules, events};
 use crate::format::config::Subject as RuleFile;
-use crate::format::event::notice_value;
 use crate::format::task_file::{self, Defaults};
-use crate::model::{AgentId, ChannelKey, Digest, Event, Occurrence, Subject, Task, TaskId, Timestamp};
+use crate::model::{AgentId, ChannelKey, Event, Task, TaskId};
 use crate::ops::error::OpsError;
 use crate::ops::in_force::{check_committed, in_force};
 use crate::ops::workspace::Workspace;
 use crate::stop;
 use crate::store::layout;
-use crate::store::outbox::{Cursor, MOST_WAITING, Outbox, Waiting};
+use crate::store::outbox::{Cursor, Outbox, Waiting};
 
-/// So many branches are remembered.
-const MOST_BRANCHES: usize = 50;
+/// How many commits are told of in one go.
+const MOST_COMMITS: usize = 200;
 
 /// What came of looking for something to say.
 #[derive(Debug, Default)]
@@ -31,104 +30,161 @@ pub struct Put {
     pub written: usize,
     /// Whether the branch was rewritten, or nothing was known of what it had: messages may be missing or doubled.
     pub restarted: Option<String>,
+    /// What is left to be said.
+    pub left: Left,
 }
 
-/// Writes what is to be said of the commits that came to the branch since the last time. The first time, there is nothing to say.
+/// Whether all was said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Left {
+    /// All was.
+    #[default]
+    Nothing,
+    /// There are more commits to be told of.
+    Commits,
+}
+
+/// Writes what is to be said of the commits that came to the branch since the last time, or of the first of them where there are many.
+/// The first time, there is nothing to say.
 pub fn put_out(workspace: &Workspace) -> Result<Put, OpsError> {
     let outbox = Outbox::of(&workspace.paths);
     let head = workspace.repository.look()?;
     let Some(newest) = head.commit.filter(|_| head.reference != "HEAD") else { return Ok(Put::default()) };
     let rules = Rc::clone(&in_force(workspace, &head)?.rules);
+    tell_of_dropped(workspace, &outbox, &rules)?;
     if rules.channels().next().is_none() {
         outbox.forget_cursor()?;
         return Ok(Put::default());
     }
     let known = outbox.cursor()?.unwrap_or_default();
-    if known.0.get(&head.reference).is_some_and(|last| *last == newest.to_string()) {
+    if known.commit(&head.reference).is_some_and(|last| last == newest.to_string()) {
         return Ok(Put::default());
     }
     let Some(right) = outbox.writing()? else { return Ok(Put::default()) };
-    let known = outbox.cursor()?.unwrap_or_default();
-    let last: Option<CommitId> = known.0.get(&head.reference).and_then(|text| text.parse().ok());
+    let mut known = outbox.cursor()?.unwrap_or_default();
     let mut put = Put::default();
-    if let Some(last) = last {
-        if workspace.repository.has_commit(last) {
-            put.written = put_since(workspace, &outbox, &rules, &head, (last, newest))?;
-        } else {
-            put.restarted = Some(format!("the commit {last} is gone, up to which messages had been written"));
+    let mut reached = newest;
+    if let Some(last) = begin(workspace, &known, &head, newest)? {
+        match Told::since(workspace, &rules, &head, (last, newest))? {
+            Some(told) => {
+                put.written = write(&outbox, &told.messages)?;
+                for key in told.messages.keys() {
+                    bound(&outbox, key)?;
+                }
+                put.left = if told.reached == newest { Left::Nothing } else { Left::Commits };
+                reached = told.reached;
+            }
+            None => put.restarted = Some(format!("the commit {last} is gone, up to which messages had been written")),
         }
     }
     stop::point("outbox.written");
-    outbox.set_cursor(&right, &moved(known, &head, newest))?;
+    known.set(&head.reference, &reached.to_string());
+    outbox.set_cursor(&right, &known)?;
     Ok(put)
 }
 
-fn moved(mut known: Cursor, head: &Head, newest: CommitId) -> Cursor {
-    if known.0.len() >= MOST_BRANCHES && !known.0.contains_key(&head.reference) {
-        known.0.clear();
+/// Returns the commit up to which all is told on the branch: the one that is noted, or, for a branch that is new here, where it left
+/// those that are known.
+fn begin(workspace: &Workspace, known: &Cursor, head: &Head, newest: CommitId) -> Result<Option<CommitId>, OpsError> {
+    if let Some(last) = known.commit(&head.reference).and_then(|text| text.parse().ok()) {
+        return Ok(Some(last));
     }
-    known.0.insert(head.reference.clone(), newest.to_string());
-    known
+    let others = known.commits().filter_map(|text| text.parse().ok());
+    Ok(workspace.repository.newest_common(newest, others)?)
 }
 
-fn put_since(
+/// What commits tell.
+struct Told {
+    messages: BTreeMap<ChannelKey, Vec<Waiting>>,
+    /// The commit up to which that is all.
+    reached: CommitId,
+}
+
+impl Told {
+    /// Returns what is to be told of the commits since the last one, or of the first of them; nothing where history does not lead
+    /// there any more.
+    fn since(
+        workspace: &Workspace,
+        rules: &Rules,
+        head: &Head,
+        (last, newest): (CommitId, CommitId),
+    ) -> Result<Option<Self>, OpsError> {
+        let repository = &workspace.repository;
+        if !repository.has_commit(last) {
+            return Ok(None);
+        }
+        let (Some(mut added), Some(gone)) =
+            (repository.added_since(last, newest)?, repository.added_since(newest, last)?)
+        else {
+            return Ok(None);
+        };
+        // A commit in the middle can stand for what was told only where the branch simply grew; elsewhere all is told in one go.
+        let oldest = added.first().map(|oldest| repository.log_entry(*oldest)).transpose()?;
+        if gone.is_empty() && oldest.is_some_and(|oldest| oldest.parents.first() == Some(&last)) {
+            added.truncate(MOST_COMMITS);
+        }
+        // A rebase makes the same changes again.
+        let mut known = Vec::new();
+        for gone in gone {
+            known.extend(repository.changed_files(gone)?);
+        }
+        let mut told = Self { messages: BTreeMap::new(), reached: added.last().copied().unwrap_or(newest) };
+        for commit in added {
+            for (key, messages) in of_commit(workspace, rules, head, commit, last, &known)? {
+                told.messages.entry(key).or_default().extend(messages);
+            }
+        }
+        Ok(Some(told))
+    }
+}
+
+/// Returns the messages about one commit; nothing is said of changes that are known, and of what was there at the last one.
+fn of_commit(
     workspace: &Workspace,
-    outbox: &Outbox,
     rules: &Rules,
     head: &Head,
-    (last, newest): (CommitId, CommitId),
-) -> Result<usize, OpsError> {
-    let repository = &workspace.repository;
-    let added = repository.added_since(last, newest)?;
-    // A rebase makes the same changes again.
-    let mut told = Vec::new();
-    for gone in repository.added_since(newest, last)? {
-        told.extend(repository.changed_files(gone)?);
+    commit: CommitId,
+    last: CommitId,
+    known: &[ChangedFile],
+) -> Result<BTreeMap<ChannelKey, Vec<Waiting>>, OpsError> {
+    let entry = workspace.repository.log_entry(commit)?;
+    let changed = brought(workspace, &entry, last)?;
+    let mut said = Vec::new();
+    if changed.iter().any(|file| RuleFile::of(&file.path).is_some()) {
+        said.extend(of_rules(workspace, &entry)?);
     }
-    let mut written = BTreeMap::new();
-    for commit in added {
-        let entry = repository.log_entry(commit)?;
-        let mut changed = repository.changed_files(commit)?;
-        if entry.parents.len() > 1 {
-            // What a merge takes over from us, seen from the other side, is new to them and not to us.
+    let tasks = of_tasks(changed.into_iter().filter(|file| !known.contains(file)));
+    if !tasks.is_empty() {
+        let then = rules_of(workspace, head, &entry);
+        for (id, before, after) in tasks {
+            said.extend(of_task(workspace, then.as_deref().unwrap_or(rules), &entry, &id, (before, after))?);
+        }
+    }
+    Ok(compose(workspace, rules, &said))
+}
+
+/// Returns the files that a commit changed. What a merge takes over from us, seen from the other side, is new to them and not to us.
+fn brought(workspace: &Workspace, entry: &LogEntry, last: CommitId) -> Result<Vec<ChangedFile>, OpsError> {
+    let repository = &workspace.repository;
+    let mut changed = repository.changed_files(entry.id)?;
+    let mut ours = vec![last];
+    for parent in entry.parents.iter().skip(1) {
+        if repository.led_to(*parent, last)? {
+            ours.push(*parent);
+        }
+    }
+    if entry.parents.len() > 1 {
+        for own in ours {
             let mut brought = Vec::new();
             for file in changed {
-                if file.after.is_none() || repository.blob_id(last, &file.path)? != file.after {
+                if file.after.is_none() || repository.blob_id(own, &file.path)? != file.after {
                     brought.push(file);
                 }
             }
             changed = brought;
         }
-        let mut said = Vec::new();
-        if changed.iter().any(|file| RuleFile::of(&file.path).is_some()) {
-            said.extend(of_rules(workspace, &entry)?);
-        }
-        let tasks = of_tasks(changed.into_iter().filter(|file| !told.contains(file)));
-        if !tasks.is_empty() {
-            let then = rules_of(workspace, head, &entry);
-            for (id, before, after) in tasks {
-                said.extend(of_task(workspace, then.as_deref().unwrap_or(rules), &entry, &id, (before, after))?);
-            }
-        }
-        for (key, number) in write(workspace, outbox, rules, &said)? {
-            *written.entry(key).or_default() += number;
-        }
     }
-    for key in written.keys() {
-        bound(workspace, outbox, rules, key)?;
-    }
-    Ok(written.values().sum())
-}
-
-/// What happened in one change, to one task or to the rules.
-struct Said {
-    /// What makes it this change and no other.
-    mark: String,
-    at: Timestamp,
-    /// What sorts changes of the same second.
-    later: usize,
-    task: Option<Task>,
-    events: Vec<Event>,
+    Ok(changed)
 }
 
 /// Returns the rules that decided what the commit says: those of its parent.
@@ -230,110 +286,4 @@ fn refine(events: &mut Vec<Event>, entry: &LogEntry, known: bool) {
 fn body(message: &str) -> String {
     let rest = message.split_once("\n\n").map_or("", |(_, rest)| rest);
     rest.trim_end().rsplit_once("\n\n").map(|(body, _)| body.trim().to_owned()).unwrap_or_default()
-}
-
-/// Writes the messages for whoever wants to know; returns how many went to each channel.
-fn write(
-    workspace: &Workspace,
-    outbox: &Outbox,
-    rules: &Rules,
-    said: &[Said],
-) -> Result<BTreeMap<ChannelKey, usize>, OpsError> {
-    let mut written: BTreeMap<ChannelKey, Vec<Waiting>> = BTreeMap::new();
-    for one in said {
-        let subject = one.task.as_ref().map(|task| Subject {
-            task: task.id.clone(),
-            title: task.title.clone(),
-            workflow: task.routing.workflow.clone(),
-        });
-        for (place, notice) in audience(rules, one.task.as_ref(), &one.events).into_iter().enumerate() {
-            // A receiver that took nothing is not told so.
-            if matches!(&one.events[notice.event], Event::NoticesDropped { channel, .. } if *channel == notice.channel.to_string())
-            {
-                continue;
-            }
-            let occurrence = Occurrence {
-                at: one.at,
-                project: rules.project.name.clone(),
-                subject: subject.clone(),
-                event: one.events[notice.event].clone(),
-            };
-            let key = notice.channel.key();
-            let mark = format!("{} {} {} {:?}", one.mark, notice.event, key.as_str(), notice.reader);
-            let id = format!("aof_{}", &Digest::of(mark.as_bytes()).as_str()[..32]);
-            let waiting = Waiting {
-                order: (one.at.as_second(), one.later, place),
-                channel: notice.channel.to_string(),
-                since: workspace.now(),
-                message: notice_value(&occurrence, &id, &notice.to, notice.reader),
-                attempts: 0,
-                next: None,
-                error: None,
-                id,
-            };
-            written.entry(key).or_default().push(waiting);
-        }
-    }
-    for (key, messages) in &written {
-        outbox.put(key, messages)?;
-    }
-    Ok(written.into_iter().map(|(key, messages)| (key, messages.len())).collect())
-}
-
-/// Gives the oldest messages of a channel up where too many wait, and says so.
-fn bound(workspace: &Workspace, outbox: &Outbox, rules: &Rules, key: &ChannelKey) -> Result<(), OpsError> {
-    let names = outbox.names(key)?;
-    let surplus = names.len().saturating_sub(MOST_WAITING);
-    let reason = format!("more than {MOST_WAITING} messages waited for it");
-    let mut channel = String::new();
-    for name in &names[..surplus] {
-        if let Some(waiting) = outbox.read(key, name)? {
-            outbox.give_up(key, &waiting, &reason)?;
-            channel = waiting.channel;
-        }
-    }
-    if surplus > 0 {
-        tell_of_drop(workspace, outbox, rules, Event::NoticesDropped { channel, count: surplus, reason })?;
-    }
-    Ok(())
-}
-
-/// Tells whoever wants to know that messages were given up.
-fn tell_of_drop(workspace: &Workspace, outbox: &Outbox, rules: &Rules, event: Event) -> Result<(), OpsError> {
-    let at = workspace.now();
-    let said = Said { mark: format!("{event:?} {at}"), at, later: 0, task: None, events: vec![event] };
-    write(workspace, outbox, rules, &[said]).map(drop)
-}
-
-/// Tells whoever wants to know what a round gave up.
-pub fn tell_of_round(workspace: &Workspace, round: &Round) -> Result<(), OpsError> {
-    let Some(given_up) = &round.given_up else { return Ok(()) };
-    let rules = in_force(workspace, &workspace.repository.look()?)?.rules;
-    let GivenUp { channel, count, reason } = given_up.clone();
-    let event = Event::NoticesDropped { channel, count, reason };
-    tell_of_drop(workspace, &Outbox::of(&workspace.paths), &rules, event)
-}
-
-/// Writes what is to be said of a completion that came after another one of the same visit: it is in no commit. `delivery` is what
-/// makes it this one.
-pub(in crate::ops) fn put_conflict(
-    workspace: &Workspace,
-    refusal: &Refusal,
-    delivery: &Digest,
-) -> Result<(), OpsError> {
-    let Refusal::VisitEnded { ticket, gate, agent: Some(loser), winner, .. } = refusal else { return Ok(()) };
-    let rules = Rc::clone(&in_force(workspace, &workspace.repository.look()?)?.rules);
-    if rules.channels().next().is_none() {
-        return Ok(());
-    }
-    let outbox = Outbox::of(&workspace.paths);
-    let task = crate::ops::standing::Standing::read(workspace, &ticket.task)?.file.task;
-    let said = Said {
-        mark: format!("conflict {ticket} {}", delivery.as_str()),
-        at: workspace.now(),
-        later: task.history.len(),
-        task: Some(task),
-        events: vec![Event::Conflict { gate: gate.clone(), winner: winner.clone(), loser: loser.clone() }],
-    };
-    write(workspace, &outbox, &rules, &[said]).map(drop)
 }

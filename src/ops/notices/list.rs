@@ -50,7 +50,7 @@ pub fn outgoing(workspace: &Workspace) -> Result<Outgoing, OpsError> {
     let outbox = Outbox::of(&workspace.paths);
     let now = workspace.now();
     let mut messages = Vec::new();
-    for (key, _) in outbox.channels()? {
+    for key in outbox.channels()? {
         let rest = outbox.rest(&key)?;
         for name in outbox.names(&key)? {
             let Some(waiting) = outbox.read(&key, &name)? else { continue };

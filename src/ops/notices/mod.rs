@@ -3,11 +3,12 @@
 //! `put_out` writes what is to be said of the commits since it did so last; `delivery` brings it to programs and servers. The two
 //! meet only in the outbox, so a receiver that is down delays neither commits nor other receivers.
 
+mod compose;
 mod delivery;
 mod derive;
 mod list;
 
-pub use delivery::{Due, GivenUp, Round, Route, deliver_channel, deliver_notices, routes};
-pub(super) use derive::put_conflict;
-pub use derive::{Put, put_out, tell_of_round};
+pub(super) use compose::put_conflict;
+pub use delivery::{Receiver, Round, Tried, deliver_channel, deliver_notices, receivers};
+pub use derive::{Left, Put, put_out};
 pub use list::{Outgoing, Standing as OutgoingStanding, forget_dropped, outgoing, outgoing_value};

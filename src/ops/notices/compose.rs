@@ -1,0 +1,133 @@
+//! What happened, as messages in the outbox for whoever wants to know. What is in no commit is told from here as well: two completions that
+//! met, and messages that were given up.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use crate::engine::{Refusal, Rules, audience};
+use crate::format::event::notice_value;
+use crate::model::{ChannelKey, Digest, Event, EventKind, Occurrence, Subject, Task, Timestamp};
+use crate::ops::error::OpsError;
+use crate::ops::in_force::in_force;
+use crate::ops::standing::Standing;
+use crate::ops::workspace::Workspace;
+use crate::store::StoreError;
+use crate::store::outbox::{MOST_WAITING, Outbox, Waiting};
+
+/// What happened in one change, to one task or to the rules.
+pub(super) struct Said {
+    /// What makes it this change and no other.
+    pub mark: String,
+    pub at: Timestamp,
+    /// What sorts changes of the same second.
+    pub later: usize,
+    pub task: Option<Task>,
+    pub events: Vec<Event>,
+}
+
+/// Returns the messages for whoever wants to know, by channel.
+pub(super) fn compose(workspace: &Workspace, rules: &Rules, said: &[Said]) -> BTreeMap<ChannelKey, Vec<Waiting>> {
+    let mut messages: BTreeMap<ChannelKey, Vec<Waiting>> = BTreeMap::new();
+    for one in said {
+        let subject = one.task.as_ref().map(|task| Subject {
+            task: task.id.clone(),
+            title: task.title.clone(),
+            workflow: task.routing.workflow.clone(),
+        });
+        for (place, notice) in audience(rules, one.task.as_ref(), &one.events).into_iter().enumerate() {
+            let event = &one.events[notice.event];
+            // A receiver that took nothing is not told so.
+            if matches!(event, Event::NoticesDropped { channel, .. } if *channel == notice.channel.to_string()) {
+                continue;
+            }
+            let occurrence = Occurrence {
+                at: one.at,
+                project: rules.project.name.clone(),
+                subject: subject.clone(),
+                event: event.clone(),
+            };
+            let key = notice.channel.key();
+            let mark = format!("{} {} {} {:?}", one.mark, notice.event, key.as_str(), notice.reader);
+            let id = format!("aof_{}", &Digest::of(mark.as_bytes()).as_str()[..32]);
+            let waiting = Waiting {
+                order: (one.at.as_second(), one.later, place),
+                channel: notice.channel.to_string(),
+                since: workspace.now(),
+                message: notice_value(&occurrence, &id, &notice.to, notice.reader),
+                attempts: 0,
+                next: None,
+                error: None,
+                id,
+            };
+            messages.entry(key).or_default().push(waiting);
+        }
+    }
+    messages
+}
+
+/// Writes messages; returns how many.
+pub(super) fn write(outbox: &Outbox, messages: &BTreeMap<ChannelKey, Vec<Waiting>>) -> Result<usize, StoreError> {
+    for (key, messages) in messages {
+        outbox.put(key, messages)?;
+    }
+    Ok(messages.values().map(Vec::len).sum())
+}
+
+/// Gives the oldest messages of a channel up where too many wait.
+pub(super) fn bound(outbox: &Outbox, key: &ChannelKey) -> Result<(), StoreError> {
+    let names = outbox.names(key)?;
+    let reason = format!("more than {MOST_WAITING} messages waited for it");
+    for name in &names[..names.len().saturating_sub(MOST_WAITING)] {
+        if let Some(waiting) = outbox.read(key, name)? {
+            outbox.give_up(key, &waiting, &reason)?;
+        }
+    }
+    Ok(())
+}
+
+/// Tells whoever wants to know that messages were given up, if any were since that was told last. A kill in between has it told again.
+pub(super) fn tell_of_dropped(workspace: &Workspace, outbox: &Outbox, rules: &Rules) -> Result<(), OpsError> {
+    if outbox.untold()?.is_empty() {
+        return Ok(());
+    }
+    let Some(right) = outbox.writing()? else { return Ok(()) };
+    let untold = outbox.untold()?;
+    let mut channels: BTreeMap<&str, Vec<&Waiting>> = BTreeMap::new();
+    // That something was given up is told once, not of itself again.
+    for waiting in untold.iter().filter(|waiting| waiting.message["event"] != EventKind::NoticesDropped.as_str()) {
+        channels.entry(&waiting.channel).or_default().push(waiting);
+    }
+    let at = workspace.now();
+    let said = channels.into_iter().map(|(channel, dropped)| {
+        let ids: Vec<&str> = dropped.iter().map(|waiting| waiting.id.as_str()).collect();
+        let reason = dropped.last().and_then(|last| last.error.clone()).unwrap_or_default();
+        let event = Event::NoticesDropped { channel: channel.to_owned(), count: dropped.len(), reason };
+        Said { mark: format!("dropped {}", ids.join(" ")), at, later: 0, task: None, events: vec![event] }
+    });
+    write(outbox, &compose(workspace, rules, &said.collect::<Vec<_>>()))?;
+    Ok(outbox.note_told(&right, &untold)?)
+}
+
+/// Writes what is to be said of a completion that came after another one of the same visit: it is in no commit. `delivery` is what
+/// makes it this one.
+pub(in crate::ops) fn put_conflict(
+    workspace: &Workspace,
+    refusal: &Refusal,
+    delivery: &Digest,
+) -> Result<(), OpsError> {
+    let Refusal::VisitEnded { ticket, gate, agent: Some(loser), winner, .. } = refusal else { return Ok(()) };
+    let rules = Rc::clone(&in_force(workspace, &workspace.repository.look()?)?.rules);
+    if rules.channels().next().is_none() {
+        return Ok(());
+    }
+    let task = Standing::read(workspace, &ticket.task)?.file.task;
+    let said = Said {
+        mark: format!("conflict {ticket} {}", delivery.as_str()),
+        at: workspace.now(),
+        later: task.history.len(),
+        task: Some(task),
+        events: vec![Event::Conflict { gate: gate.clone(), winner: winner.clone(), loser: loser.clone() }],
+    };
+    write(&Outbox::of(&workspace.paths), &compose(workspace, &rules, &[said]))?;
+    Ok(())
+}
