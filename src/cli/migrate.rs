@@ -96,7 +96,7 @@ fn show(session: &Session, migrated: &Migrated, mode: DryRun) {
     }
     let count = adopted.len();
     session.output.line(match (mode, count) {
-        (_, 0) => "every task that can be read has a gate".to_owned(),
+        (_, 0) => "no task was given a gate".to_owned(),
         (DryRun::No, 1) => "1 task has a gate now".to_owned(),
         (DryRun::No, _) => format!("{count} tasks have a gate now"),
         (DryRun::Yes, 1) => "1 task would get a gate (dry run: nothing was written)".to_owned(),

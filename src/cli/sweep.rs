@@ -79,6 +79,14 @@ fn show(session: &Session, swept: &Swept, mode: DryRun) {
     if swept.is_idle() {
         session.output.line("nothing is due");
     }
+    if handed.left > 0 {
+        let places = if handed.left == 1 {
+            "1 place of work waits".to_owned()
+        } else {
+            format!("{} places of work wait", handed.left)
+        };
+        session.output.line(format!("{places}: nobody has room there, or may take it"));
+    }
     if let Some(next) = ran_out.next {
         session.output.line(format!("the next is due in {}, at {next}", ahead(next)));
     }

@@ -126,6 +126,11 @@ fn page_of_role(rules: &Rules, load: &Workload, id: &RoleId, role: &Role) -> Str
 fn page_of_agent(rules: &Rules, load: &Workload, id: &AgentId) -> String {
     let known = rules.org.agent(id);
     let roles: Vec<&str> = rules.org.roles_of(id).map(RoleId::as_str).collect();
+    let most = match known.and_then(|agent| agent.max_tasks) {
+        Some(1) => "1 task".to_owned(),
+        Some(most) => format!("{most} tasks"),
+        None => String::new(),
+    };
     let may: Vec<&str> = known.into_iter().flat_map(|agent| &agent.may).map(|act| act.as_str()).collect();
     let registered = if rules.org.is_registered(id) { "" } else { "not under `agents:`, so never handed work" };
     let facts = [
@@ -134,6 +139,7 @@ fn page_of_agent(rules: &Rules, load: &Workload, id: &AgentId) -> String {
         ("email", known.and_then(|agent| agent.email.clone()).unwrap_or_default()),
         ("roles", if roles.is_empty() { "none".to_owned() } else { roles.join(", ") }),
         ("may", may.join(", ")),
+        ("at most", most),
         ("unknown", registered.to_owned()),
         ("has", tasks(load.of_agent(id))),
     ];
