@@ -5,6 +5,7 @@
 
 use std::collections::{BinaryHeap, HashMap, HashSet};
 
+use git2::{ErrorClass, ErrorCode};
 use jiff::Timestamp;
 
 use super::error::{AuditError, During};
@@ -103,12 +104,11 @@ impl Repository {
         let mut walk = self.git().revwalk().during(doing)?;
         walk.simplify_first_parent().during(doing)?;
         walk.push(head.to_git()).during(doing)?;
-        walk.hide(known.to_git()).during(doing)?;
+        if known_here(walk.hide(known.to_git())).during(doing)?.is_none() {
+            return Ok(None);
+        }
         let found: Result<Vec<_>, git2::Error> = walk.collect();
-        let found = match found {
-            Err(fault) if fault.code() == git2::ErrorCode::NotFound => return Ok(None),
-            found => found.during(doing)?,
-        };
+        let Some(found) = known_here(found).during(doing)? else { return Ok(None) };
         let is_shallow = self.git().is_shallow();
         let mut added = Vec::with_capacity(found.len());
         for id in found.into_iter().rev() {
@@ -124,13 +124,14 @@ impl Repository {
         Ok(Some(added))
     }
 
-    /// Returns whether a commit led to another one, or is the same.
+    /// Returns whether a commit led to another one, or is the same, as far as history goes here.
     pub fn led_to(&self, commit: CommitId, later: CommitId) -> Result<bool, AuditError> {
-        let doing = || format!("read whether the commit `{commit}` led to `{later}`");
-        Ok(commit == later || self.git().graph_descendant_of(later.to_git(), commit.to_git()).during(doing)?)
+        let led = known_here(self.git().graph_descendant_of(later.to_git(), commit.to_git()));
+        let led = led.during(|| format!("read whether the commit `{commit}` led to `{later}`"))?;
+        Ok(commit == later || led.unwrap_or(false))
     }
 
-    /// Returns the newest commit that led to `head` and to any of the others, if there is one.
+    /// Returns the newest commit that led to `head` and to any of the others, if there is one here.
     pub fn newest_common(
         &self,
         head: CommitId,
@@ -139,11 +140,10 @@ impl Repository {
         let doing = || format!("read where the history of the commit `{head}` left what is known");
         let mut nearest = None;
         for other in others {
-            let base = match self.git().merge_base(head.to_git(), other.to_git()) {
-                Err(fault) if fault.code() == git2::ErrorCode::NotFound => continue,
-                base => base.during(doing)?,
-            };
-            let (ahead, _) = self.git().graph_ahead_behind(head.to_git(), base).during(doing)?;
+            let base = known_here(self.git().merge_base(head.to_git(), other.to_git())).during(doing)?;
+            let Some(base) = base else { continue };
+            let ahead = known_here(self.git().graph_ahead_behind(head.to_git(), base)).during(doing)?;
+            let Some((ahead, _)) = ahead else { continue };
             if nearest.is_none_or(|(least, _)| ahead < least) {
                 nearest = Some((ahead, base));
             }
@@ -271,6 +271,15 @@ impl Iterator for Log<'_> {
     fn next(&mut self) -> Option<Self::Item> {
         let id = self.advance().transpose()?;
         Some(id.and_then(|id| self.repository.log_entry(id)))
+    }
+}
+
+/// What history has no answer for is nothing: it may end early here, as in a shallow clone.
+fn known_here<T>(answer: Result<T, git2::Error>) -> Result<Option<T>, git2::Error> {
+    match answer {
+        // Walks tell of a commit that is not there by the class alone.
+        Err(fault) if fault.code() == ErrorCode::NotFound || fault.class() == ErrorClass::Odb => Ok(None),
+        answer => answer.map(Some),
     }
 }
 

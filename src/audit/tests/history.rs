@@ -99,3 +99,27 @@ fn changes_are_what_git_says() {
         assert_eq!(ours, by_git);
     }
 }
+
+#[test]
+fn what_came_to_a_branch_is_known_as_far_as_history_goes() {
+    let env = TestRepository::with_tasks();
+    let repository = env.open();
+    let next = |text: &str| {
+        env.git(&["commit", "--quiet", "--allow-empty", "--message", text]);
+        let repository = env.open();
+        repository.head().unwrap().commit.unwrap()
+    };
+    let (one, two, three) = (next("one"), next("two"), next("three"));
+    assert_eq!(repository.added_since(one, three).unwrap(), Some(vec![two, three]));
+    assert_eq!(repository.added_since(three, one).unwrap(), Some(vec![]));
+    env.git(&["switch", "--quiet", "--create", "side", &two.to_string()]);
+    let side = next("side");
+    assert_eq!(repository.newest_common(side, [one, three]).unwrap(), Some(two));
+    assert_eq!(repository.newest_common(side, []).unwrap(), None);
+    let led = |commit, later| repository.led_to(commit, later).unwrap();
+    assert!(led(two, side) && led(side, side) && !led(three, side) && !led(side, two));
+    env.git_in(&env.root(), &["clone", "--quiet", "--depth", "1", "--no-local", ".", "../cut"]);
+    let cut = Repository::discover(&env.beside("cut")).unwrap();
+    assert_eq!(cut.added_since(two, side).unwrap(), None);
+    assert_eq!(cut.newest_common(side, [one]).unwrap(), None);
+}

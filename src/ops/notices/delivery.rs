@@ -264,6 +264,28 @@ fn backoff(attempts: u32, id: &str) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::{Reach, Webhook};
+
+    #[test]
+    fn what_the_rules_allow_no_longer_is_noticed_under_way() {
+        let receiver = |reach: Option<Reach>| {
+            let url = "https://hooks.garden.example/aof".to_owned();
+            let channel = |reach| Channel::Webhook(Webhook { url: url.clone(), secret_env: None, reach });
+            Receiver {
+                key: channel(Reach::Public).key(),
+                channel: Arc::new(Mutex::new(reach.map(channel))),
+                paths: Paths::at("/"),
+                clock: || Timestamp::UNIX_EPOCH,
+            }
+        };
+        let known = receiver(Some(Reach::Private));
+        let under_way = known.clone();
+        for reach in [Some(Reach::Public), None] {
+            let newer = receiver(reach);
+            known.follow(&newer);
+            assert_eq!(under_way.channel(), newer.channel());
+        }
+    }
 
     #[test]
     fn each_pause_is_longer_up_to_a_limit() {

@@ -65,16 +65,16 @@ pub fn put_out(workspace: &Workspace) -> Result<Put, OpsError> {
     let mut put = Put::default();
     let mut reached = newest;
     if let Some(last) = begin(workspace, &known, &head, newest)? {
-        match Told::since(workspace, &rules, &head, (last, newest))? {
-            Some(told) => {
-                put.written = write(&outbox, &told.messages)?;
-                for key in told.messages.keys() {
-                    bound(&outbox, key)?;
-                }
-                put.left = if told.reached == newest { Left::Nothing } else { Left::Commits };
-                reached = told.reached;
+        if let Some(told) = Told::since(workspace, &rules, &head, (last, newest))? {
+            put.written = write(&outbox, &told.messages)?;
+            for key in told.messages.keys() {
+                bound(&outbox, key)?;
             }
-            None => put.restarted = Some(format!("the commit {last} is gone, up to which messages had been written")),
+            put.left = if told.reached == newest { Left::Nothing } else { Left::Commits };
+            reached = told.reached;
+        } else {
+            let problem = format!("history does not lead back to `{last}`, up to which messages were written");
+            put.restarted = Some(problem);
         }
     }
     stop::point("outbox.written");
