@@ -86,25 +86,29 @@ pub struct Rest {
 
 /// Up to which commit all messages are written, by branch; the branch that moved last stands last.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Cursor(Vec<(String, String)>);
+pub struct Cursor {
+    branches: Vec<(String, String)>,
+    /// How many commits were told of so far: what comes later sorts behind.
+    pub told: usize,
+}
 
 impl Cursor {
     /// Returns up to which commit all messages of a branch are written.
     pub fn commit(&self, branch: &str) -> Option<&str> {
-        self.0.iter().find(|(known, _)| known == branch).map(|(_, commit)| commit.as_str())
+        self.branches.iter().find(|(known, _)| known == branch).map(|(_, commit)| commit.as_str())
     }
 
     /// Returns these commits of all branches.
     pub fn commits(&self) -> impl Iterator<Item = &str> {
-        self.0.iter().map(|(_, commit)| commit.as_str())
+        self.branches.iter().map(|(_, commit)| commit.as_str())
     }
 
     /// Notes up to which commit those of a branch are. Where there are too many, the branch that moved longest ago is forgotten.
     pub fn set(&mut self, branch: &str, commit: &str) {
-        self.0.retain(|(known, _)| known != branch);
-        self.0.push((branch.to_owned(), commit.to_owned()));
-        let surplus = self.0.len().saturating_sub(MOST_BRANCHES);
-        self.0.drain(..surplus);
+        self.branches.retain(|(known, _)| known != branch);
+        self.branches.push((branch.to_owned(), commit.to_owned()));
+        let surplus = self.branches.len().saturating_sub(MOST_BRANCHES);
+        self.branches.drain(..surplus);
     }
 }
 
@@ -319,7 +323,7 @@ impl Waiting {
     /// Returns the name of its file: it sorts by when the message was made.
     pub fn name(&self) -> String {
         let (seconds, later, place) = self.order;
-        format!("{:012}-{later:06}-{place:03}-{}{SUFFIX}", seconds.max(0), self.id)
+        format!("{:012}-{later:010}-{place:03}-{}{SUFFIX}", seconds.max(0), self.id)
     }
 
     fn bytes(&self) -> Vec<u8> {

@@ -45,6 +45,29 @@ fn told(env: &TestEnvironment, file: &str) -> Vec<String> {
 }
 
 #[test]
+fn what_happens_within_a_second_is_told_in_its_order() {
+    let env = project_with(&format!("notify: [{{on: all, {}}}]\n", into("told")));
+    let id = env.new_task(&["Add login"]);
+    for words in [
+        &["task", "next", "--agent", "agent-7"][..],
+        &["task", "release", &id, "--agent", "agent-7"],
+        &["task", "hold", &id, "--reason", "Wait"],
+        &["task", "unblock", &id],
+        &["task", "cancel", &id, "--reason", "No"],
+    ] {
+        let mut command = env.aof_command(words);
+        command.env("AOF_NOW", "2026-02-16T12:00:00Z");
+        let _ = env.run(command).success();
+    }
+    let _ = env.aof(&["notices", "--deliver"]).success();
+    let events: Vec<String> =
+        messages(&env, "told").iter().map(|message| message["event"].as_str().unwrap().to_owned()).collect();
+    let order = ["task_created", "task_claimed", "task_released", "task_held", "task_unblocked"];
+    assert_eq!(events[..order.len()], order, "{events:?}");
+    assert_eq!(events.last().map(String::as_str), Some("task_cancelled"));
+}
+
+#[test]
 fn a_project_is_told_of_everything_in_order() {
     let env = project_with(&format!("notify: [{{on: all, {}}}]\n", into("told")));
     let id = env.new_task(&["Add \u{1b}[31mlogin\nnow"]);

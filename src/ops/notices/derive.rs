@@ -65,13 +65,14 @@ pub fn put_out(workspace: &Workspace) -> Result<Put, OpsError> {
     let mut put = Put::default();
     let mut reached = newest;
     if let Some(last) = begin(workspace, &known, &head, newest)? {
-        if let Some(told) = Told::since(workspace, &rules, &head, (last, newest))? {
+        if let Some(told) = Told::since(workspace, &rules, &head, (last, newest), known.told)? {
             put.written = write(&outbox, &told.messages)?;
             for key in told.messages.keys() {
                 bound(&outbox, key)?;
             }
             put.left = if told.reached == newest { Left::Nothing } else { Left::Commits };
             reached = told.reached;
+            known.told += told.commits;
         } else {
             let problem = format!("history does not lead back to `{last}`, up to which messages were written");
             put.restarted = Some(problem);
@@ -98,16 +99,19 @@ struct Told {
     messages: BTreeMap<ChannelKey, Vec<Waiting>>,
     /// The commit up to which that is all.
     reached: CommitId,
+    /// How many commits that are.
+    commits: usize,
 }
 
 impl Told {
-    /// Returns what is to be told of the commits since the last one, or of the first of them; nothing where history does not lead
+    /// Returns what is to be told of the commits since the last one (behind `before` others), or of the first of them; nothing where history does not lead
     /// there any more.
     fn since(
         workspace: &Workspace,
         rules: &Rules,
         head: &Head,
         (last, newest): (CommitId, CommitId),
+        before: usize,
     ) -> Result<Option<Self>, OpsError> {
         let repository = &workspace.repository;
         if !repository.has_commit(last) {
@@ -128,9 +132,10 @@ impl Told {
         for gone in gone {
             known.extend(repository.changed_files(gone)?);
         }
-        let mut told = Self { messages: BTreeMap::new(), reached: added.last().copied().unwrap_or(newest) };
-        for commit in added {
-            for (key, messages) in of_commit(workspace, rules, head, commit, last, &known)? {
+        let reached = added.last().copied().unwrap_or(newest);
+        let mut told = Self { messages: BTreeMap::new(), reached, commits: added.len() };
+        for (number, commit) in added.into_iter().enumerate() {
+            for (key, messages) in of_commit(workspace, rules, head, (before + number, commit), last, &known)? {
                 told.messages.entry(key).or_default().extend(messages);
             }
         }
@@ -143,7 +148,7 @@ fn of_commit(
     workspace: &Workspace,
     rules: &Rules,
     head: &Head,
-    commit: CommitId,
+    (number, commit): (usize, CommitId),
     last: CommitId,
     known: &[ChangedFile],
 ) -> Result<BTreeMap<ChannelKey, Vec<Waiting>>, OpsError> {
@@ -160,6 +165,8 @@ fn of_commit(
             said.extend(of_task(workspace, then.as_deref().unwrap_or(rules), &entry, &id, (before, after))?);
         }
     }
+    // Several commits of one second are told of in their order.
+    said.iter_mut().for_each(|one| one.later = number);
     Ok(compose(workspace, rules, &said))
 }
 
