@@ -156,17 +156,16 @@ fn of_commit(
     let changed = brought(workspace, &entry, last)?;
     let mut said = Vec::new();
     if changed.iter().any(|file| RuleFile::of(&file.path).is_some()) {
-        said.extend(of_rules(workspace, &entry)?);
+        said.extend(of_rules(workspace, &entry, number)?);
     }
     let tasks = of_tasks(changed.into_iter().filter(|file| !known.contains(file)));
     if !tasks.is_empty() {
         let then = rules_of(workspace, head, &entry);
         for (id, before, after) in tasks {
-            said.extend(of_task(workspace, then.as_deref().unwrap_or(rules), &entry, &id, (before, after))?);
+            let rules = then.as_deref().unwrap_or(rules);
+            said.extend(of_task(workspace, rules, (number, &entry), &id, (before, after))?);
         }
     }
-    // Several commits of one second are told of in their order.
-    said.iter_mut().for_each(|one| one.later = number);
     Ok(compose(workspace, rules, &said))
 }
 
@@ -203,7 +202,7 @@ fn rules_of(workspace: &Workspace, head: &Head, entry: &LogEntry) -> Option<Rc<R
     entry.parents.first().and_then(|parent| under(*parent)).or_else(|| under(entry.id))
 }
 
-fn of_rules(workspace: &Workspace, entry: &LogEntry) -> Result<Option<Said>, OpsError> {
+fn of_rules(workspace: &Workspace, entry: &LogEntry, number: usize) -> Result<Option<Said>, OpsError> {
     let wrong = check_committed(&workspace.repository, entry.id)?;
     let wrong: Vec<_> = wrong.into_iter().filter(|one| one.severity == crate::model::Severity::Error).collect();
     let Some(first) = wrong.first() else { return Ok(None) };
@@ -212,7 +211,7 @@ fn of_rules(workspace: &Workspace, entry: &LogEntry) -> Result<Option<Said>, Ops
     Ok(Some(Said {
         mark: format!("rules {}", entry.id),
         at: entry.committed,
-        later: 0,
+        later: number,
         task: None,
         events: vec![Event::RulesInvalid { commit, problem, count: wrong.len() }],
     }))
@@ -237,7 +236,7 @@ fn of_tasks(changed: impl Iterator<Item = ChangedFile>) -> Vec<(TaskId, Blob, Bl
 fn of_task(
     workspace: &Workspace,
     rules: &Rules,
-    entry: &LogEntry,
+    (number, entry): (usize, &LogEntry),
     id: &TaskId,
     (old, new): (Blob, Blob),
 ) -> Result<Option<Said>, OpsError> {
@@ -256,7 +255,7 @@ fn of_task(
     Ok(Some(Said {
         mark: format!("{id} {} {new}", old.map(|old| old.to_string()).unwrap_or_default()),
         at: if engine { after.updated } else { entry.authored },
-        later: after.history.len(),
+        later: number,
         task: Some(after),
         events,
     }))
