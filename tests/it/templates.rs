@@ -109,7 +109,8 @@ fn a_workflow_is_begun_in_a_file_and_a_commit_of_its_own() {
     #   when: "tags.includes('urgent')"   the gate is only for tasks with this tag
     #   requireHuman: true                only people may complete it
     #   timeout: 4h                       after this long at the gate ...
-    #   escalateTo: lead                  ... the task goes to this role (checked, but not acted on yet)
+    #   escalateTo: lead                  ... the task goes to this role
+    #   lease: 30m                        a claim that is not renewed for so long ends
     --- stderr
     dry run: nothing was written; `workflows/care.yaml` could be committed
     "#);
@@ -127,8 +128,8 @@ fn a_workflow_is_begun_in_a_file_and_a_commit_of_its_own() {
     Ada: Begin workflow care: the basic process
 
 
-     workflows/care.yaml | 21 +++++++++++++++++++++
-     1 file changed, 21 insertions(+)
+     workflows/care.yaml | 22 ++++++++++++++++++++++
+     1 file changed, 22 insertions(+)
     ");
     assert_eq!(env.git(&["diff", "--cached", "--name-only"]), "staged.txt\n");
     assert_snapshot!(env.aof(&["workflow", "list"]), @"
