@@ -9,7 +9,7 @@ use super::output::{Output, YELLOW, styled};
 use super::trouble::Trouble;
 use crate::engine::Warning;
 use crate::model::Timestamp;
-use crate::ops::{InForce, Notice, OpsError, Workspace};
+use crate::ops::{InForce, OpsError, Remark, Workspace};
 
 /// One run of the command line.
 pub(super) struct Session {
@@ -61,14 +61,14 @@ impl Session {
 
     /// Warns where the rules in force are not those that people see.
     pub(super) fn warn_of_rules(&self, in_force: &InForce) {
-        for notice in &in_force.notices {
-            match notice {
-                Notice::Uncommitted(files) => {
+        for remark in &in_force.remarks {
+            match remark {
+                Remark::Uncommitted(files) => {
                     let differ = if files.len() == 1 { "differs" } else { "differ" };
                     let files = files.join(", ");
                     self.warn(&format!("{files} {differ} from what is committed; the committed rules count"));
                 }
-                Notice::Superseded { commit, .. } => self.warn(&format!(
+                Remark::Superseded { commit, .. } => self.warn(&format!(
                     "the committed rules are invalid, so those of commit {} stay in force; see `aof workflow validate`",
                     &commit.to_string()[..7]
                 )),

@@ -26,7 +26,7 @@ pub struct InForce {
     /// The commit that they are from; absent for a project without any.
     pub commit: Option<CommitId>,
     /// What people should know.
-    pub notices: Vec<Notice>,
+    pub remarks: Vec<Remark>,
 }
 
 /// The valid rules that were read last, and which files they are from: the same files say the same.
@@ -35,7 +35,7 @@ pub(super) struct LastRules(RefCell<Option<(Vec<TreeFile>, Rc<Rules>)>>);
 
 /// Something that people should know about the rules in force.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Notice {
+pub enum Remark {
     /// These files say something else in the worktree; it counts once it is committed.
     Uncommitted(Vec<String>),
     /// The rules of HEAD are invalid; those of an earlier commit stay in force.
@@ -66,12 +66,12 @@ pub(super) fn in_force(workspace: &Workspace, head: &Head) -> Result<InForce, Op
             if rules.project.implicit_workflow && mark.iter().all(|file| file.path != PROJECT_FILE) {
                 never_committed(repository)?;
             }
-            Ok(InForce { rules, commit: Some(commit), notices: Vec::new() })
+            Ok(InForce { rules, commit: Some(commit), remarks: Vec::new() })
         }
         Err(diagnostics) => {
             let (rules, earlier) = newest_valid(repository, commit, &diagnostics)?;
-            let notices = vec![Notice::Superseded { commit: earlier, diagnostics }];
-            Ok(InForce { rules: Rc::new(rules), commit: Some(earlier), notices })
+            let remarks = vec![Remark::Superseded { commit: earlier, diagnostics }];
+            Ok(InForce { rules: Rc::new(rules), commit: Some(earlier), remarks })
         }
     }
 }
@@ -84,7 +84,7 @@ pub(super) fn in_force_and_seen(workspace: &Workspace, head: &Head) -> Result<In
     };
     let mut in_force = in_force(workspace, head)?;
     if !differing.is_empty() {
-        in_force.notices.insert(0, Notice::Uncommitted(differing));
+        in_force.remarks.insert(0, Remark::Uncommitted(differing));
     }
     Ok(in_force)
 }
@@ -137,7 +137,7 @@ pub fn rules_mark(repository: &Repository, commit: CommitId) -> Result<Vec<TreeF
 fn without_commit(repository: &Repository) -> Result<InForce, OpsError> {
     never_committed(repository)?;
     let (rules, _) = compiled(&[]).map_err(OpsError::InvalidRules)?;
-    Ok(InForce { rules: Rc::new(rules), commit: None, notices: Vec::new() })
+    Ok(InForce { rules: Rc::new(rules), commit: None, remarks: Vec::new() })
 }
 
 /// Rules that were written but never committed do not count, and nobody means the stand-in then.

@@ -107,7 +107,7 @@ fn plan(new: &NewProject, author: &Person, now: Timestamp) -> Result<(Begun, Wri
     let beside = sources.iter().map(|source| Ok::<_, StoreError>((source.name.parse()?, source.bytes.clone())));
     let beside = beside.collect::<Result<Vec<(ProjectPath, Vec<u8>)>, _>>()?;
     let (rules, _) = compiled(&sources).map_err(OpsError::InvalidRules)?;
-    let in_force = InForce { rules: Rc::new(rules), commit: None, notices: Vec::new() };
+    let in_force = InForce { rules: Rc::new(rules), commit: None, remarks: Vec::new() };
 
     let project = &in_force.rules.project;
     let id = fresh_id(&Paths::at(&new.folder), project)?;

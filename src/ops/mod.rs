@@ -65,7 +65,7 @@ pub use header::{Header, NEW, Part, header_value, time};
 pub use headers::{Listing, Unreadable, unreadable_value};
 pub use history::{HistoryView, history, history_value};
 pub use import::{Brought, Fidelity, bring_in, read_foreign, roles_snippet};
-pub use in_force::{InForce, Notice, check_committed, check_worktree, rules_mark};
+pub use in_force::{InForce, Remark, check_committed, check_worktree, rules_mark};
 pub use init::{Begun, NewProject, init};
 pub use list::{Filter, Sort, list};
 pub use migrate::{Migrated, add_gates};

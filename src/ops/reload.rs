@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::error::OpsError;
-use super::in_force::{Notice, RULE_FILES, check_committed};
+use super::in_force::{RULE_FILES, Remark, check_committed};
 use super::workspace::Workspace;
 use crate::audit::CommitId;
 use crate::format::diagnostic::Diagnostic;
@@ -39,10 +39,10 @@ pub struct Since {
 pub fn rules_report(workspace: &Workspace) -> Result<RulesReport, OpsError> {
     let in_force = workspace.rules()?;
     let mut report = RulesReport { since: None, valid: true, diagnostics: Vec::new(), uncommitted: Vec::new() };
-    for notice in in_force.notices {
-        match notice {
-            Notice::Uncommitted(files) => report.uncommitted = files,
-            Notice::Superseded { diagnostics, .. } => (report.valid, report.diagnostics) = (false, diagnostics),
+    for remark in in_force.remarks {
+        match remark {
+            Remark::Uncommitted(files) => report.uncommitted = files,
+            Remark::Superseded { diagnostics, .. } => (report.valid, report.diagnostics) = (false, diagnostics),
         }
     }
     let Some(commit) = in_force.commit else { return Ok(report) };

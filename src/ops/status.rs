@@ -9,7 +9,7 @@ use super::deliver::pending;
 use super::error::{OpsError, missing, thaw};
 use super::header::NEW;
 use super::headers::{Listing, Scope, Unreadable, read_all};
-use super::in_force::{Notice, check_worktree};
+use super::in_force::{Remark, check_worktree};
 use super::notices::{OutgoingStanding, outgoing};
 use super::stand::is_drifted;
 use super::standing::{Pending, Standing};
@@ -64,8 +64,8 @@ pub fn overview(workspace: &Workspace, watcher: bool) -> Result<Overview, OpsErr
         }
         Err(error) => return Err(error),
     };
-    for notice in &in_force.notices {
-        attention.push(of_notice(workspace, notice)?);
+    for remark in &in_force.remarks {
+        attention.push(of_remark(workspace, remark)?);
     }
     let mut listing = read_all(workspace, &in_force, Scope::Active);
     listing.tasks.sort_by(|(a, _), (b, _)| a.id.cmp(&b.id));
@@ -176,9 +176,9 @@ fn of_rules(error: &OpsError) -> Attention {
     }
 }
 
-fn of_notice(workspace: &Workspace, notice: &Notice) -> Result<Attention, OpsError> {
-    Ok(match notice {
-        Notice::Uncommitted(files) => {
+fn of_remark(workspace: &Workspace, remark: &Remark) -> Result<Attention, OpsError> {
+    Ok(match remark {
+        Remark::Uncommitted(files) => {
             let valid = check_worktree(&workspace.repository)?.0.is_some();
             let files_text = files.join(", ");
             let bring = format!("commit it to bring it into force: `git commit -m \"rules\" -- {}`", files.join(" "));
@@ -195,7 +195,7 @@ fn of_notice(workspace: &Workspace, notice: &Notice) -> Result<Attention, OpsErr
                 fix: if valid { bring } else { "see `aof workflow validate`, mend it, and commit".to_owned() },
             }
         }
-        Notice::Superseded { commit, diagnostics } => Attention {
+        Remark::Superseded { commit, diagnostics } => Attention {
             code: "workflow_config_invalid",
             problem: format!(
                 "the committed rules are invalid ({}); those of commit {} stay in force",

@@ -10,7 +10,7 @@ use super::report::{Report, Sight};
 use super::sight::Eyes;
 use crate::audit::{AuditError, CommitId, Head, TreeFile};
 use crate::ops::{
-    DryRun, Exhausted, Left, Notice, OpsError, Seen, Workspace, deliver, hand_out, resume, rules_mark, run_out, tend,
+    DryRun, Exhausted, Left, OpsError, Remark, Seen, Workspace, deliver, hand_out, resume, rules_mark, run_out, tend,
 };
 use crate::store::Paths;
 use crate::store::inbox::QUIET;
@@ -349,10 +349,10 @@ impl<'t> Rounds<'t> {
             let in_force = self.workspace.rules()?;
             let mut uncommitted = Vec::new();
             let mut valid = true;
-            for notice in in_force.notices {
-                match notice {
-                    Notice::Uncommitted(files) => uncommitted = files,
-                    Notice::Superseded { commit, diagnostics } => {
+            for remark in in_force.remarks {
+                match remark {
+                    Remark::Uncommitted(files) => uncommitted = files,
+                    Remark::Superseded { commit, diagnostics } => {
                         valid = false;
                         if known.is_none() || is_new {
                             self.desk.tell(Report::RulesInvalid { in_force: commit, diagnostics });
