@@ -45,7 +45,7 @@ impl<'n, 's> Fields<'n, 's> {
     /// Returns a text. Numbers and yes or no count as what they look like.
     pub(super) fn text(&mut self, key: &'static str, faults: &mut Vec<Fault>) -> Option<String> {
         let node = self.take(key)?;
-        let text = scalar_text(node);
+        let text = text_of(node);
         if text.is_none() {
             faults.push(wrong_kind(node, &format!("`{key}` is a text")));
         }
@@ -80,10 +80,10 @@ impl<'n, 's> Fields<'n, 's> {
     /// Returns a whole number.
     pub(super) fn count(&mut self, key: &'static str, faults: &mut Vec<Fault>) -> Option<u32> {
         let node = self.take(key)?;
-        let count = scalar_text(node).and_then(|text| text.parse().ok());
+        let count = text_of(node).and_then(|text| text.parse().ok());
         if count.is_none() {
             let said =
-                scalar_text(node).map_or_else(|| node.noun().to_owned(), |text| format!("`{}`", text.escape_debug()));
+                text_of(node).map_or_else(|| node.noun().to_owned(), |text| format!("`{}`", text.escape_debug()));
             let message = format!("`{key}` is a whole number from 0 on, and this is {said}");
             faults.push(
                 Fault::new("invalid_value", node.span.clone(), message).help(format!("write it as in `{key}: 2`")),
@@ -173,7 +173,7 @@ where
     T: FromStr,
     T::Err: Display,
 {
-    let Some(text) = scalar_text(node) else {
+    let Some(text) = text_of(node) else {
         let fault = wrong_kind(node, wanted);
         faults.push(match node.kind {
             Kind::Mapping(_) => fault.help("a text with `: ` in it needs quotes"),
@@ -230,7 +230,8 @@ pub(super) fn wrong_kind(node: &Node<'_>, wanted: &str) -> Fault {
     Fault::new("wrong_kind", node.span.clone(), format!("{wanted}, and this is {}", node.noun()))
 }
 
-fn scalar_text(node: &Node<'_>) -> Option<String> {
+/// Returns a text, or what a number or a yes or no looks like.
+pub(super) fn text_of(node: &Node<'_>) -> Option<String> {
     match &node.kind {
         Kind::String(text) => Some(text.clone().into_owned()),
         Kind::Number(number) => Some(number.to_string()),

@@ -15,6 +15,7 @@ mod notify_file;
 pub mod open_visit;
 mod org_file;
 mod project_file;
+mod run_file;
 pub mod schema;
 pub mod shape_file;
 mod signal_file;

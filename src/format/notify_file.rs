@@ -184,7 +184,8 @@ fn fault_of(rest: &str) -> Option<(&'static str, &'static str)> {
     None
 }
 
-fn is_variable(name: &str) -> bool {
+/// Tells whether the text is a name of an environment variable.
+pub(super) fn is_variable(name: &str) -> bool {
     let mut characters = name.chars();
     let first = characters.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_');
     // Whoever writes the secret itself there has told everybody.

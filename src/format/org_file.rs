@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::decode::{Fields, parse_key, wrong_kind};
 use super::frontmatter::is_printable;
 use super::notify_file::{self, Whose};
+use super::run_file;
 use super::yaml::{Fault, Kind, Node};
 use crate::model::{Agent, AgentId, Org, Role, RoleId};
 
@@ -112,6 +113,7 @@ impl<'n, 's> Register<'n, 's> {
             may: fields.list("may", faults).unwrap_or_default(),
             max_tasks: fields.count("maxTasks", faults),
             notify: notify_file::read(fields, Whose::Own, faults),
+            run: fields.take("run").and_then(|node| run_file::read_launch(node, faults)),
         };
         if let (Some(name), Some(node)) = (&agent.name, fields.take("name"))
             && !is_signature(name)

@@ -26,6 +26,11 @@ pub enum PeriodFault {
 const LONGEST: u64 = 100 * 365 * 86_400;
 
 impl Period {
+    /// Returns the period of that many seconds; one second instead of none.
+    pub const fn of_seconds(seconds: u64) -> Self {
+        Self(if seconds == 0 { 1 } else { seconds })
+    }
+
     /// Returns the length in seconds.
     pub const fn seconds(self) -> u64 {
         self.0

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::words::words;
-use super::{AgentId, RoleId, Subscription};
+use super::{AgentId, Launch, RoleId, Subscription};
 
 /// The org chart (spec 1, 6.3).
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -45,6 +45,8 @@ pub struct Agent {
     pub max_tasks: Option<u32>,
     /// How it is told of what concerns it.
     pub notify: Vec<Subscription>,
+    /// How it is started, where aof may start it.
+    pub run: Option<Launch>,
 }
 
 words!(

@@ -30,6 +30,7 @@ mod reading;
 mod regressions;
 mod routes;
 mod rules;
+mod running;
 mod stepping_in;
 mod task_complete;
 mod task_new;

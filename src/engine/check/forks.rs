@@ -33,6 +33,7 @@ impl Checker<'_> {
             self.timing(index, gate, duty);
             self.separation(index, duty);
             self.outputs(index, gate, duty);
+            self.runs(index, gate, duty);
             if let Some(signal) = &duty.signal {
                 self.signal(index, gate, signal);
             }

@@ -6,6 +6,7 @@ mod handover;
 mod org;
 mod reach;
 mod routes;
+mod runs;
 mod texts;
 
 use std::collections::BTreeMap;
@@ -97,6 +98,7 @@ impl Checker<'_> {
                 self.timing(index, gate, duty);
                 self.separation(index, duty);
                 self.outputs(index, gate, duty);
+                self.runs(index, gate, duty);
                 if let Some(signal) = &duty.signal {
                     self.signal(index, gate, signal);
                 }

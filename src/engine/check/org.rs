@@ -1,12 +1,17 @@
 //! What can be wrong with the org chart.
 
-use super::Finding;
+use super::{Finding, runs};
 use crate::model::{HandOut, Org, Place, Role, RoleId, Severity, listed, nearest};
 
 /// Says everything there is to say about it.
 pub(super) fn check(org: &Org, findings: &mut Vec<Finding>) {
     for (id, own) in &org.roles {
         role(org, id, own, findings);
+    }
+    for (id, agent) in org.agents.iter().flatten() {
+        if let Some(launch) = &agent.run {
+            runs::launch(org, id, launch, findings);
+        }
     }
     shared(org, findings);
 }

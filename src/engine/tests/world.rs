@@ -55,6 +55,7 @@ pub(super) fn workflow(gates: Vec<Gate>) -> Workflow {
         visible_to: Vec::new(),
         timeout: None,
         lease: None,
+        run: RunLimits::default(),
         context: ContextRules::default(),
         default_outcome: Outcome::Complete,
         rejection: RejectionStrategy::Origin,

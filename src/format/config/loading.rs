@@ -7,7 +7,7 @@ use crate::format::yaml::{self, Fault, Limits, Node, line_column};
 use crate::format::{org_file, project_file, workflow_file};
 use crate::model::{
     ContextRules, Duty, Exits, Gate, GateKind, HandOut, Layout, Map, OnConditionError, Org, Outcome, Project,
-    RejectionStrategy, Severity, Workflow, WorkflowName, listed,
+    RejectionStrategy, RunLimits, Severity, Workflow, WorkflowName, listed,
 };
 
 #[derive(Default)]
@@ -168,6 +168,7 @@ fn implicit() -> Workflow {
         visible_to: Vec::new(),
         timeout: None,
         lease: None,
+        run: RunLimits::default(),
         context: ContextRules::default(),
         default_outcome: Outcome::Complete,
         rejection: RejectionStrategy::Origin,

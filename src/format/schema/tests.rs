@@ -138,6 +138,16 @@ fn configuration_schemas_have_the_fields_that_the_decoders_have() {
         ("org.yaml", format!("roles: {{a: {{{x}: 1}}}}"), Schema::Org, "/$defs/role"),
         ("org.yaml", format!("agents: {{a: {{{x}: 1}}}}"), Schema::Org, "/$defs/agent"),
         ("org.yaml", format!("agents: [{{id: a, {x}: 1}}]"), Schema::Org, "/$defs/listedAgent"),
+        ("org.yaml", format!("agents: {{a: {{run: {{preset: claude, {x}: 1}}}}}}"), Schema::Org, "/$defs/launch"),
+        (
+            "org.yaml",
+            format!("agents: {{a: {{run: {{preset: claude, retry: {{{x}: 1}}}}}}}}"),
+            Schema::Org,
+            "/$defs/launch/properties/retry",
+        ),
+        ("project.yaml", gate(&format!("run: {{{x}: 1}}")), Schema::Project, "/$defs/gate/properties/run"),
+        ("project.yaml", format!("workflow: {{run: {{{x}: 1}}}}"), Schema::Project, "/$defs/run"),
+        ("project.yaml", gate(&format!("run: {{retry: {{{x}: 1}}}}")), Schema::Project, "/$defs/run/properties/retry"),
     ] {
         assert_eq!(said_in(file, &text), schema_fields(schema, pointer), "{file} {pointer}");
     }
@@ -169,6 +179,8 @@ fn the_words_of_the_schemas_are_those_of_the_model() {
         assert_eq!(Value::Array(one[1..].to_vec()), words(EventKind::ALL));
     }
     assert_eq!(at(Schema::Org, "/$defs/permission/enum"), words(Permission::ALL));
+    assert_eq!(at(Schema::Org, "/$defs/launch/properties/preset/enum"), words(Preset::ALL));
+    assert_eq!(at(Schema::Org, "/$defs/launch/properties/reads/enum"), words(Reads::ALL));
     assert_eq!(at(Schema::Task, "/properties/status/enum"), words(Status::ALL));
     let endings = [Ending::Cancelled, Ending::Timeout, Ending::Moved, Ending::Override, Ending::Reopened];
     let endings: Vec<Ending> = Outcome::BUILT_IN.iter().cloned().map(Ending::Said).chain(endings).collect();
@@ -237,6 +249,22 @@ fn decoders_and_schemas_judge_alike() {
         (false, "notify: [{on: all, webhook: ftp://a.b/}]".to_owned()),
         (false, "notify: [{on: all, webhook: \"https://a@b/\"}]".to_owned()),
         (false, "notify: [{on: all, webhook: \"https://a.b/\", secretEnv: a-b}]".to_owned()),
+        (
+            true,
+            gate(
+                "run: {timeout: 1h, idle: 5m, model: small, attempts: 3, exit: {complete: 0, needs_review: [1, 2], x: 75}}",
+            ),
+        ),
+        (true, format!("workflow: {{{gates}, run: {{retry: {{delay: 1s, factor: 3, max: 1m}}}}}}")),
+        (false, gate("run: {exit: {complete: 256}}")),
+        (false, gate("run: {exit: {moved: 0}}")),
+        (false, gate("run: {exit: [0]}")),
+        (false, gate("run: {attempts: 0}")),
+        (false, gate("run: {attempts: 101}")),
+        (false, gate("run: {retry: {factor: 11}}")),
+        (false, gate("run: {retry: 5s}")),
+        (false, gate("run: {command: [a]}")),
+        (false, format!("workflow: {{{gates}, run: {{exit: {{complete: 0}}}}}}")),
         (false, gate("outputs: {pattern: x}")),
         (false, gate("outputs: {properties: {a: {type: text}}}")),
         (false, gate("outputs: {oneOf: [{properties: {a: {}}}]}")),
@@ -294,6 +322,20 @@ fn decoders_and_schemas_judge_alike() {
         (true, "roles: {a: {agents: [x, human-y]}, b: {agents: z}, c: }".to_owned()),
         (true, "agents: {x: , y: {name: Y, email: y@z.example, may: [new]}}".to_owned()),
         (true, "agents: [{id: x, may: cancel}]".to_owned()),
+        (true, "agents: {x: {run: {preset: claude, model: small, timeout: 1h, secrets: API_KEY}}}".to_owned()),
+        (true, "agents: {x: {run: {command: [a, 1], reads: json, env: {CI: 1}, secrets: [A, B]}}}".to_owned()),
+        (true, "agents: {x: {run: {preset: command, command: [a], attempts: 2, retry: {delay: 5s}}}}".to_owned()),
+        (false, "agents: {x: {run: {preset: command}}}".to_owned()),
+        (false, "agents: {x: {run: {model: small}}}".to_owned()),
+        (false, "agents: {x: {run: {preset: magic}}}".to_owned()),
+        (false, "agents: {x: {run: claude}}".to_owned()),
+        (false, "agents: {x: {run: {command: a}}}".to_owned()),
+        (false, "agents: {x: {run: {command: []}}}".to_owned()),
+        (false, "agents: {x: {run: {command: [a], env: {AOF_X: 1}}}}".to_owned()),
+        (false, "agents: {x: {run: {command: [a], env: {a b: 1}}}}".to_owned()),
+        (false, "agents: {x: {run: {command: [a], secrets: [sk-live]}}}".to_owned()),
+        (false, "agents: {x: {run: {command: [a], attempts: 0}}}".to_owned()),
+        (false, "agents: {x: {run: {command: [a], prompt: stdin}}}".to_owned()),
         (false, "roles: [a]".to_owned()),
         (false, "roles: {a: [x]}".to_owned()),
         (false, "roles: {a b: {}}".to_owned()),

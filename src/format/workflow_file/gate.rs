@@ -3,11 +3,11 @@
 use super::{brief, fork, route};
 use crate::format::decode::{Fields, parse_text_list, wrong_kind};
 use crate::format::yaml::{Fault, Kind, Node};
-use crate::format::{shape_file, signal_file};
+use crate::format::{run_file, shape_file, signal_file};
 use crate::model::{Duty, Exits, Gate, GateId, GateKind, GateType, Identity, OnConditionError};
 
 /// What is asked of whoever works, and so of each branch of a fork.
-const OF_BRANCHES: [&str; 13] = [
+const OF_BRANCHES: [&str; 14] = [
     "role",
     "canReject",
     "canSkip",
@@ -21,6 +21,7 @@ const OF_BRANCHES: [&str; 13] = [
     "signal",
     "files",
     "onFailure",
+    "run",
 ];
 
 /// Returns the gate that the node says.
@@ -55,7 +56,7 @@ pub(super) fn read(node: &Node<'_>, faults: &mut Vec<Fault>) -> Option<Gate> {
     };
     match kind {
         Some(GateKind::Condition) => fields.refuse_unknown_but(faults, |key| {
-            ["role", "canReject", "outputs", "signal", "files", "brief"].contains(&key).then(|| {
+            ["role", "canReject", "outputs", "signal", "files", "brief", "run"].contains(&key).then(|| {
                 "nobody works at a gate of `type: condition`: it has `when`, `routes`, `maxRetries` and `onExhausted`"
                     .to_owned()
             })
@@ -89,6 +90,7 @@ pub(super) fn read_duty(fields: &mut Fields<'_, '_>, faults: &mut Vec<Fault>) ->
         outputs: fields.take("outputs").map(|node| shape_file::read(node, faults)).unwrap_or_default(),
         signal: fields.take("signal").and_then(|node| signal_file::read(node, faults)),
         files: fields.list("files", faults).unwrap_or_default(),
+        run: fields.take("run").map(|node| run_file::read_gate(node, faults)).unwrap_or_default(),
         brief: fields.take("brief").map(|node| brief::read(node, faults)).unwrap_or_default(),
         role: fields.require("role", role, faults)?,
     })

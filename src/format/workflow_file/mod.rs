@@ -12,6 +12,7 @@ use self::brief::by_outcome;
 use super::decode::{Fields, parse_node, wrong_kind};
 use super::locate::Step;
 use super::project_file::{Definition, Rank};
+use super::run_file;
 use super::yaml::{Fault, Kind, Node};
 use crate::model::{Gate, Outcome, RejectionStrategy, Workflow, WorkflowName, listed};
 
@@ -65,6 +66,7 @@ pub(super) fn read(node: &Node<'_>, name: Option<WorkflowName>, faults: &mut Vec
     let visible_to = fields.list("visibleTo", faults).unwrap_or_default();
     let timeout = fields.parsed("timeout", faults);
     let lease = fields.parsed("lease", faults);
+    let run = fields.take("run").map(|node| run_file::read_limits(node, faults)).unwrap_or_default();
     let context = fields.take("context").map(|node| context::read(node, faults)).unwrap_or_default();
     fields.refuse_unknown(faults);
     Some(Workflow {
@@ -77,6 +79,7 @@ pub(super) fn read(node: &Node<'_>, name: Option<WorkflowName>, faults: &mut Vec
         holds_rejections,
         timeout,
         lease,
+        run,
         context,
         gates: gates?,
     })

@@ -1,7 +1,7 @@
 //! A gate: one stage of a workflow, what is asked of whoever stands at it, and the ways out.
 
 use crate::model::words::words;
-use crate::model::{Branch, Brief, Exits, Fork, GateId, Map, Outcome, Outputs, Period, RoleId, Signal};
+use crate::model::{Branch, Brief, Exits, Fork, GateId, GateRun, Map, Outcome, Outputs, Period, RoleId, Signal};
 
 /// One stage (spec 1, 1.1).
 #[derive(Debug, Clone, PartialEq)]
@@ -64,6 +64,8 @@ pub struct Duty {
     pub files: Vec<String>,
     /// What agents are told; what is absent is generated.
     pub brief: Brief,
+    /// What is said of the runs of its agents.
+    pub run: GateRun,
 }
 
 impl Duty {
@@ -83,6 +85,7 @@ impl Duty {
             signal: None,
             files: Vec::new(),
             brief: Brief::default(),
+            run: GateRun::default(),
         }
     }
 }

@@ -13,7 +13,7 @@ pub use gate::{Duty, Gate, GateKind, GateType, Identity, OnConditionError};
 pub use route::{EndsAs, Exhausted, Exits, Route, Target};
 
 use super::words::words;
-use super::{GateId, Outcome, Period, RoleId, WorkflowName};
+use super::{GateId, Outcome, Period, RoleId, RunLimits, WorkflowName};
 
 /// An ordered list of gates (spec 1, 1.2 and appendix A).
 #[derive(Debug, Clone, PartialEq)]
@@ -36,6 +36,8 @@ pub struct Workflow {
     pub timeout: Option<Period>,
     /// How long a claim lasts, where it is not renewed, at gates that do not say.
     pub lease: Option<Period>,
+    /// What bounds the runs of agents at gates that do not say.
+    pub run: RunLimits,
     /// What tasks start with, and what gates hand on.
     pub context: ContextRules,
     /// The gates, in order; never empty.
