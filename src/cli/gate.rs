@@ -5,11 +5,12 @@ use std::process::ExitCode;
 use clap::Subcommand;
 
 use super::length::length;
-use super::output::{CYAN, DIM, RED, YELLOW, inert};
+use super::output::{CYAN, DIM, RED, YELLOW};
 use super::session::Session;
 use super::table::{Cell, Column, Table, width};
 use super::trouble::Trouble;
 use super::unreadable;
+use crate::format::plain::inert;
 use crate::ops::{GateReport, GateRow, gate_report_value, gate_status};
 
 /// So many ids are named before it is enough.

@@ -6,9 +6,10 @@ use std::process::ExitCode;
 use serde_json::json;
 
 use super::arguments::{Rehearsal, template};
-use super::output::{BOLD, CYAN, inert, styled};
+use super::output::{BOLD, CYAN, styled};
 use super::session::{Session, now};
 use super::trouble::Trouble;
+use crate::format::plain::inert;
 use crate::format::template::Template;
 use crate::ops::{Begun, DryRun, NewProject, init, task_value};
 use crate::store::ProjectPath;

@@ -6,13 +6,14 @@ use clap::Subcommand;
 use serde_json::{Value, json};
 
 use super::arguments::Rehearsal;
-use super::output::{CYAN, RED, inert, styled};
+use super::output::{CYAN, RED, styled};
 use super::session::Session;
 use super::task::shown::followed;
 use super::trouble::Trouble;
 use super::unreadable;
+use crate::format::plain::inert;
 use crate::model::{TaskId, WorkflowName};
-use crate::ops::{Changed, DryRun, Migrated, OpsError, add_gates, reason_of};
+use crate::ops::{Changed, DryRun, Migrated, OpsError, add_gates, reason_of, workflow_named};
 
 /// The exit code where some tasks could not be taken up.
 const INCOMPLETE: u8 = 6;
@@ -56,10 +57,8 @@ pub(super) fn run(session: &Session, command: &Command) -> Result<ExitCode, Trou
 fn tasks(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
     let mut workspace = session.workspace("migrate tasks")?;
     let in_force = session.rules(&workspace)?;
-    let project = &in_force.rules.project;
-    if let Some(name) = args.workflow.as_ref().filter(|name| project.workflow(name).is_none()) {
-        let known = project.workflows.iter().map(|workflow| workflow.name.to_string()).collect();
-        return Err(Trouble::Unknown { kind: "workflow", given: name.to_string(), known });
+    if let Some(name) = &args.workflow {
+        workflow_named(&in_force.rules, name)?;
     }
     let mode = args.rehearsal.mode();
     let migrated = add_gates(&mut workspace, session.wait, args.workflow.as_ref(), mode)?;

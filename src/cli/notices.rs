@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::output::{GREEN, RED, YELLOW, inert, styled};
+use super::output::{GREEN, RED, YELLOW, styled};
 use super::session::Session;
 use super::trouble::Trouble;
+use crate::format::plain::inert;
 use crate::ops::{OutgoingStanding, Round, Tried, deliver_notices, forget_dropped, outgoing, outgoing_value};
 
 /// How long one round takes at most.

@@ -99,30 +99,3 @@ pub(super) const CYAN: Style = AnsiColor::Cyan.on_default();
 
 /// What matters less.
 pub(super) const DIM: Style = Style::new().dimmed();
-
-/// Returns the text fit for a terminal: control characters shown, not obeyed, and so those that turn a line around.
-pub(super) fn inert(text: &str) -> String {
-    let turns =
-        |c| matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    let harmless = |c: char| matches!(c, '\n' | '\t') || !(c.is_control() || turns(c));
-    let mut shown = String::with_capacity(text.len());
-    for c in text.chars() {
-        if harmless(c) {
-            shown.push(c);
-        } else {
-            shown.extend(c.escape_default());
-        }
-    }
-    shown
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_would_move_the_cursor_is_shown() {
-        assert_eq!(inert("a\tb\nä 👩\u{200d}💻"), "a\tb\nä 👩\u{200d}💻");
-        assert_eq!(inert("\r\u{1b}[2J\u{9b}\u{202e}"), "\\r\\u{1b}[2J\\u{9b}\\u{202e}");
-    }
-}

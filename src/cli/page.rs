@@ -3,10 +3,10 @@
 use unicode_width::UnicodeWidthStr;
 
 use super::length::length;
-use super::output::{BOLD, CYAN, GREEN, RED, YELLOW, inert, styled};
+use super::output::{BOLD, CYAN, GREEN, RED, YELLOW, styled};
 use super::session::Session;
-use super::table::one_line;
 use crate::engine::{Post, Rules, is_looping};
+use crate::format::plain::{inert, one_line};
 use crate::format::task_file::TaskFile;
 use crate::model::{
     AgentId, BranchStatus, OpenBranch, ReviewContext, RoleId, Station, Status, Task, Ticket, Timestamp,

@@ -2,9 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::task::shown::ended;
 use crate::model::{AgentId, Ending, OpenBranch, Task};
-use crate::ops::Changed;
+use crate::ops::{Changed, ended};
 
 /// Returns what happened to a visit that took too long.
 pub(super) fn timed_out(changed: &Changed) -> String {

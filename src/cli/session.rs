@@ -8,6 +8,7 @@ use super::arguments::Global;
 use super::output::{Output, YELLOW, styled};
 use super::trouble::Trouble;
 use crate::engine::Warning;
+use crate::format::plain::inert;
 use crate::model::Timestamp;
 use crate::ops::{InForce, OpsError, Remark, Workspace};
 
@@ -84,7 +85,7 @@ impl Session {
     /// Says what a completion should know.
     pub(super) fn warn_all(&self, warnings: &[Warning]) {
         for warning in warnings {
-            self.warn(&super::output::inert(&warning.message()));
+            self.warn(&inert(&warning.message()));
         }
     }
 
@@ -96,7 +97,7 @@ impl Session {
 
 fn tell_of_wait(what: &str) {
     use std::io::Write;
-    let _ = writeln!(anstream::stderr(), "waiting: {}", super::output::inert(what));
+    let _ = writeln!(anstream::stderr(), "waiting: {}", inert(what));
 }
 
 /// Returns the time. Tests of a debug build set it; a release build knows only the clock.

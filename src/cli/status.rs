@@ -2,9 +2,10 @@
 
 use std::process::ExitCode;
 
-use super::output::{BOLD, CYAN, GREEN, YELLOW, inert, styled};
+use super::output::{BOLD, CYAN, GREEN, YELLOW, styled};
 use super::session::Session;
 use super::trouble::Trouble;
+use crate::format::plain::inert;
 use crate::model::Status;
 use crate::ops::{NEW, Overview, overview, overview_value};
 use crate::store::presence::is_watched;

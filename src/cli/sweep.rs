@@ -9,11 +9,12 @@ use serde_json::{Value, json};
 
 use super::arguments::Rehearsal;
 use super::length::length;
-use super::output::{CYAN, YELLOW, inert, styled};
+use super::output::{CYAN, YELLOW, styled};
 use super::session::{Session, now};
 use super::task::shown::followed;
 use super::trouble::Trouble;
 use super::{handed_out, ran_out, unreadable};
+use crate::format::plain::inert;
 use crate::model::Timestamp;
 use crate::ops::{Changed, DryRun, Swept, Tried, Workspace, deliver_notices, reason_of, sweep};
 

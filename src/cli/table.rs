@@ -3,7 +3,8 @@
 use anstyle::Style;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use super::output::{BOLD, inert, styled};
+use super::output::{BOLD, styled};
+use crate::format::plain::one_line;
 
 /// Between two columns.
 const GAP: usize = 2;
@@ -196,11 +197,6 @@ pub(super) fn cut(text: &str, width: usize) -> String {
         used += next;
     }
     format!("{}…", kept.trim_end())
-}
-
-/// Returns the text as one line, fit for a terminal.
-pub(super) fn one_line(text: &str) -> String {
-    inert(&text.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
 /// Returns how wide the output may be: `COLUMNS`, else the terminal's width; a file or a pipe takes whole lines.

@@ -6,12 +6,12 @@ use std::process::ExitCode;
 
 use serde_json::{Value, json};
 
-use super::output::{BOLD, RED, inert, styled};
+use super::output::{BOLD, RED, styled};
 use super::session::Session;
 use crate::audit::AuditError;
 use crate::engine::RefusalKind;
 use crate::format::diagnostic::render_all;
-use crate::model::{listed, nearest};
+use crate::format::plain::inert;
 use crate::ops::{OpsError, reason_of};
 use crate::store::StoreError;
 
@@ -30,8 +30,6 @@ pub(super) enum Trouble {
     Output { path: PathBuf, cause: io::Error },
     /// The editor failed, or was left without a word.
     Editor { problem: String, fix: String },
-    /// A name that stands for nothing here: a gate, a role.
-    Unknown { kind: &'static str, given: String, known: Vec<String> },
     /// What was given does not fit together.
     Unfit { code: &'static str, problem: String, fix: String },
 }
@@ -91,7 +89,6 @@ impl Trouble {
             Self::Directory { path, cause } => format!("cannot enter `{}`: {cause}", path.display()),
             Self::Output { path, cause } => format!("cannot write into `{}`: {cause}", path.display()),
             Self::Input { name, cause } => format!("cannot read `{name}`: {cause}"),
-            Self::Unknown { kind, given, .. } => format!("there is no {kind} `{given}`"),
             Self::Editor { problem, .. } | Self::Unfit { problem, .. } => problem.clone(),
         }
     }
@@ -100,10 +97,6 @@ impl Trouble {
         match self {
             Self::Ops(error) | Self::Completion { error, .. } => error.fix(),
             Self::Editor { fix, .. } | Self::Unfit { fix, .. } => Some(fix.clone()),
-            Self::Unknown { given, known, .. } => Some(match nearest(given, known.iter().map(String::as_str)) {
-                Some(near) => format!("did you mean `{near}`?"),
-                None => format!("there is {}", listed(known)),
-            }),
             Self::Directory { .. } | Self::Input { .. } | Self::Output { .. } => None,
         }
     }
@@ -136,12 +129,6 @@ impl Trouble {
             Self::Output { .. } => json!({"error": "unwritable_output", "message": self.problem()}),
             Self::Input { .. } => json!({"error": "unreadable_input", "message": self.problem()}),
             Self::Editor { fix, .. } => json!({"error": "editor", "message": format!("{}\n\n{fix}", self.problem())}),
-            Self::Unknown { kind, given, known } => json!({
-                "error": format!("unknown_{kind}"),
-                "message": format!("{}\n\n{}", self.problem(), self.fix().unwrap_or_default()),
-                "given": given,
-                "known": known,
-            }),
             Self::Unfit { code, fix, .. } => {
                 json!({"error": code, "message": format!("{}\n\n{fix}", self.problem())})
             }
@@ -152,7 +139,6 @@ impl Trouble {
         match self {
             Self::Ops(error) | Self::Completion { error, .. } => code(error),
             Self::Directory { .. } | Self::Input { .. } | Self::Output { .. } | Self::Editor { .. } => 1,
-            Self::Unknown { .. } => 3,
             Self::Unfit { .. } => 4,
         }
     }
@@ -166,6 +152,7 @@ pub(super) fn code(error: &OpsError) -> u8 {
             RefusalKind::Conflict => 5,
         },
         OpsError::NoTask { .. }
+        | OpsError::Unknown { .. }
         | OpsError::Unfit { code: "unknown_revision", .. }
         | OpsError::Store(StoreError::TaskNotFound { .. } | StoreError::NoProject { .. })
         | OpsError::Audit(AuditError::NoRepository { .. }) => 3,

@@ -4,9 +4,10 @@ use std::process::ExitCode;
 
 use serde_json::Value;
 
-use super::output::{RED, inert, styled};
+use super::output::{RED, styled};
 use super::session::Session;
 use crate::format::diagnostic::render_all;
+use crate::format::plain::inert;
 use crate::ops::{Unreadable, unreadable_value};
 
 /// The exit code of a list that is not whole.

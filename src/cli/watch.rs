@@ -5,14 +5,15 @@ use std::process::ExitCode;
 use jiff::tz::TimeZone;
 use serde_json::{Value, json};
 
-use super::output::{BOLD, CYAN, JSON_VERSION, RED, YELLOW, inert, styled};
+use super::output::{BOLD, CYAN, JSON_VERSION, RED, YELLOW, styled};
 use super::session::{Session, now};
-use super::task::shown::{followed, way};
+use super::task::shown::followed;
 use super::trouble::Trouble;
 use super::{handed_out, ran_out};
 use crate::format::diagnostic::{Diagnostic, render_all};
+use crate::format::plain::inert;
 use crate::model::TaskId;
-use crate::ops::{Changed, Delivered, OpsError, reason_of};
+use crate::ops::{Changed, Delivered, OpsError, reason_of, warnings_value, way};
 use crate::watch::{Report, Sight, watch, watch_once};
 
 /// React to dropped completion files, edited task files and new rules
@@ -149,7 +150,7 @@ fn value_of(report: &Report) -> Value {
             let event = if changed.settled { "settled" } else { "completed" };
             let mut value = of_change(event, changed);
             value["file"] = json!(name);
-            value["warnings"] = super::task::shown::warnings(&changed.warnings);
+            value["warnings"] = warnings_value(&changed.warnings);
             if let Some(visit) = changed.after.task.history.last() {
                 value["outcome"] = json!(visit.outcome.to_string());
                 value["agent"] = json!(visit.agent.as_ref().map(ToString::to_string));

@@ -14,6 +14,7 @@ mod locate;
 mod notify_file;
 pub mod open_visit;
 mod org_file;
+pub mod plain;
 mod project_file;
 mod run_file;
 pub mod schema;

@@ -11,12 +11,26 @@ use super::together::change_together;
 use super::transaction::{Changed, Choice, DryRun, change};
 use super::workspace::Workspace;
 use crate::engine::{Act, Refusal, branch_of};
+use crate::format::completion_file::front_of;
 use crate::model::{AgentId, Completion, TaskId};
 
 /// A completion that counts.
 pub struct Completed {
     /// The change, or the task as it stands if the completion had counted before.
     pub changed: Changed,
+}
+
+/// Adds a text to a completion. Frontmatter in it that says the verdict speaks of the outputs, too; what was said outside
+/// counts.
+pub fn add_text(completion: &mut Completion, text: String) {
+    let Some((said, body)) = front_of(&text) else {
+        completion.body = Some(text);
+        return;
+    };
+    for (key, value) in said {
+        completion.outputs.entry(key).or_insert(value);
+    }
+    completion.body = Some(body);
 }
 
 /// Ends the visit that the completion means. Without a ticket that is the one open when the task is first read: of two

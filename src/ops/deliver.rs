@@ -376,6 +376,10 @@ pub fn reason_of(error: &OpsError) -> Value {
         map.insert("path".to_owned(), json!(path.as_str()));
         map.insert("fields".to_owned(), json!(fields));
     }
+    if let OpsError::Unknown { given, known, .. } = error {
+        map.insert("given".to_owned(), json!(given));
+        map.insert("known".to_owned(), json!(known));
+    }
     if let OpsError::LossyImport { lost } = error {
         map.insert("lost".to_owned(), lost.iter().map(Remark::to_value).collect());
     }

@@ -5,7 +5,7 @@ use crate::engine::Refusal;
 use crate::format::diagnostic::Diagnostic;
 use crate::format::frontmatter::SpliceRefusal;
 use crate::format::import::Remark;
-use crate::model::{IdFault, TaskId};
+use crate::model::{IdFault, TaskId, listed, nearest};
 use crate::store::{ProjectPath, StoreError, io_hint};
 
 /// Why an operation was not carried out. Nothing was changed.
@@ -103,6 +103,16 @@ pub enum OpsError {
         /// What would be lost.
         lost: Vec<Remark>,
     },
+    /// A name that stands for nothing here.
+    #[error("there is no {} `{given}`", .kind.noun())]
+    Unknown {
+        /// What it should name.
+        kind: Kind,
+        /// The name.
+        given: String,
+        /// What there is.
+        known: Vec<String>,
+    },
     /// What was given for a new task or an edit does not fit.
     #[error("{problem}")]
     Unfit {
@@ -113,6 +123,39 @@ pub enum OpsError {
         /// What to do.
         fix: String,
     },
+}
+
+/// What a name is the name of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Of an agent.
+    Agent,
+    /// Of a gate.
+    Gate,
+    /// Of a role.
+    Role,
+    /// Of a workflow.
+    Workflow,
+}
+
+impl Kind {
+    const fn noun(self) -> &'static str {
+        match self {
+            Self::Agent => "agent",
+            Self::Gate => "gate",
+            Self::Role => "role",
+            Self::Workflow => "workflow",
+        }
+    }
+
+    const fn code(self) -> &'static str {
+        match self {
+            Self::Agent => "unknown_agent",
+            Self::Gate => "unknown_gate",
+            Self::Role => "unknown_role",
+            Self::Workflow => "unknown_workflow",
+        }
+    }
 }
 
 impl From<Refusal> for OpsError {
@@ -189,6 +232,7 @@ impl OpsError {
             Self::ProjectExists { .. } => "project_exists",
             Self::InvalidImport { .. } => "invalid_import",
             Self::LossyImport { .. } => "lossy_import",
+            Self::Unknown { kind, .. } => kind.code(),
             Self::Unfit { code, .. } => code,
         }
     }
@@ -238,6 +282,10 @@ impl OpsError {
                 "nothing was written: edit `{path}` (if you deleted it, `git restore {path}` brings it back), or begin \
                  another project in a folder of its own with `aof init DIR`"
             ),
+            Self::Unknown { given, known, .. } => match nearest(given, known.iter().map(String::as_str)) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => format!("there is {}", listed(known)),
+            },
             Self::Unfit { fix, .. } => fix.clone(),
         })
     }

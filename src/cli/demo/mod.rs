@@ -13,9 +13,10 @@ use serde_json::Value;
 
 use self::script::{Cast, Note, Scene};
 use self::stage::Stage;
-use super::output::{BOLD, CYAN, GREEN, RED, YELLOW, inert, styled};
+use super::output::{BOLD, CYAN, GREEN, RED, YELLOW, styled};
 use super::session::Session;
 use super::trouble::Trouble;
+use crate::format::plain::inert;
 use crate::model::TaskId;
 
 /// The time that the whole play may take.

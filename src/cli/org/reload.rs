@@ -6,12 +6,13 @@ use std::process::ExitCode;
 use serde_json::{Value, json};
 
 use crate::cli::arguments::Rehearsal;
-use crate::cli::output::{CYAN, GREEN, RED, inert, styled};
+use crate::cli::output::{CYAN, GREEN, RED, styled};
 use crate::cli::session::Session;
 use crate::cli::task::shown::followed;
 use crate::cli::trouble::Trouble;
 use crate::cli::unreadable;
 use crate::format::diagnostic::render_all;
+use crate::format::plain::inert;
 use crate::model::{AgentId, RoleId};
 use crate::ops::{DryRun, RulesReport, Settled, Since, reason_of, rules_report, settle_rules};
 

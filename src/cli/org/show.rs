@@ -4,14 +4,15 @@ use std::process::ExitCode;
 
 use serde_json::{Value, json};
 
-use crate::cli::output::{CYAN, DIM, YELLOW, inert, styled};
+use crate::cli::output::{CYAN, DIM, YELLOW, styled};
 use crate::cli::session::Session;
 use crate::cli::table::{Cell, Column, Table, width};
 use crate::cli::trouble::Trouble;
 use crate::cli::unreadable;
 use crate::engine::Rules;
+use crate::format::plain::inert;
 use crate::model::{AgentId, Role, RoleId, nearest};
-use crate::ops::{OpsError, Work, Workload, acting_agent, workload};
+use crate::ops::{Kind, OpsError, Work, Workload, acting_agent, workload};
 
 /// So many tasks are named before it is enough.
 const FEW: usize = 8;
@@ -76,8 +77,9 @@ fn one(session: &Session, rules: &Rules, load: &Workload, name: &str) -> Result<
     if role.is_none() && agent.is_none() {
         let roles = rules.org.roles.iter().map(|(role, _)| role.to_string());
         let known = roles.chain(agents.iter().map(ToString::to_string)).collect();
-        let kind = if nearest(name, agents.iter().map(|agent| agent.as_str())).is_some() { "agent" } else { "role" };
-        return Err(Trouble::Unknown { kind, given: name.to_owned(), known });
+        let near = nearest(name, agents.iter().map(|agent| agent.as_str()));
+        let kind = if near.is_some() { Kind::Agent } else { Kind::Role };
+        return Err(OpsError::Unknown { kind, given: name.to_owned(), known }.into());
     }
     if session.output.is_json() {
         let mut all = json!({});

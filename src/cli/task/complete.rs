@@ -8,9 +8,8 @@ use crate::cli::input;
 use crate::cli::session::{Session, now};
 use crate::cli::trouble::Trouble;
 use crate::engine::{Post, Rules, branch_of};
-use crate::format::completion_file::front_of;
 use crate::model::{AgentId, Completion, CompletionId, Ticket};
-use crate::ops::{DryRun, Workspace, acting_agent, complete, show};
+use crate::ops::{DryRun, Workspace, acting_agent, add_text, complete, ended, show, way};
 use crate::store::random::DeliveryId;
 
 /// Say that the work at a task's gate is done, rejected or blocked
@@ -82,8 +81,8 @@ pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
         refused(error)
     })?;
     let changed = &completed.changed;
-    let said = shown::ended(changed).first().map(|visit| visit.outcome.to_string()).unwrap_or_default();
-    shown::changed(session, rules, changed, &format!("{} ({said})", shown::way(changed)), mode);
+    let said = ended(changed).first().map(|visit| visit.outcome.to_string()).unwrap_or_default();
+    shown::changed(session, rules, changed, &format!("{} ({said})", way(changed)), mode);
     Ok(ExitCode::SUCCESS)
 }
 
@@ -98,26 +97,22 @@ fn completion(args: &Args, agent: AgentId) -> Result<Completion, Trouble> {
         Some(id) => id.clone(),
         None => DeliveryId::new(now())?.completion(),
     };
-    let mut body = args.file.as_deref().map(input::text).transpose()?;
-    let mut outputs = object(&args.outputs);
-    if let Some((said, text)) = body.as_deref().and_then(front_of) {
-        for (key, value) in said {
-            outputs.entry(key).or_insert(value);
-        }
-        body = Some(text);
-    }
-    Ok(Completion {
+    let mut completion = Completion {
         ticket: args.ticket.clone(),
         agent,
         outcome: args.outcome.clone(),
         summary: args.summary.clone(),
         blockers: (!args.blockers.is_empty()).then(|| args.blockers.clone()),
         rejection_notes: args.notes.clone(),
-        outputs,
+        outputs: object(&args.outputs),
         metadata: object(&args.metadata),
-        body,
+        body: None,
         id,
-    })
+    };
+    if let Some(text) = args.file.as_deref().map(input::text).transpose()? {
+        add_text(&mut completion, text);
+    }
+    Ok(completion)
 }
 
 fn wants_editor(completion: &Completion) -> bool {

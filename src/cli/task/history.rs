@@ -3,11 +3,11 @@
 use std::process::ExitCode;
 
 use crate::cli::length::length;
-use crate::cli::output::{BOLD, CYAN, GREEN, RED, YELLOW, inert, styled};
+use crate::cli::output::{BOLD, CYAN, GREEN, RED, YELLOW, styled};
 use crate::cli::page::warn_of_visit;
 use crate::cli::session::Session;
-use crate::cli::table::one_line;
 use crate::cli::trouble::Trouble;
+use crate::format::plain::{inert, one_line};
 use crate::model::{Destination, Ending, GateId, Outcome, Status, Ticket, Visit};
 use crate::ops::{HistoryView, history, history_value};
 

@@ -6,7 +6,6 @@ use anstyle::Style;
 use clap::ValueEnum;
 use serde_json::{Value, json};
 
-use super::shown;
 use crate::cli::length::length;
 use crate::cli::output::{CYAN, DIM, GREEN, RED, YELLOW};
 use crate::cli::session::Session;
@@ -14,8 +13,11 @@ use crate::cli::table::{Cell, Column, Table, width};
 use crate::cli::trouble::Trouble;
 use crate::cli::unreadable;
 use crate::engine::Warning;
-use crate::model::{AgentId, Gate, GateId, Priority, RoleId, Status, WorkflowName};
-use crate::ops::{Filter, Header, InForce, Listing, NEW, Part, Sort, Workspace, acting_agent, header_value, list};
+use crate::model::{AgentId, GateId, Priority, RoleId, Status, WorkflowName};
+use crate::ops::{
+    Filter, Header, InForce, Listing, NEW, Part, Sort, Workspace, acting_agent, header_value, known_names, list,
+    warnings_value,
+};
 
 /// List tasks
 #[derive(Debug, clap::Args)]
@@ -122,13 +124,14 @@ impl Order {
 pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
     let workspace = session.workspace("task list")?;
     let in_force = session.rules(&workspace)?;
-    let listing = list(&workspace, &in_force, &filter(args, &workspace, &in_force)?, args.sort.sort());
-    check_names(args, &in_force, &listing)?;
+    let filter = filter(args, &workspace, &in_force)?;
+    let listing = list(&workspace, &in_force, &filter, args.sort.sort());
+    known_names(&filter, &in_force.rules, &listing)?;
     let circles: Vec<Warning> = listing.circles.iter().cloned().map(Warning::DependencyCircle).collect();
     if session.output.is_json() {
         let tasks: Vec<Value> = listing.tasks.iter().map(|(header, path)| header_value(header, path)).collect();
         let unreadable = unreadable::values(&listing.unreadable);
-        session.output.data(json!({"tasks": tasks, "unreadable": unreadable, "warnings": shown::warnings(&circles)}));
+        session.output.data(json!({"tasks": tasks, "unreadable": unreadable, "warnings": warnings_value(&circles)}));
     } else if listing.tasks.is_empty() {
         session.output.say("no tasks");
     } else {
@@ -155,44 +158,6 @@ fn filter(args: &Args, workspace: &Workspace, in_force: &InForce) -> Result<Filt
         search: args.search.clone(),
         all: args.all,
     })
-}
-
-/// A mistyped name would look like "no tasks". What no rule knows, but some task does, is no mistake: rules change.
-fn check_names(args: &Args, in_force: &InForce, listing: &Listing) -> Result<(), Trouble> {
-    let rules = &in_force.rules;
-    let workflows = || rules.project.workflows.iter();
-    let gates = || workflows().flat_map(|workflow| &workflow.gates);
-    let found = |values: fn(&Header) -> Vec<&str>, name: &str| {
-        listing.tasks.iter().any(|(header, _)| values(header).contains(&name))
-    };
-    let check = |kind, given: &str, known: Vec<String>, value: fn(&Header) -> Vec<&str>| {
-        if known.iter().any(|known| known == given) || found(value, given) {
-            return Ok(());
-        }
-        Err(Trouble::Unknown { kind, given: given.to_owned(), known })
-    };
-    let sorted = |mut names: Vec<String>| {
-        names.sort();
-        names.dedup();
-        names
-    };
-    for name in &args.workflows {
-        let known = workflows().map(|workflow| workflow.name.to_string()).collect();
-        check("workflow", name.as_str(), known, |header| vec![&header.workflow])?;
-    }
-    for gate in &args.gates {
-        let known = sorted(gates().map(|gate| gate.id.to_string()).collect());
-        check("gate", gate.as_str(), known, |header| header.gate.as_deref().into_iter().collect())?;
-    }
-    for role in &args.roles {
-        let known = rules.org.roles.iter().map(|(role, _)| role).chain(gates().flat_map(Gate::roles));
-        check("role", role.as_str(), sorted(known.map(ToString::to_string).collect()), Header::roles)?;
-    }
-    if let Some(agent) = args.agent.as_ref().filter(|_| !rules.project.implicit_workflow) {
-        let known = rules.org.all_agents().into_iter().map(ToString::to_string).collect();
-        check("agent", agent.as_str(), known, Header::agents)?;
-    }
-    Ok(())
 }
 
 fn table(listing: &Listing, now: i64) -> Table {

@@ -8,7 +8,7 @@ use crate::cli::input;
 use crate::cli::session::Session;
 use crate::cli::trouble::Trouble;
 use crate::model::{TaskId, WorkflowName};
-use crate::ops::{NewTask, create};
+use crate::ops::{NewTask, changed_value, create};
 
 /// Create a task, or many
 #[derive(Debug, clap::Args)]
@@ -62,7 +62,7 @@ pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
     let mode = args.rehearsal.mode();
     let tasks = create(&workspace, &wanted, args.who.agent.as_ref(), mode)?;
     if args.from.is_some() && session.output.is_json() {
-        let values: Vec<_> = tasks.iter().map(|changed| shown::value(&in_force.rules, changed, mode)).collect();
+        let values: Vec<_> = tasks.iter().map(|changed| changed_value(&in_force.rules, changed, mode)).collect();
         session.output.data(serde_json::json!({"tasks": values}));
     } else {
         for changed in &tasks {

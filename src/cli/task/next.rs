@@ -5,13 +5,14 @@ use std::process::ExitCode;
 use serde_json::{Value, json};
 
 use super::brief;
-use super::shown;
 use crate::cli::arguments::{Rehearsal, Who};
 use crate::cli::session::Session;
 use crate::cli::trouble::Trouble;
 use crate::engine::{Post, Rules};
 use crate::model::{AgentId, RoleId, Ticket, listed};
-use crate::ops::{Changed, DryRun, Next, Wanted, acting_agent, brief_of, brief_value, next};
+use crate::ops::{
+    Changed, DryRun, Next, Wanted, acting_agent, brief_of, brief_value, changed_value, known_worker, next,
+};
 
 /// Take your next task, and show what is to be done
 #[derive(Debug, clap::Args)]
@@ -33,10 +34,7 @@ pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
     let in_force = session.rules(&workspace)?;
     let rules = &in_force.rules;
     let agent = acting_agent(&workspace, &rules.org, args.who.agent.as_ref(), Session::at_terminal())?;
-    if let Some(role) = &args.role {
-        check_role(rules, role, &agent)?;
-    }
-    check_agent(rules, &agent)?;
+    known_worker(rules, &agent, args.role.as_ref())?;
     let mode = args.rehearsal.mode();
     let wanted = if args.another { Wanted::Another } else { Wanted::Next };
     match next(&workspace, &in_force, &agent, args.role.as_ref(), wanted, mode)? {
@@ -46,39 +44,13 @@ pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// A mistyped agent would wait for work for ever. In a project without roles every agent is known.
-fn check_agent(rules: &Rules, agent: &AgentId) -> Result<(), Trouble> {
-    let known = rules.org.all_agents();
-    if rules.project.implicit_workflow || known.contains(&agent) {
-        return Ok(());
-    }
-    let known = known.into_iter().map(ToString::to_string).collect();
-    Err(Trouble::Unknown { kind: "agent", given: agent.to_string(), known })
-}
-
-fn check_role(rules: &Rules, role: &RoleId, agent: &AgentId) -> Result<(), Trouble> {
-    let org = &rules.org;
-    if rules.is_open(role) || org.role(role).is_some_and(|known| known.agents.contains(agent)) {
-        return Ok(());
-    }
-    if org.role(role).is_none() {
-        let known = org.roles.iter().map(|(known, _)| known.to_string()).collect();
-        return Err(Trouble::Unknown { kind: "role", given: role.to_string(), known });
-    }
-    Err(Trouble::Unfit {
-        code: "wrong_role",
-        problem: format!("`{agent}` is not in role `{role}`"),
-        fix: format!("its roles are {}; see `aof org show`", listed(org.roles_of(agent))),
-    })
-}
-
 fn show(session: &Session, rules: &Rules, changed: &Changed, ticket: &Ticket, mode: DryRun) {
     let task = &changed.after.task;
     let context =
         Post::meant(rules, task, ticket.branch.as_ref()).and_then(|post| brief_of(rules, &changed.after, &post));
     if session.output.is_json() {
         let mut value = context.map_or_else(|| json!({}), |context| brief_value(&changed.after, &context));
-        value["task"] = shown::value(rules, changed, mode);
+        value["task"] = changed_value(rules, changed, mode);
         session.output.data(value);
         return;
     }

@@ -7,7 +7,7 @@ use crate::cli::arguments::{Rehearsal, Who};
 use crate::cli::session::Session;
 use crate::cli::trouble::Trouble;
 use crate::model::{GateId, Ticket};
-use crate::ops::override_to;
+use crate::ops::{override_to, way};
 
 /// Move a task to a gate against its workflow
 #[derive(Debug, clap::Args)]
@@ -33,6 +33,6 @@ pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
     let mode = args.rehearsal.mode();
     let agent = args.who.agent.as_ref();
     let changed = override_to(&workspace, &args.ticket, agent, &args.to, &args.reason, mode)?;
-    shown::changed(session, &in_force.rules, &changed, &format!("{} (override)", shown::way(&changed)), mode);
+    shown::changed(session, &in_force.rules, &changed, &format!("{} (override)", way(&changed)), mode);
     Ok(ExitCode::SUCCESS)
 }

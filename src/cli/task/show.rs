@@ -4,12 +4,11 @@ use std::process::ExitCode;
 
 use serde_json::{Value, json};
 
-use crate::cli::output::inert;
 use crate::cli::page::{Page, branches, not_taken_up, place, status, turn, warn_of_visit};
 use crate::cli::session::Session;
-use crate::cli::table::one_line;
 use crate::cli::trouble::Trouble;
 use crate::engine::Rules;
+use crate::format::plain::{inert, one_line};
 use crate::format::task_file::Origin;
 use crate::model::{Priority, TaskId, Ticket, Timestamp};
 use crate::ops::{View, frozen, is_drifted, show, task_value};

@@ -1,18 +1,17 @@
 //! How a changed task is shown.
 
-use serde_json::{Value, json};
-
-use crate::cli::output::{CYAN, GREEN, YELLOW, inert, styled};
+use crate::cli::output::{CYAN, GREEN, YELLOW, styled};
 use crate::cli::session::Session;
-use crate::engine::{Rules, Warning};
-use crate::model::{Destination, Event, OpenBranch, Status, Visit};
-use crate::ops::{Changed, DryRun, Following, following, task_value, who};
+use crate::engine::Rules;
+use crate::format::plain::inert;
+use crate::model::{Event, OpenBranch, Status};
+use crate::ops::{Changed, DryRun, Following, changed_value, following, way, who};
 
 /// Shows what was done to a task: one line of what, one of what is next.
 pub(in crate::cli) fn changed(session: &Session, rules: &Rules, changed: &Changed, done: &str, dry_run: DryRun) {
     session.warn_all(&changed.warnings);
     if session.output.is_json() {
-        session.output.data(value(rules, changed, dry_run));
+        session.output.data(changed_value(rules, changed, dry_run));
         return;
     }
     let would = match (dry_run, changed.settled) {
@@ -28,34 +27,6 @@ pub(in crate::cli) fn changed(session: &Session, rules: &Rules, changed: &Change
         let commit = changed.commit.map(|commit| format!(", commit {}", &commit.to_string()[..10])).unwrap_or_default();
         session.output.line(format!("  {}{commit}", changed.path));
     }
-}
-
-/// Returns the changed task as `--json` shows it.
-pub(in crate::cli) fn value(rules: &Rules, changed: &Changed, dry_run: DryRun) -> Value {
-    let mut value = task_value(rules, &changed.after, &changed.path);
-    value["warnings"] = warnings(&changed.warnings);
-    value["commit"] = json!(changed.commit.map(|commit| commit.to_string()));
-    if changed.settled {
-        value["settled"] = json!(true);
-    }
-    if dry_run == DryRun::Yes {
-        value["dryRun"] = json!(true);
-    }
-    value
-}
-
-/// Returns warnings in the shape of spec 1, 9.5.
-pub(in crate::cli) fn warnings(warnings: &[Warning]) -> Value {
-    warnings
-        .iter()
-        .map(|warning| {
-            let mut value = json!({"warning": warning.code(), "message": warning.message()});
-            for (key, field) in warning.fields() {
-                value[key] = field;
-            }
-            value
-        })
-        .collect()
 }
 
 /// Returns where the task stands now and whose turn it is.
@@ -110,28 +81,6 @@ fn standing(rules: &Rules, changed: &Changed) -> String {
         .collect();
     let skipped = if skipped.is_empty() { String::new() } else { format!(" (passed over: {})", skipped.join(", ")) };
     format!("at {gate}, {turn}{skipped}")
-}
-
-/// Returns the way that the task went: `implement -> review`.
-pub(in crate::cli) fn way(changed: &Changed) -> String {
-    let Some(first) = ended(changed).first() else { return String::new() };
-    let mut way = first.station().to_string();
-    for visit in ended(changed) {
-        match &visit.to {
-            Some(to) if *to != Destination::Gate(visit.gate.clone()) => way.push_str(&format!(" -> {}", to.noun())),
-            _ => {}
-        }
-    }
-    way
-}
-
-/// Returns the visits that the change ended: the one that somebody spoke of, and those of gates that decided by themselves.
-pub(in crate::cli) fn ended(changed: &Changed) -> &[Visit] {
-    let history = &changed.after.task.history;
-    let before = changed.before.as_ref().map_or(0, |file| file.task.history.len());
-    // What was done before is shown as it was.
-    let from = if changed.settled { history.len().saturating_sub(1) } else { before };
-    history.get(from..).unwrap_or_default()
 }
 
 /// Says what the rules, which have changed, did to a task.

@@ -5,12 +5,13 @@ use std::process::ExitCode;
 use serde_json::{Value, json};
 
 use crate::audit::CommitId;
-use crate::cli::output::{BOLD, CYAN, DIM, GREEN, RED, YELLOW, inert, styled};
+use crate::cli::output::{BOLD, CYAN, DIM, GREEN, RED, YELLOW, styled};
 use crate::cli::session::Session;
 use crate::cli::trouble::Trouble;
 use crate::cli::unreadable;
 use crate::engine::{Difference, DifferenceKind, Subject};
 use crate::format::diagnostic::{Diagnostic, render_all};
+use crate::format::plain::inert;
 use crate::model::GateId;
 use crate::ops::{Prospect, RulesDiff, TaskFate, Turn, diff_rules};
 

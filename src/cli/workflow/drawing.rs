@@ -5,8 +5,8 @@ use unicode_width::UnicodeWidthStr;
 use super::rail::Rail;
 use crate::cli::length::length;
 use crate::cli::output::{BOLD, CYAN, DIM, YELLOW, styled};
-use crate::cli::table::one_line;
 use crate::engine::{Post, Rules, asked_for, edges, reads};
+use crate::format::plain::one_line;
 use crate::model::{
     AgentId, Branch, Duty, Exhausted, Fork, Gate, GateId, JoinStrategy, OnConditionError, Outcome, RejectionStrategy,
     Target, Verdict, Workflow,

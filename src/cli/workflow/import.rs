@@ -8,11 +8,12 @@ use serde_json::{Value, json};
 
 use crate::audit::AuditError;
 use crate::cli::arguments::Rehearsal;
-use crate::cli::output::{BOLD, CYAN, DIM, RED, YELLOW, inert, styled};
+use crate::cli::output::{BOLD, CYAN, DIM, RED, YELLOW, styled};
 use crate::cli::session::Session;
 use crate::cli::trouble::Trouble;
 use crate::format::diagnostic::{Diagnostic, render_all};
 use crate::format::import::{Fate, Imported, Remark, System};
+use crate::format::plain::inert;
 use crate::model::WorkflowName;
 use crate::ops::{Brought, DryRun, Fidelity, OpsError, Workspace, bring_in, read_foreign, roles_snippet};
 use crate::store::{ProjectPath, StoreError};

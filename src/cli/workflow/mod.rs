@@ -15,7 +15,7 @@ mod validate;
 use std::process::ExitCode;
 
 use clap::Subcommand;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::arguments::Who;
 use super::output::CYAN;
@@ -24,7 +24,7 @@ use super::table::{Cell, Column, Table, width};
 use super::trouble::Trouble;
 use crate::engine::Rules;
 use crate::model::{Workflow, WorkflowName};
-use crate::ops::viewer;
+use crate::ops::{startable, viewer, workflow_named, workflows_value};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
@@ -58,11 +58,7 @@ pub(super) fn run(session: &Session, command: &Command) -> Result<ExitCode, Trou
 
 /// Returns the workflow of that name; the project's default without one.
 fn named<'a>(rules: &'a Rules, name: Option<&WorkflowName>) -> Result<&'a Workflow, Trouble> {
-    let name = name.unwrap_or(&rules.project.default_workflow);
-    rules.project.workflow(name).ok_or_else(|| {
-        let known = rules.project.workflows.iter().map(|workflow| workflow.name.to_string()).collect();
-        Trouble::Unknown { kind: "workflow", given: name.to_string(), known }
-    })
+    Ok(workflow_named(rules, name.unwrap_or(&rules.project.default_workflow))?)
 }
 
 fn list(session: &Session, who: &Who) -> Result<ExitCode, Trouble> {
@@ -71,21 +67,9 @@ fn list(session: &Session, who: &Who) -> Result<ExitCode, Trouble> {
     let rules = &in_force.rules;
     let project = &rules.project;
     let viewer = viewer(&workspace, &rules.org, who.agent.as_ref());
-    let workflows = || project.workflows.iter().filter(|workflow| rules.is_visible(workflow, viewer.as_ref()));
+    let workflows = || startable(rules, viewer.as_ref());
     if session.output.is_json() {
-        let list: Vec<Value> = workflows()
-            .map(|workflow| {
-                let gates: Vec<&str> = workflow.gates.iter().map(|gate| gate.id.as_str()).collect();
-                json!({
-                    "name": workflow.name.as_str(),
-                    "description": workflow.description,
-                    "gates": gates,
-                    "default": workflow.name == project.default_workflow,
-                    "hash": in_force.rules.hash(&workflow.name),
-                })
-            })
-            .collect();
-        session.output.data(json!({"workflows": list}));
+        session.output.data(json!({"workflows": workflows_value(rules, viewer.as_ref())}));
         return Ok(ExitCode::SUCCESS);
     }
     let mut table = Table::new(&[

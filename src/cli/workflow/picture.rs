@@ -1,8 +1,8 @@
 //! What the formats for pictures have in common: the words at gates and ways.
 
 use super::drawing::{counted, joining, keys, standing};
-use crate::cli::table::one_line;
 use crate::engine::{Edge, Way};
+use crate::format::plain::one_line;
 use crate::model::{Exhausted, Gate, GateKind, Outcome, Workflow};
 use crate::ops::GateRow;
 
