@@ -5,7 +5,7 @@
 //!
 //! | floor | rooms | what is done there |
 //! |---|---|---|
-//! | 5 doors | [`cli`], [`watch`] | translate, call ops, show; never each other's rooms |
+//! | 5 doors | [`cli`], [`watch`], [`runner`] | translate, call ops, show; never each other's rooms |
 //! | 4 operations | [`ops`] | the only place that joins rules and disk |
 //! | 3 ground | [`store`], [`audit`], [`observe`] | files, the lock, the inbox; the git repository; telling others |
 //! | 2 rules and shapes | [`engine`], [`format`](mod@format) | pure decisions; bytes to nouns and back; they do not see each other |
@@ -36,6 +36,7 @@ pub mod format;
 pub mod model;
 pub mod observe;
 pub mod ops;
+pub mod runner;
 pub mod stop;
 pub mod store;
 pub mod watch;

@@ -1,0 +1,56 @@
+//! What an agent's program printed, as a report: one file a format. Pure, and in time that grows with the length of the text.
+//!
+//! What a tool reports as an error is trouble; its kind comes from what is reported as data (a status, a type), and from words
+//! only where there is nothing else, and then only from the words of the error, never from what the agent wrote.
+
+mod claude;
+mod codex;
+mod gemini;
+mod object;
+mod objects;
+mod opencode;
+mod text;
+mod trouble;
+
+#[cfg(test)]
+mod tests;
+
+pub use claude::claude;
+pub use codex::codex;
+pub use gemini::gemini;
+pub use object::json;
+pub use opencode::opencode;
+pub use text::text;
+pub use trouble::{Trouble, TroubleKind};
+
+use crate::model::Map;
+
+/// What an agent's program reported.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Report {
+    /// The agent's last message; empty where there is none. Never the text of an error.
+    pub text: String,
+    /// The object that the tool hands over apart from the text.
+    pub structured: Option<Map>,
+    /// What the session can be resumed or looked up by.
+    pub session: Option<String>,
+    /// What it cost, in US dollars.
+    pub cost_usd: Option<f64>,
+    /// How many tokens went through.
+    pub tokens: Option<Tokens>,
+    /// The model, where the tool names it.
+    pub model: Option<String>,
+    /// What the tool says went wrong.
+    pub trouble: Option<Trouble>,
+    /// What is worth telling and decides nothing: tools that were denied, an output that could not be read.
+    pub remarks: Vec<String>,
+}
+
+/// How many tokens a run took.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Tokens {
+    /// Read, what came from a cache included.
+    pub input: u64,
+    /// Written.
+    pub output: u64,
+}
