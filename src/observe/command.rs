@@ -1,29 +1,25 @@
 //! A message to a program: it is started without a shell, gets the message on stdin, and has half a minute.
 //!
-//! It runs in a process group of its own, which is ended whole when its time is over. What it prints is read to the end, and kept as
-//! far as it helps to tell what went wrong. Programs that it leaves behind are waited for by nobody.
+//! When its time is over it is ended with all that it started. What it prints is read to the end, and kept as far as it helps to
+//! tell what went wrong. Programs that it leaves behind live on, and are waited for by nobody.
 
-use std::io::{Read, Write};
-use std::os::unix::process::CommandExt;
+use std::io;
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::ExitStatus;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{self, Receiver};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::delivery::{Failure, Message};
 use super::said::in_one_line;
+use crate::process::{Attendant, How, Limits, Orphans, Printed, Program, Room, Secrets, Stream, Transcript};
 
 /// How long a program may take.
 const TIME: Duration = Duration::from_secs(30);
 /// How much is kept of what it prints.
-const KEPT: usize = 64 * 1024;
+const ROOM: Room = Room { beginning: 0, end: 0, each: 64 * 1024 };
 /// How much of that is told.
 const TOLD: usize = 300;
-/// How long what it printed is waited for once it has ended.
-const GRACE: Duration = Duration::from_millis(200);
-const PAUSE: Duration = Duration::from_millis(2);
 
 /// Runs the program; an exit status of 0 means that it took the message.
 pub(super) fn run(words: &[String], message: Message<'_>, root: &Path, stop: &AtomicBool) -> Result<(), Failure> {
@@ -38,110 +34,52 @@ fn run_within(
     time: Duration,
 ) -> Result<(), Failure> {
     let unreachable = |why: String| Failure::Unreachable { why, again_in: None };
-    let Some((program, arguments)) = words.split_first() else {
+    let Some(program) = Program::of(words, root) else {
         return Err(unreachable("no program is named".to_owned()));
     };
-    let deadline = Instant::now() + time;
     let field = |name: &str| message.value[name].as_str().unwrap_or_default();
-    let mut child = Command::new(program)
-        .args(arguments)
-        .current_dir(root)
-        .env("AOF_NOTICE_ID", message.id)
-        .env("AOF_EVENT", field("event"))
-        .env("AOF_TASK", field("taskId"))
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .process_group(0)
-        .spawn()
-        .map_err(|cause| unreachable(format!("`{program}` cannot be started: {cause}")))?;
-    feed(&mut child, message);
-    let printed = [
-        child.stdout.take().map(|stream| collect(Box::new(stream))),
-        child.stderr.take().map(|stream| collect(Box::new(stream))),
-    ];
-    let status = match wait(&mut child, deadline, stop) {
-        Waited::Ended(status) => status,
-        Waited::TooLong => {
-            kill(&mut child);
-            return Err(unreachable(format!("`{program}` did not end within {} s, and was stopped", time.as_secs())));
-        }
-        Waited::Stopped => {
-            kill(&mut child);
-            return Err(Failure::Stopped);
-        }
-        Waited::Lost(cause) => {
-            kill(&mut child);
-            return Err(unreachable(format!("nothing is known of `{program}`: {cause}")));
+    let mut program =
+        program.with("AOF_NOTICE_ID", message.id).with("AOF_EVENT", field("event")).with("AOF_TASK", field("taskId"));
+    program.input = format!("{}\n", message.value).into_bytes();
+    let name = program.name();
+    let limits = Limits { time, idle: None, grace: Duration::ZERO, orphans: Orphans::Spared };
+    let mut sender = Sender { stop, printed: Transcript::new(io::sink(), &Secrets::default(), ROOM) };
+    let running = program.start().map_err(|fault| unreachable(fault.to_string()))?;
+    let ended = running.wait(&limits, &mut sender).map_err(|fault| unreachable(fault.to_string()))?;
+    let ending = match ended.how {
+        How::Exited(0) => return Ok(()),
+        How::Exited(status) => format!("exit status {status}"),
+        How::Signalled(signal) => ExitStatus::from_raw(signal).to_string(),
+        How::Stopped(()) => return Err(Failure::Stopped),
+        How::TimedOut | How::Idle => {
+            return Err(unreachable(format!("`{name}` did not end within {} s, and was stopped", time.as_secs())));
         }
     };
-    if status.success() {
-        return Ok(());
+    Err(Failure::Refused { why: format!("`{name}` ended with {ending}{}", said(sender.printed.finish())) })
+}
+
+/// Keeps what the program prints, and ends it when everything is to stop.
+struct Sender<'a> {
+    stop: &'a AtomicBool,
+    printed: Transcript<io::Sink>,
+}
+
+impl Attendant for Sender<'_> {
+    type Reason = ();
+
+    fn printed(&mut self, stream: Stream, bytes: &[u8]) {
+        self.printed.take(stream, bytes);
     }
-    let last = Instant::now() + GRACE;
-    let mut printed = printed.into_iter().rev().flatten().filter_map(|text| {
-        let text = text.recv_timeout(last.saturating_duration_since(Instant::now())).ok()?;
-        Some(told(&text)).filter(|text| !text.is_empty())
-    });
-    let said = printed.next().map(|text| format!(": {text}")).unwrap_or_default();
-    Err(Failure::Refused { why: format!("`{program}` ended with {}{said}", ending(status)) })
-}
 
-/// Writes the message into the program's stdin. A program that does not read it says by its exit status whether that matters.
-fn feed(child: &mut Child, message: Message<'_>) {
-    let text = format!("{}\n", message.value);
-    if let Some(mut stdin) = child.stdin.take() {
-        thread::spawn(move || stdin.write_all(text.as_bytes()));
-    }
-}
-
-/// Reads a stream to its end, and keeps the last of it.
-fn collect(mut stream: Box<dyn Read + Send>) -> Receiver<Vec<u8>> {
-    let (ended, text) = mpsc::channel();
-    thread::spawn(move || {
-        let mut kept = Vec::new();
-        let mut piece = [0_u8; 8192];
-        while let Ok(length @ 1..) = stream.read(&mut piece) {
-            kept.extend_from_slice(&piece[..length]);
-            let surplus = kept.len().saturating_sub(KEPT);
-            kept.drain(..surplus);
-        }
-        // Nobody listens any more where the program's children keep the stream open.
-        let _ = ended.send(kept);
-    });
-    text
-}
-
-enum Waited {
-    Ended(ExitStatus),
-    TooLong,
-    Stopped,
-    Lost(std::io::Error),
-}
-
-fn wait(child: &mut Child, deadline: Instant, stop: &AtomicBool) -> Waited {
-    loop {
-        match child.try_wait() {
-            Ok(Some(status)) => return Waited::Ended(status),
-            Ok(None) if stop.load(Ordering::Relaxed) => return Waited::Stopped,
-            Ok(None) if Instant::now() >= deadline => return Waited::TooLong,
-            Ok(None) => thread::sleep(PAUSE),
-            Err(cause) => return Waited::Lost(cause),
-        }
+    fn wants_end(&mut self) -> Option<()> {
+        self.stop.load(Ordering::Relaxed).then_some(())
     }
 }
 
-fn kill(child: &mut Child) {
-    let group = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw);
-    if let Some(group) = group {
-        // It may just have ended by itself.
-        let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
-    }
-    let _ = child.wait();
-}
-
-fn ending(status: ExitStatus) -> String {
-    status.code().map_or_else(|| status.to_string(), |code| format!("exit status {code}"))
+/// Returns what the program said, as the end of a sentence: on stderr, else on stdout.
+fn said(printed: Printed) -> String {
+    let texts = [printed.stderr, printed.stdout].map(|kept| told(&kept.bytes));
+    texts.into_iter().find(|text| !text.is_empty()).map(|text| format!(": {text}")).unwrap_or_default()
 }
 
 /// Returns the end of what was printed, as a part of a line.
@@ -155,6 +93,10 @@ fn told(printed: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::process::Command;
+    use std::thread;
+    use std::time::Instant;
+
     use super::*;
     use serde_json::json;
     use tempfile::TempDir;
@@ -227,7 +169,7 @@ mod tests {
                 if Instant::now() >= deadline {
                     break 0;
                 }
-                thread::sleep(PAUSE);
+                thread::sleep(Duration::from_millis(2));
             };
             stop.store(true, Ordering::Relaxed);
             assert_eq!(running.join().unwrap(), Err(Failure::Stopped));
@@ -236,7 +178,7 @@ mod tests {
         let child = rustix::process::Pid::from_raw(child).expect("the program starts its child in time");
         while is_alive(child) {
             assert!(Instant::now() < deadline, "the child lives");
-            thread::sleep(PAUSE);
+            thread::sleep(Duration::from_millis(2));
         }
     }
 
