@@ -46,9 +46,11 @@ impl<'s> Cursor<'s> {
     pub(super) fn block_scalar(&self, text: &Range<usize>) -> Range<usize> {
         let start = self.skip_trivia();
         let marks = self.bytes()[start..].iter().skip(1);
+        let end = self.range.end;
         let header = start + 1 + marks.take_while(|b| matches!(b, b'0'..=b'9' | b'+' | b'-')).count();
-        let from = text.start.max(header);
-        let content = &self.source[from..text.end.max(from)];
+        // Of a header that nothing follows, not even a line break, the parser's span lies behind the end.
+        let (header, from) = (header.min(end), text.start.max(header).min(end));
+        let content = &self.source[from..text.end.clamp(from, end)];
         let kept = if self.source[start..header].contains('+') {
             let whole = content.trim_end_matches(' ');
             let whole = whole.strip_suffix('\n').unwrap_or(whole);

@@ -131,6 +131,17 @@ fn dashes_and_colons_are_found_behind_comments() {
 }
 
 #[test]
+fn a_header_that_nothing_follows_is_an_empty_text() {
+    for text in ["> ", ">", "|", "| ", "|+", "a: >", "a: | ", "- >-  ", "a: >\n", "a:\n  b: | # x"] {
+        let read = parse(text, &Limits::default());
+        let Ok(node) = read else { continue };
+        let value = node.entries().first().map_or(&node, |entry| &entry.value);
+        assert!(value.span.end <= text.len(), "{text:?} is at {:?}", value.span);
+    }
+    assert_eq!(parse("a: > ", &Limits::default()).unwrap().get("a").unwrap().as_str(), Some(""));
+}
+
+#[test]
 fn an_empty_text_is_null() {
     for source in ["", "\n", "# only a comment\n", "---\n", "\u{feff}"] {
         assert!(read(source).is_null(), "{source:?}");
