@@ -9,7 +9,7 @@ use super::post::Post;
 use super::refusal::Refusal;
 use super::route::goes_back;
 use super::rules::Rules;
-use super::signal::{Reading, Verdict, looked_for_at, read};
+use super::signal::{Reading, Verdict, looked_for_at, outcome, read_at};
 use super::warning::Warning;
 use crate::model::signal::Mark;
 use crate::model::{Completion, Outcome, Signal, Task, Workflow};
@@ -103,24 +103,11 @@ fn text(completion: &Completion) -> &str {
 }
 
 fn reading(post: &Post<'_>, signal: &Signal, text: &str) -> Reading {
-    let words: Vec<Outcome> = post.gate.possible();
-    let words: Vec<&str> = words.iter().map(Outcome::as_str).collect();
-    read(&signal.mark, &words, &post.duty.outputs.names(), text)
+    read_at(signal, &post.gate.possible(), &post.duty.outputs, text)
 }
 
-/// Returns the outcome that a text says; one that the gate does not have is no verdict.
 fn verdict(post: &Post<'_>, signal: &Signal, reading: &Reading) -> Option<Outcome> {
-    let (pass, fail) = match &signal.mark {
-        Mark::Tag { pass, fail, .. } => (pass.as_ref(), fail.as_ref()),
-        _ => (None, None),
-    };
-    let word = match &reading.verdict {
-        Verdict::Passed => pass.unwrap_or(&Outcome::Complete).as_str(),
-        Verdict::Failed => fail.unwrap_or(&Outcome::NeedsReview).as_str(),
-        Verdict::Named(word) => word,
-        Verdict::Nothing | Verdict::Unreadable(_) => return None,
-    };
-    post.gate.possible().into_iter().find(|outcome| outcome.is_meant_by(word))
+    outcome(signal, &post.gate.possible(), &reading.verdict)
 }
 
 /// Returns what stands in a text in place of a verdict.

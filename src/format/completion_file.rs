@@ -6,7 +6,7 @@ use super::decode::Fields;
 use super::frontmatter;
 use super::json;
 use super::yaml::{self, Fault, Limits, Node};
-use crate::model::{Completion, CompletionId, Map};
+use crate::model::{AgentId, Completion, CompletionId, Map, Ticket};
 
 /// How a completion file is written; its suffix says so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,15 +39,97 @@ pub fn parse(bytes: &[u8], syntax: Syntax, id: &CompletionId) -> Result<Completi
         let body = Some(front.body().to_owned()).filter(|body| !body.trim().is_empty());
         return read_with(&front.root, body, id, Strangers::AreOutputs);
     }
-    let text = std::str::from_utf8(bytes).map_err(|error| {
-        let at = error.valid_up_to();
-        vec![Fault::new("not_utf8", at..at, "this is not UTF-8 text").help("save the file as UTF-8")]
-    })?;
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let text = utf8(bytes)?;
     match syntax {
         Syntax::Json => read(&json::parse(text).map_err(|fault| vec![fault])?, None, id),
         _ => read(&yaml::parse(text, &Limits::default())?, None, id),
     }
+}
+
+/// A completion whose task and agent are known from elsewhere: what a program says that was started for one visit.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Answer {
+    /// The task, if it names one.
+    pub ticket: Option<Ticket>,
+    /// The agent, if it names one.
+    pub agent: Option<AgentId>,
+    /// What makes it count once, if it says so.
+    pub id: Option<CompletionId>,
+    /// The outcome's word.
+    pub outcome: Option<String>,
+    /// What was done.
+    pub summary: Option<String>,
+    /// What stands in the way, or must be mended.
+    pub blockers: Option<Vec<String>>,
+    /// What a reviewer adds.
+    pub rejection_notes: Option<String>,
+    /// What is handed on; `$status` and what stands beside it included.
+    pub outputs: Map,
+    /// What is added for the record.
+    pub metadata: Map,
+    /// A text for the task's body.
+    pub body: Option<String>,
+}
+
+impl Answer {
+    /// Returns the word that says the outcome, as such or as `$status`; nothing where two are given.
+    pub fn word(&self) -> Option<&str> {
+        let status = self.outputs.get(STATUS).and_then(Value::as_str);
+        match (self.outcome.as_deref(), status) {
+            (Some(outcome), Some(status)) if !outcome.eq_ignore_ascii_case(status) => None,
+            (outcome, status) => outcome.or(status),
+        }
+    }
+}
+
+/// Returns the answer that the bytes say, or everything that is wrong with them. How they begin tells JSON and Markdown from
+/// YAML.
+pub fn answer(bytes: &[u8]) -> Result<Answer, Vec<Fault>> {
+    let text = utf8(bytes)?;
+    let start = text.trim_start();
+    if start.starts_with(['{', '[']) {
+        return json_answer(text);
+    }
+    // YAML may begin with the same line; frontmatter has an end.
+    if frontmatter::split(text.as_bytes()).is_ok() {
+        let front = frontmatter::parse(text.as_bytes())?;
+        return answer_in(&front.root, Some(front.body()));
+    }
+    answer_in(&yaml::parse(text, &Limits::default())?, None)
+}
+
+/// Returns the answer that a JSON text says, or everything that is wrong with it.
+pub fn json_answer(text: &str) -> Result<Answer, Vec<Fault>> {
+    answer_in(&json::parse(text).map_err(|fault| vec![fault])?, None)
+}
+
+/// Returns the answer that an object says, or everything that is wrong with it.
+pub fn answer_of(object: Map) -> Result<Answer, Vec<Fault>> {
+    answer_in(&json::placeless(Value::Object(object)), None)
+}
+
+fn answer_in(node: &Node<'_>, body: Option<&str>) -> Result<Answer, Vec<Fault>> {
+    let mut faults = Vec::new();
+    let answer = fields(node, Strangers::AreOutputs, Names::MayBeLeftOut, &mut faults);
+    let answer = answer.filter(|_| faults.is_empty()).ok_or(faults)?;
+    Ok(Answer { body: body.filter(|body| !body.trim().is_empty()).map(str::to_owned), ..answer })
+}
+
+fn utf8(bytes: &[u8]) -> Result<&str, Vec<Fault>> {
+    let text = std::str::from_utf8(bytes).map_err(|error| {
+        let at = error.valid_up_to();
+        vec![Fault::new("not_utf8", at..at, "this is not UTF-8 text").help("save the file as UTF-8")]
+    })?;
+    Ok(text.strip_prefix('\u{feff}').unwrap_or(text))
+}
+
+/// Whether a completion says whose it is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Names {
+    /// Without task and agent nobody knows what is meant.
+    AreNeeded,
+    /// They are known.
+    MayBeLeftOut,
 }
 
 /// What keys mean that no completion has.
@@ -81,48 +163,50 @@ fn read_with(
     strangers: Strangers,
 ) -> Result<Completion, Vec<Fault>> {
     let mut faults = Vec::new();
-    let completion = fields(node, body, id, strangers, &mut faults);
+    let answer = fields(node, strangers, Names::AreNeeded, &mut faults);
+    let completion = answer.and_then(|answer| {
+        Some(Completion {
+            ticket: answer.ticket?,
+            agent: answer.agent?,
+            outcome: answer.outcome,
+            summary: answer.summary,
+            blockers: answer.blockers,
+            rejection_notes: answer.rejection_notes,
+            outputs: answer.outputs,
+            metadata: answer.metadata,
+            body,
+            id: answer.id.unwrap_or_else(|| id.clone()),
+        })
+    });
     completion.filter(|_| faults.is_empty()).ok_or(faults)
 }
 
-fn fields(
-    node: &Node<'_>,
-    body: Option<String>,
-    id: &CompletionId,
-    strangers: Strangers,
-    faults: &mut Vec<Fault>,
-) -> Option<Completion> {
+fn fields(node: &Node<'_>, strangers: Strangers, names: Names, faults: &mut Vec<Fault>) -> Option<Answer> {
     let mut fields = Fields::of(node, "a completion", faults)?;
-    let ticket = fields.parsed("task", faults);
-    let agent = fields.parsed("agent", faults);
-    let own: Option<CompletionId> = fields.parsed("id", faults);
-    let outcome = fields.text("outcome", faults);
-    let summary = fields.text("summary", faults);
-    let blockers = fields.list("blockers", faults);
-    let rejection_notes = fields.text("rejectionNotes", faults);
-    let mut outputs = fields.object("outputs", faults).unwrap_or_default();
-    let metadata = fields.object("metadata", faults).unwrap_or_default();
-    let ticket = fields.require("task", ticket, faults);
-    let agent = fields.require("agent", agent, faults);
+    let mut answer = Answer {
+        ticket: fields.parsed("task", faults),
+        agent: fields.parsed("agent", faults),
+        id: fields.parsed("id", faults),
+        outcome: fields.text("outcome", faults),
+        summary: fields.text("summary", faults),
+        blockers: fields.list("blockers", faults),
+        rejection_notes: fields.text("rejectionNotes", faults),
+        outputs: fields.object("outputs", faults).unwrap_or_default(),
+        metadata: fields.object("metadata", faults).unwrap_or_default(),
+        body: None,
+    };
+    if names == Names::AreNeeded {
+        answer.ticket = fields.require("task", answer.ticket, faults);
+        answer.agent = fields.require("agent", answer.agent, faults);
+    }
     if strangers == Strangers::AreOutputs && fields.has(STATUS) {
         for entry in fields.unknown() {
-            outputs.insert(entry.key.text.clone().into_owned(), entry.value.to_value());
+            answer.outputs.insert(entry.key.text.clone().into_owned(), entry.value.to_value());
         }
     } else {
         fields.refuse_unknown(faults);
     }
-    Some(Completion {
-        ticket: ticket?,
-        agent: agent?,
-        outcome,
-        summary,
-        blockers,
-        rejection_notes,
-        outputs,
-        metadata,
-        body,
-        id: own.unwrap_or_else(|| id.clone()),
-    })
+    Some(answer)
 }
 
 /// Returns the completion as a value, for files and JSON.
@@ -188,6 +272,40 @@ mod tests {
         for none in ["Text.", "---\nn: 1\n---\n", "---\n$status: [\n---\n", "---\n$status: a\n"] {
             assert_eq!(front_of(none), None, "{none}");
         }
+    }
+
+    #[test]
+    fn an_answer_needs_no_names() {
+        for text in [
+            "{\"outcome\": \"complete\", \"summary\": \"did it\"}",
+            "outcome: complete\nsummary: did it\n",
+            "---\noutcome: complete\nsummary: did it\n",
+            "\u{feff}---\noutcome: complete\nsummary: did it\n---\n \n",
+        ] {
+            let read = answer(text.as_bytes()).unwrap();
+            assert_eq!((read.word(), read.summary.as_deref()), (Some("complete"), Some("did it")), "{text}");
+            assert_eq!((read.ticket, read.body), (None, None), "{text}");
+        }
+        let text = "---\ntask: AOF-abc\nagent: a\n$status: approved\nbranch: x\n---\nIt is good.\n";
+        let read = answer(text.as_bytes()).unwrap();
+        assert_eq!((read.word(), read.body.as_deref()), (Some("approved"), Some("It is good.\n")));
+        assert_eq!(
+            (read.ticket.unwrap().to_string().as_str(), read.outputs["branch"].as_str()),
+            ("AOF-abc", Some("x"))
+        );
+        let two = serde_json::json!({"outcome": "complete", "$status": "rejected"});
+        assert_eq!(answer_of(two.as_object().unwrap().clone()).unwrap().word(), None);
+        for (text, code) in [
+            ("All is well.", "wrong_kind"),
+            ("{\"outcome\": ", "invalid_json"),
+            ("[]", "wrong_kind"),
+            ("outcom: complete", "unknown_field"),
+            ("task: no id\n", "invalid_value"),
+            ("outcome: a\noutcome: b\n", "duplicate_key"),
+        ] {
+            assert_eq!(answer(text.as_bytes()).unwrap_err()[0].code, code, "{text}");
+        }
+        assert_eq!(answer(b"\xff").unwrap_err()[0].code, "not_utf8");
     }
 
     #[test]

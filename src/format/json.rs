@@ -34,7 +34,8 @@ fn offset(text: &str, line: usize, column: usize) -> usize {
     at
 }
 
-fn placeless(value: Value) -> Node<'static> {
+/// Returns the tree of a value, without places.
+pub(super) fn placeless(value: Value) -> Node<'static> {
     let kind = match value {
         Value::Null => Kind::Null,
         Value::Bool(value) => Kind::Bool(value),

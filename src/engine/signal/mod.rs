@@ -14,8 +14,8 @@ mod tag;
 mod tests;
 
 use self::mask::Masked;
-use crate::model::Outcome;
 use crate::model::signal::Mark;
+use crate::model::{Outcome, Outputs, Signal};
 
 /// What a text says.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,8 +62,29 @@ pub fn read(mark: &Mark, words: &[&str], keys: &[&str], text: &str) -> Reading {
     Reading { verdict, values, items }
 }
 
+/// Reads a text as the gate does that has the signal, these outcomes and these outputs.
+pub fn read_at(signal: &Signal, possible: &[Outcome], outputs: &Outputs, text: &str) -> Reading {
+    let words: Vec<&str> = possible.iter().map(Outcome::as_str).collect();
+    read(&signal.mark, &words, &outputs.names(), text)
+}
+
+/// Returns the outcome that a verdict stands for; one that the gate does not have is no verdict.
+pub fn outcome(signal: &Signal, possible: &[Outcome], verdict: &Verdict) -> Option<Outcome> {
+    let (pass, fail) = match &signal.mark {
+        Mark::Tag { pass, fail, .. } => (pass.as_ref(), fail.as_ref()),
+        _ => (None, None),
+    };
+    let word = match verdict {
+        Verdict::Passed => pass.unwrap_or(&Outcome::Complete).as_str(),
+        Verdict::Failed => fail.unwrap_or(&Outcome::NeedsReview).as_str(),
+        Verdict::Named(word) => word,
+        Verdict::Nothing | Verdict::Unreadable(_) => return None,
+    };
+    possible.iter().find(|outcome| outcome.is_meant_by(word)).cloned()
+}
+
 /// Returns what is looked for at a gate with these outcomes, for messages; who cannot go on says so as an outcome.
-pub(super) fn looked_for_at(mark: &Mark, possible: &[Outcome]) -> String {
+pub fn looked_for_at(mark: &Mark, possible: &[Outcome]) -> String {
     let judging = |outcome: &&Outcome| !matches!(outcome, Outcome::Blocked | Outcome::Skip | Outcome::Failed);
     let words: Vec<&str> = possible.iter().filter(judging).map(Outcome::as_str).collect();
     looked_for(mark, &words)
