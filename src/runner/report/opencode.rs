@@ -1,4 +1,4 @@
-//! OpenCode: the events of `opencode run --format json`, one a line.
+//! `OpenCode`: the events of `opencode run --format json`, one a line.
 
 use serde_json::Value;
 
@@ -10,7 +10,7 @@ use crate::runner::printed::{Exit, Printed, last_line, plain, plain_text};
 
 const TOOL: &str = "opencode";
 
-/// Returns what OpenCode reported: the texts of the last message, and the last error if it did not finish after it.
+/// Returns what `OpenCode` reported: the texts of the last message, and the last error if it did not finish after it.
 pub fn opencode(printed: &Printed<'_>) -> Report {
     let events = objects(printed.stdout);
     let mut report = Report::default();
