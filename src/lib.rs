@@ -22,6 +22,7 @@
 //! | `.aof/inbox`, `.aof/refused` | `store::inbox` |
 //! | `.aof/lock`, `.aof/intent`, `.aof/cache` | `store::lock`, `store::intent`, `store::cache` |
 //! | `.aof/outbox` | `store::outbox` |
+//! | `.aof/runs` | `store::runs` |
 //! | the branch, git's index | `audit` |
 //!
 //! # What always holds

@@ -89,7 +89,7 @@ impl Folder {
         }
     }
 
-    fn child(&self, name: &str) -> Result<Self, StoreError> {
+    pub(super) fn child(&self, name: &str) -> Result<Self, StoreError> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let path = self.path.join(name);
         match rustix::fs::openat(&self.handle, name, flags, Mode::empty()) {
@@ -105,9 +105,29 @@ impl Folder {
     }
 
     fn child_or_new(&self, name: &str) -> Result<Self, StoreError> {
+        self.child_or_made(name, Mode::from_raw_mode(0o777))
+    }
+
+    /// Opens a folder in this one that only its owner can look into, making it if it is missing.
+    pub(super) fn private_child(&self, name: &str) -> Result<Self, StoreError> {
+        self.child_or_made(name, Mode::from_raw_mode(0o700))
+    }
+
+    /// Makes a file that must not exist yet, which only its owner can read, and opens it for writing. Nothing is synced.
+    pub(super) fn create_private(&self, name: &str) -> Result<File, StoreError> {
+        let path = self.path.join(name);
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        match rustix::fs::openat(&self.handle, name, flags, Mode::from_raw_mode(0o600)) {
+            Ok(file) => Ok(file.into()),
+            Err(Errno::EXIST) => Err(StoreError::Exists { path }),
+            Err(cause) => Err(StoreError::io("make", &path, cause)),
+        }
+    }
+
+    fn child_or_made(&self, name: &str, mode: Mode) -> Result<Self, StoreError> {
         match self.child(name) {
             Err(StoreError::Gone { path }) => {
-                match rustix::fs::mkdirat(&self.handle, name, Mode::from_raw_mode(0o777)) {
+                match rustix::fs::mkdirat(&self.handle, name, mode) {
                     Ok(()) => self.sync()?,
                     Err(Errno::EXIST) => {}
                     Err(cause) => return Err(StoreError::io("make the folder", &path, cause)),

@@ -30,6 +30,8 @@ pub const OUTBOX: &str = ".aof/outbox";
 pub const UNTOLD: &str = ".aof/outbox/untold";
 /// The folder of the messages that were given up.
 pub const DROPPED: &str = ".aof/outbox/dropped";
+/// The folder of what agents did that were run.
+pub const RUNS: &str = ".aof/runs";
 
 /// The places of one project on this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]

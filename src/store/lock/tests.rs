@@ -108,28 +108,6 @@ fn a_lock_on_a_file_that_was_removed_binds_nobody() {
     drop(old);
     assert!(acquire(&paths, Duration::ZERO).is_err());
     drop(new);
-    // The same between the opening and the locking.
-    for replace in [|paths: &Paths| drop(open(paths).unwrap()), |_: &Paths| ()] {
-        let file = open(&paths).unwrap();
-        fs::remove_file(paths.lock()).unwrap();
-        replace(&paths);
-        assert!(matches!(attempt(file, &paths).unwrap(), Attempt::Replaced));
-        drop(acquire(&paths, Duration::ZERO).unwrap());
-    }
-}
-
-#[test]
-fn no_copy_of_the_file_keeps_the_lock() {
-    let home = TempDir::new().unwrap();
-    let paths = Paths::at(home.path());
-    let lock = acquire(&paths, Duration::ZERO).unwrap();
-    let flags = rustix::io::fcntl_getfd(&lock.file).unwrap();
-    assert!(flags.contains(rustix::io::FdFlags::CLOEXEC), "an agent would inherit the lock");
-    // What a process has between fork and exec.
-    let copy = lock.file.try_clone().unwrap();
-    drop(lock);
-    acquire(&paths, Duration::ZERO).unwrap();
-    drop(copy);
 }
 
 #[test]

@@ -1,0 +1,297 @@
+//! `.aof/runs`: what agents did that were run, a folder for each visit and in it one for each attempt.
+//!
+//! ```text
+//!   AOF-abc@3/, AOF-abc@3+security/   a visit, a visit of a branch
+//!     lock                            whoever runs it has it, and is named in it
+//!     1/, 2/, ..                      an attempt each
+//!       prompt.md                     what the agent was told
+//!       mcp.json                      how it reaches us
+//!       transcript                    what it printed
+//!       output                        what it left there: `AOF_OUTPUT`
+//!       run.json                      the record
+//! ```
+//! Only the owner can look into it, for there may be secrets in a prompt. The record is durable; the rest is for whoever wants to
+//! know, and may be lost in a power cut. Nothing here is a fact that the history does not have: without the folder, attempts are
+//! counted from one again.
+//!
+//! When a run begins, old ones go: the attempts of that visit but the last [`MOST_ATTEMPTS`], and some of the visits that
+//! nobody has run anything at for [`KEPT`].
+
+mod prune;
+mod record;
+
+use std::fs::{self, File};
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
+
+pub use prune::{KEPT, MOST_ATTEMPTS};
+pub use record::{End, Ending, Record, Ruling, Tokens, Told, TranscriptMark};
+
+use super::layout::{LOCAL, RUNS};
+use super::marked::{self, Marked};
+use super::{Durability, Folder, Holder, Paths, StoreError};
+use crate::model::Ticket;
+
+const LOCK: &str = "lock";
+/// Whoever only asks whether a visit is run holds the lock for microseconds.
+const PATIENCE: Duration = Duration::from_millis(50);
+/// More than any record has: the words of a command are bounded by the system.
+const RECORD_LIMIT: u64 = 4 * 1024 * 1024;
+
+/// The runs of a project.
+#[derive(Debug, Clone)]
+pub struct Runs {
+    paths: Paths,
+}
+
+/// The right to run a visit.
+#[derive(Debug)]
+pub enum Right {
+    /// It is ours.
+    Ours(VisitRuns),
+    /// Somebody else has it: who, as far as is known.
+    Taken(Option<Holder>),
+}
+
+/// The runs of one visit, which is ours to run until this is dropped.
+#[derive(Debug)]
+pub struct VisitRuns {
+    /// Held for as long as this is.
+    _held: Marked,
+    folder: Folder,
+}
+
+/// How the attempts of a visit stand.
+#[derive(Debug)]
+pub enum Latest {
+    /// There was none.
+    None,
+    /// The last one ended.
+    Ended(Record),
+    /// The last one has no end: its runner was killed. Without a record, it was killed before the program was started.
+    Open(Attempt, Option<Record>),
+}
+
+/// One attempt, and its folder.
+#[derive(Debug)]
+pub struct Attempt {
+    number: u32,
+    folder: Folder,
+}
+
+/// A file of an attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RunFile {
+    /// What the agent is told.
+    Prompt,
+    /// How it reaches us.
+    Mcp,
+    /// What it printed.
+    Transcript,
+    /// What it leaves for us.
+    Output,
+    /// The record.
+    Record,
+}
+
+impl RunFile {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Prompt => "prompt.md",
+            Self::Mcp => "mcp.json",
+            Self::Transcript => "transcript",
+            Self::Output => "output",
+            Self::Record => "run.json",
+        }
+    }
+}
+
+impl Runs {
+    /// Returns the runs of the project.
+    pub fn of(paths: &Paths) -> Self {
+        Self { paths: paths.clone() }
+    }
+
+    /// Takes the right to run a visit, if it is free. Old runs go.
+    pub fn open(&self, ticket: &Ticket, holder: &Holder, now: SystemTime) -> Result<Right, StoreError> {
+        let name = folder_name(ticket)?;
+        self.paths.prepare_local()?;
+        let start = Instant::now();
+        loop {
+            let folder = self.made()?.private_child(&name)?;
+            match Marked::attempt(&folder, LOCK, self.paths.root(), holder)? {
+                marked::Attempt::Locked(held) => {
+                    let visit = VisitRuns { _held: held, folder };
+                    // What cannot be removed keeps nobody from work.
+                    let _ = prune::attempts(&visit).and_then(|()| prune::visits(&self.made()?, &name, now));
+                    return Ok(Right::Ours(visit));
+                }
+                marked::Attempt::Held(other) if start.elapsed() >= PATIENCE => return Ok(Right::Taken(other)),
+                marked::Attempt::Held(_) => thread::sleep(Duration::from_millis(1)),
+                // It was old, and somebody removed it.
+                marked::Attempt::Replaced => {}
+            }
+        }
+    }
+
+    /// Returns who runs a visit, as far as is known; `None` when nobody does.
+    pub fn runner(&self, ticket: &Ticket) -> Result<Option<Holder>, StoreError> {
+        let Some(folder) = self.standing(ticket)? else { return Ok(None) };
+        // Asking makes no file.
+        if folder.kind(LOCK)?.is_none() {
+            return Ok(None);
+        }
+        match fs4::FileExt::try_lock_shared(&folder.open_lock(LOCK)?) {
+            Err(fs4::TryLockError::WouldBlock) => Ok(marked::holder(&folder, LOCK)),
+            Ok(()) | Err(fs4::TryLockError::Error(_)) => Ok(None),
+        }
+    }
+
+    /// Returns the records of a visit, the first attempt first; those that cannot be read are left out.
+    pub fn records(&self, ticket: &Ticket) -> Result<Vec<Record>, StoreError> {
+        self.standing(ticket)?.map_or(Ok(Vec::new()), |folder| records_in(&folder))
+    }
+
+    fn made(&self) -> Result<Folder, StoreError> {
+        Folder::open(self.paths.root(), LOCAL)?.private_child(inside_local())
+    }
+
+    fn standing(&self, ticket: &Ticket) -> Result<Option<Folder>, StoreError> {
+        Folder::open_existing(self.paths.root(), &format!("{RUNS}/{}", folder_name(ticket)?))
+    }
+}
+
+impl VisitRuns {
+    /// Returns how many attempts there were, those that are kept no longer included.
+    pub fn attempts(&self) -> Result<u32, StoreError> {
+        Ok(numbers(self.folder.path())?.last().copied().unwrap_or(0))
+    }
+
+    /// Returns how the last attempt stands.
+    pub fn latest(&self) -> Result<Latest, StoreError> {
+        let number = self.attempts()?;
+        let Some(attempt) = Attempt::standing(&self.folder, number)? else { return Ok(Latest::None) };
+        Ok(match attempt.record()? {
+            Some(record) if record.end.is_some() => Latest::Ended(record),
+            record => Latest::Open(attempt, record),
+        })
+    }
+
+    /// Returns the records of all attempts that are kept, the first one first.
+    pub fn records(&self) -> Result<Vec<Record>, StoreError> {
+        records_in(&self.folder)
+    }
+
+    /// Begins the next attempt.
+    pub fn begin(&self) -> Result<Attempt, StoreError> {
+        let number = self.attempts()?.saturating_add(1);
+        Ok(Attempt { number, folder: self.folder.private_child(&number.to_string())? })
+    }
+}
+
+impl Attempt {
+    fn standing(visit: &Folder, number: u32) -> Result<Option<Self>, StoreError> {
+        match visit.child(&number.to_string()) {
+            Ok(folder) => Ok(Some(Self { number, folder })),
+            Err(StoreError::Gone { .. }) => Ok(None),
+            Err(fault) => Err(fault),
+        }
+    }
+
+    /// Returns the how-manieth of its visit it is.
+    pub fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// Returns its folder.
+    pub fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Returns where one of its files is, or would be.
+    pub fn path_of(&self, file: RunFile) -> PathBuf {
+        self.folder.path().join(file.name())
+    }
+
+    /// Makes a file, which must not exist yet, and opens it for writing.
+    pub fn create(&self, file: RunFile) -> Result<File, StoreError> {
+        self.folder.create_private(file.name())
+    }
+
+    /// Makes a file that says this.
+    pub fn write(&self, file: RunFile, bytes: &[u8]) -> Result<(), StoreError> {
+        let fault = |cause| StoreError::io("write", &self.path_of(file), cause);
+        self.create(file)?.write_all(bytes).map_err(fault)
+    }
+
+    /// Reads a file of at most that many bytes; `None` when it is not there.
+    pub fn read(&self, file: RunFile, limit: u64) -> Result<Option<Vec<u8>>, StoreError> {
+        Ok(self.folder.read(file.name(), limit)?.map(|(bytes, _)| bytes))
+    }
+
+    /// Writes the record, durably.
+    pub fn note(&self, record: &Record) -> Result<(), StoreError> {
+        let name = RunFile::Record.name();
+        // What is replaced keeps its mode.
+        match self.folder.create_private(name) {
+            Ok(_) | Err(StoreError::Exists { .. }) => {}
+            Err(fault) => return Err(fault),
+        }
+        let mut bytes = serde_json::to_vec_pretty(record).expect("a record of plain fields is JSON");
+        bytes.push(b'\n');
+        self.folder.replace(name, &bytes, Durability::Durable)
+    }
+
+    /// Reads the record; `None` when there is none, or none that is whole.
+    pub fn record(&self) -> Result<Option<Record>, StoreError> {
+        let bytes = self.read(RunFile::Record, RECORD_LIMIT)?;
+        Ok(bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()))
+    }
+}
+
+fn records_in(visit: &Folder) -> Result<Vec<Record>, StoreError> {
+    let mut records = Vec::new();
+    for number in numbers(visit.path())? {
+        if let Some(attempt) = Attempt::standing(visit, number)? {
+            records.extend(attempt.record()?);
+        }
+    }
+    Ok(records)
+}
+
+/// Returns the name of a visit's folder: the ticket, with a sign that a file's name may have.
+fn folder_name(ticket: &Ticket) -> Result<String, StoreError> {
+    let text = ticket.to_string();
+    match ticket.visit {
+        Some(_) => Ok(text.replace('/', "+")),
+        None => Err(StoreError::BadPath { text, reason: "a run is one of a visit, and none is named" }),
+    }
+}
+
+fn inside_local() -> &'static str {
+    RUNS.trim_start_matches(LOCAL).trim_start_matches('/')
+}
+
+/// Returns the numbers that folders there have as names, the lowest first.
+fn numbers(folder: &Path) -> Result<Vec<u32>, StoreError> {
+    let listing = match fs::read_dir(folder) {
+        Ok(listing) => listing,
+        Err(cause) if cause.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(cause) => return Err(StoreError::io("list the folder", folder, cause)),
+    };
+    let mut numbers = Vec::new();
+    for entry in listing {
+        let name = entry.map_err(|cause| StoreError::io("list the folder", folder, cause))?.file_name();
+        // `01` is none of ours.
+        numbers.extend(
+            name.to_str().and_then(|name| name.parse().ok()).filter(|number: &u32| *name == *number.to_string()),
+        );
+    }
+    numbers.sort_unstable();
+    Ok(numbers)
+}
+
+#[cfg(test)]
+mod tests;
