@@ -7,7 +7,7 @@ type Group = (&'static str, &'static [&'static str]);
 
 const TOP: &[Group] = &[
     ("Begin", &["init", "demo"]),
-    ("Work", &["task", "watch", "sweep"]),
+    ("Work", &["task", "run", "watch", "sweep"]),
     ("Look", &["status", "gate", "why", "notices"]),
     ("Rules", &["workflow", "org", "schema"]),
     ("Set up", &["migrate", "completions", "man"]),

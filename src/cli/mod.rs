@@ -16,6 +16,7 @@ mod output;
 mod page;
 mod pages;
 mod ran_out;
+mod running;
 mod schema;
 mod session;
 mod status;
@@ -83,6 +84,7 @@ enum Command {
     Why(why::Args),
     Watch(watch::Args),
     Sweep(sweep::Args),
+    Run(running::Args),
     Notices(notices::Args),
     /// Show the project at a glance, and what needs attention
     Status,
@@ -116,6 +118,7 @@ pub fn main() -> ExitCode {
         Some(Command::Why(args)) => why::run(&session, &args),
         Some(Command::Watch(args)) => watch::run(&session, &args),
         Some(Command::Sweep(args)) => sweep::run(&session, &args),
+        Some(Command::Run(args)) => running::run(&session, &args),
         Some(Command::Notices(args)) => notices::run(&session, &args),
         Some(Command::Status) => status::run(&session),
         Some(Command::Gate(command)) => gate::run(&session, &command),

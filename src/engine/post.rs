@@ -1,7 +1,8 @@
 //! Where somebody works: a gate or a branch of one, what is asked there, and whose it is.
 
+use super::route::goes_back;
 use super::rules::Rules;
-use crate::model::{AgentId, Branch, Duty, Gate, GateId, Outcome, RoleId, Station, Task};
+use crate::model::{AgentId, Branch, Duty, Gate, GateId, Outcome, RoleId, Station, Task, Verdict, Workflow};
 
 /// The place of somebody's work in the rules.
 #[derive(Debug, Clone, Copy)]
@@ -99,6 +100,18 @@ impl<'a> Post<'a> {
     /// Returns whether a task may be sent back from here, or a decision is made: then silence means nothing.
     pub fn judges(&self) -> bool {
         self.gate.can_reject() || self.gate.exits.decides()
+    }
+
+    /// Returns whether the outcome sends the task back, or says no to it: a rejection by whatever word.
+    pub fn sends_back(&self, workflow: &Workflow, outcome: &Outcome) -> bool {
+        if *outcome == Outcome::NeedsReview {
+            return true;
+        }
+        let branch = self.branch().and_then(|id| self.fork?.fork()?.branch(id));
+        match branch {
+            Some((_, branch)) => matches!(branch.verdict(outcome), Verdict::Reject | Verdict::Hold),
+            None => goes_back(workflow, self.gate, outcome),
+        }
     }
 
     /// Returns the outcomes that a completion may have here. A gate that decides has no `complete`.

@@ -65,6 +65,8 @@ words!(
         OutputFile = "outputFile",
         /// The path of a file that tells MCP clients of aof's server.
         McpConfig = "mcpConfig",
+        /// The path of aof itself.
+        Aof = "aof",
     }
 );
 

@@ -206,6 +206,23 @@ impl OpsError {
         }
     }
 
+    /// Returns whether it is over once somebody else is done: what was wanted may then be tried again as it is.
+    pub fn passes(&self) -> bool {
+        match self {
+            Self::Store(StoreError::LockTimedOut { .. }) | Self::Restless { .. } | Self::Frozen { .. } => true,
+            Self::Store(StoreError::Io { cause, .. }) => is_exhausted(cause),
+            Self::Audit(error) => matches!(
+                error,
+                AuditError::Waiting { .. }
+                    | AuditError::Locked { .. }
+                    | AuditError::StagedElsewise { .. }
+                    | AuditError::Unmerged { .. }
+                    | AuditError::IntentToAdd { .. }
+            ),
+            _ => false,
+        }
+    }
+
     /// Returns the code that stands for the error in JSON.
     pub fn code(&self) -> &'static str {
         match self {

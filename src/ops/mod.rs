@@ -34,6 +34,7 @@ mod migrate;
 mod names;
 mod next;
 mod notices;
+mod openings;
 mod places;
 mod reload;
 mod rule_files;
@@ -81,6 +82,7 @@ pub use notices::{
     Left, Outgoing, OutgoingStanding, Put, Receiver, Round, Tried, deliver_channel, deliver_notices, forget_dropped,
     outgoing, outgoing_value, put_out, receivers,
 };
+pub use openings::{Opening, claim, held, left_behind, openings};
 pub use reload::{RulesReport, Since, rules_report};
 pub use run_out::{RanOut, run_out};
 pub use settle::{Settled, settle_rules};

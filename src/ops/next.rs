@@ -3,10 +3,9 @@
 use super::acts::choose_claim;
 use super::dependencies::Dependencies;
 use super::error::OpsError;
-use super::header::Header;
 use super::in_force::InForce;
 use super::list::{Filter, Sort, is_ready, list};
-use super::places::{ticket, waiting};
+use super::places::{held_by, waiting};
 use super::settle::follow;
 use super::stand::is_owed;
 use super::transaction::{Changed, DryRun, change};
@@ -189,16 +188,6 @@ fn has_room(limit: Option<u32>, agent: &AgentId, held: &[Ticket]) -> Result<(), 
             ),
         },
     })
-}
-
-/// Returns what the agent has of the task.
-fn held_by(header: &Header, agent: &AgentId, role: Option<&RoleId>) -> Vec<Ticket> {
-    let mine = |holder: Option<&str>, of: Option<&str>| {
-        holder == Some(agent.as_str()) && role.is_none_or(|role| of == Some(role.as_str()))
-    };
-    let whole = mine(header.agent.as_deref(), header.role.as_deref()).then(|| ticket(header, None)).flatten();
-    let parts = header.branches.iter().filter(|part| mine(part.agent.as_deref(), Some(&part.role)));
-    whole.into_iter().chain(parts.filter_map(|part| ticket(header, Some(part)))).collect()
 }
 
 /// Somebody was faster, or it is not for this agent after all, or its file is in trouble: another task may still do.

@@ -82,6 +82,16 @@ pub(super) fn ticket(header: &Header, part: Option<&Part>) -> Option<Ticket> {
     Some(Ticket { task: header.id.parse().ok()?, visit: branch.as_ref().map(|_| header.visit), branch })
 }
 
+/// Returns what the agent has of the task.
+pub(super) fn held_by(header: &Header, agent: &AgentId, role: Option<&RoleId>) -> Vec<Ticket> {
+    let mine = |holder: Option<&str>, of: Option<&str>| {
+        holder == Some(agent.as_str()) && role.is_none_or(|role| of == Some(role.as_str()))
+    };
+    let whole = mine(header.agent.as_deref(), header.role.as_deref()).then(|| ticket(header, None)).flatten();
+    let parts = header.branches.iter().filter(|part| mine(part.agent.as_deref(), Some(&part.role)));
+    whole.into_iter().chain(parts.filter_map(|part| ticket(header, Some(part)))).collect()
+}
+
 fn agent(id: Option<&str>) -> Option<AgentId> {
     id?.parse().ok()
 }

@@ -76,6 +76,13 @@ pub fn random_local(length: usize) -> Result<String, StoreError> {
     Ok(text)
 }
 
+/// Returns a number from 0 to below 1, each as likely as any other: a part of a pause.
+pub fn chance() -> Result<f64, StoreError> {
+    let mut bytes = [0_u8; 4];
+    fill(&mut bytes)?;
+    Ok(f64::from(u32::from_le_bytes(bytes)) / (f64::from(u32::MAX) + 1.0))
+}
+
 fn fill(bytes: &mut [u8]) -> Result<(), StoreError> {
     getrandom::fill(bytes).map_err(|fault| StoreError::Random { reason: fault.to_string() })
 }

@@ -25,7 +25,7 @@ const FLOORS: &[(&str, u8)] = &[
 const BLIND: &[(&str, &str)] = &[("store", "engine"), ("audit", "engine"), ("observe", "engine")];
 
 /// What is on the same floor and may be seen: the command line starts the watcher.
-const NEIGHBOURS: &[(&str, &str)] = &[("cli", "watch")];
+const NEIGHBOURS: &[(&str, &str)] = &[("cli", "watch"), ("cli", "runner")];
 
 /// Where each outside crate may be used; a dependency that is missing here has no home.
 const HOMES: &[(&str, &[&str])] = &[
@@ -42,6 +42,7 @@ const HOMES: &[(&str, &[&str])] = &[
     ("git2", &["audit"]),
     ("granit_parser", &["format"]),
     ("hmac", &["observe"]),
+    ("indicatif", &["cli"]),
     ("notify", &["watch"]),
     ("oxc_allocator", &["engine/condition"]),
     ("oxc_ast", &["engine/condition"]),
@@ -51,7 +52,7 @@ const HOMES: &[(&str, &[&str])] = &[
     ("rustix", &["store", "audit", "process"]),
     ("sha1", &["audit"]),
     ("sha2", &["model", "observe", "process"]),
-    ("signal_hook", &["watch"]),
+    ("signal_hook", &["watch", "runner"]),
     ("strsim", &["model"]),
     ("tempfile", &["audit", "cli"]),
     ("terminal_size", &["cli"]),

@@ -95,7 +95,7 @@ fn show(session: &Session, new: &NewWorkflow, made: &WorkflowFile, mode: DryRun)
                 }
                 DryRun::No => format!("wrote {}, and did not commit it: org.yaml lacks {what}", made.path),
             };
-            let snippet = snippet(roles, agents);
+            let snippet = lacking_text(roles, agents);
             let then = format!(
                 "then commit both: `git add org.yaml {0} && git commit -m \"Begin workflow {name}\" -- org.yaml {0}`",
                 made.path
@@ -111,7 +111,7 @@ fn lacking(roles: &[Part]) -> String {
 }
 
 /// Returns what org.yaml needs, as a person can paste it.
-fn snippet(roles: &[Part], agents: &[AgentId]) -> String {
+pub(super) fn lacking_text(roles: &[Part], agents: &[AgentId]) -> String {
     let parts: String = roles.iter().map(Part::text).collect();
     let mut text = format!("add to `roles` in org.yaml, with agents of yours:\n\n{parts}");
     if !agents.is_empty() {

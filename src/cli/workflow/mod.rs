@@ -9,6 +9,7 @@ mod import;
 mod mermaid;
 mod picture;
 mod rail;
+mod run;
 mod show;
 mod validate;
 
@@ -32,6 +33,8 @@ pub(super) enum Command {
     List(Who),
     /// Begin a workflow from a template: a commented file of its own, in one commit
     Create(create::Args),
+    /// Start a task in a workflow, and drive it to its end: its agents are started, people are asked
+    Run(run::Args),
     /// Show a workflow's gates in order, and where each outcome leads
     Show(show::Args),
     /// Make a workflow of another system's file, and say what became of each of its fields
@@ -48,6 +51,7 @@ pub(super) fn run(session: &Session, command: &Command) -> Result<ExitCode, Trou
     match command {
         Command::List(who) => list(session, who),
         Command::Create(args) => create::run(session, args),
+        Command::Run(args) => run::run(session, args),
         Command::Show(args) => show::run(session, args),
         Command::Import(args) => import::run(session, args),
         Command::Graph(args) => graph::run(session, args),

@@ -1,0 +1,159 @@
+//! `aof run`, and what it shares with `aof workflow run`: agents at work, shown while they are, and people asked.
+
+mod approval;
+mod lines;
+mod live;
+pub(super) mod preview;
+mod result;
+mod view;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+pub(super) use self::result::Outcome;
+use self::view::View;
+use super::arguments::key_value;
+use super::session::{Session, now};
+use super::trouble::Trouble;
+use crate::model::{AgentId, RoleId, TaskId};
+use crate::ops::{Workspace, acting_agent, known_worker, show};
+use crate::runner::{Account, Pace, Project, Wish, stop_on_signals, work};
+
+/// Work for an agent until nothing is left: start its program, and take its verdict
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  aof run --agent coder                 everything that there is for `coder`, one task after the other
+  aof run --agent coder --agent tester --jobs 2
+  aof run --task AOF-7qk                go on with one task, whoever's turn it is
+  aof run --agent coder --dry-run       see the command and the prompt
+
+org.yaml says how an agent is started: `agents: {coder: {run: {preset: claude}}}`; see docs/running.md.")]
+pub(super) struct Args {
+    /// The agent that is started; several are served in turn
+    #[arg(long = "agent", value_name = "ID", env = "AOF_AGENT", hide_env_values = true, conflicts_with_all = ["all", "task"])]
+    agents: Vec<AgentId>,
+    /// Every agent that org.yaml says how to start
+    #[arg(long, conflicts_with = "task")]
+    all: bool,
+    /// Only work of this role
+    #[arg(long, value_name = "ROLE", conflicts_with = "task")]
+    role: Option<RoleId>,
+    /// One task, to its end, with whichever agents its gates need
+    #[arg(long, value_name = "ID")]
+    task: Option<TaskId>,
+    /// Stop after one visit
+    #[arg(long, visible_alias = "step")]
+    once: bool,
+    #[command(flatten)]
+    how: How,
+}
+
+/// How agents are run.
+#[derive(Debug, Clone, clap::Args)]
+pub(super) struct How {
+    /// How many agents work at the same time
+    #[arg(short, long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u16).range(1..=64))]
+    jobs: u16,
+    /// Never ask at the terminal: what is for people waits
+    #[arg(long)]
+    no_ask: bool,
+    /// Show the commands and the prompts, and start nothing
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
+    let workspace = session.workspace_in_background("run")?;
+    let in_force = session.rules(&workspace)?;
+    let rules = &in_force.rules;
+    let wish = match &args.task {
+        Some(task) => {
+            show(&workspace, task)?;
+            Wish::Task(task.clone())
+        }
+        None => Wish::Agents { agents: agents(&workspace, rules, args)?, role: args.role.clone() },
+    };
+    if args.how.dry_run {
+        return preview::of_wish(session, &workspace, &wish);
+    }
+    let pace = if args.once { Pace::OneVisit } else { Pace::Through };
+    go(session, &workspace, &wish, pace, &args.how)
+}
+
+fn agents(workspace: &Workspace, rules: &crate::engine::Rules, args: &Args) -> Result<Vec<AgentId>, Trouble> {
+    let startable = |agent: &AgentId| rules.org.agent(agent).is_some_and(|known| known.run.is_some());
+    let all = || rules.org.all_agents().into_iter().filter(|agent| startable(agent)).cloned().collect::<Vec<_>>();
+    let wanted = match args.agents.as_slice() {
+        [] if args.all => all(),
+        [] => vec![acting_agent(workspace, &rules.org, None, Session::at_terminal())?],
+        named => named.to_vec(),
+    };
+    let fix = "say it in org.yaml, as in `agents: {coder: {run: {preset: claude}}}`; see docs/running.md";
+    if wanted.is_empty() {
+        let problem = "org.yaml does not say of any agent how it is started".to_owned();
+        return Err(Trouble::Unfit { code: "not_startable", problem, fix: fix.to_owned() });
+    }
+    for agent in &wanted {
+        known_worker(rules, agent, args.role.as_ref())?;
+        if !startable(agent) {
+            let others = all();
+            let fix = match others.as_slice() {
+                [] => fix.to_owned(),
+                others => format!("{fix}; there is `run` of {}", crate::model::listed(others)),
+            };
+            let problem = if agent.is_human() {
+                format!("`{agent}` is a person: no program is started for it")
+            } else {
+                format!("org.yaml does not say how `{agent}` is started")
+            };
+            return Err(Trouble::Unfit { code: "not_startable", problem, fix });
+        }
+    }
+    Ok(wanted)
+}
+
+/// Works, shows it, and tells what came of it.
+pub(super) fn go(
+    session: &Session,
+    workspace: &Workspace,
+    wish: &Wish,
+    pace: Pace,
+    how: &How,
+) -> Result<ExitCode, Trouble> {
+    let project = project(session, workspace)?;
+    let stop = Arc::new(AtomicBool::new(false));
+    stop_on_signals(&stop).map_err(|cause| Trouble::Unfit {
+        code: "signals",
+        problem: format!("cannot listen for signals: {cause}"),
+        fix: "try again".to_owned(),
+    })?;
+    let mut view = View::of(session, workspace, wish, !how.no_ask)?;
+    let account: Account = work(&project, wish, usize::from(how.jobs), pace, &stop, &mut view)?;
+    view.close();
+    Ok(Outcome::of(workspace, wish, &account)?.show(session))
+}
+
+pub(super) fn project(session: &Session, workspace: &Workspace) -> Result<Project, Trouble> {
+    let aof: PathBuf =
+        std::env::current_exe().map_err(|cause| Trouble::Input { name: "the program itself".to_owned(), cause })?;
+    Ok(Project {
+        root: workspace.paths.root().to_owned(),
+        command: workspace.command.clone(),
+        clock: now,
+        wait: session.wait,
+        aof,
+    })
+}
+
+/// Reads what a task begins with: `KEY=VALUE`, or an object.
+pub(super) fn context(text: &str) -> Result<Vec<(String, serde_json::Value)>, String> {
+    if text.trim_start().starts_with('{') {
+        let object: crate::model::Map =
+            serde_json::from_str(text).map_err(|error| format!("it is no JSON object: {error}"))?;
+        return Ok(object.into_iter().collect());
+    }
+    key_value(text).map(|pair| vec![pair])
+}

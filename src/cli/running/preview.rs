@@ -1,0 +1,83 @@
+//! `--dry-run` of a run: the commands and the prompts that would be used, and nothing is started or changed.
+
+use std::process::ExitCode;
+
+use serde_json::{Value, json};
+
+use super::lines::why;
+use crate::cli::output::{BOLD, CYAN, DIM, styled};
+use crate::cli::session::Session;
+use crate::cli::trouble::Trouble;
+use crate::format::plain::inert;
+use crate::ops::Workspace;
+use crate::runner::{Preview, Wish, preview};
+
+/// Shows what a runner would do next.
+pub(in crate::cli) fn of_wish(session: &Session, workspace: &Workspace, wish: &Wish) -> Result<ExitCode, Trouble> {
+    let project = super::project(session, workspace)?;
+    let (previews, waits) = preview(&project, wish)?;
+    shown(session, &previews);
+    if !session.output.is_json() {
+        for waits in &waits {
+            session.output.line(format!("{} {}: {}", styled(CYAN, &waits.ticket), waits.station, why(waits)));
+        }
+        if previews.is_empty() && waits.is_empty() {
+            session.output.line("nothing would be started");
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Shows each command with its prompt.
+pub(in crate::cli) fn shown(session: &Session, previews: &[Preview]) {
+    if session.output.is_json() {
+        let runs: Vec<Value> = previews.iter().map(value).collect();
+        session.output.data(json!({"dryRun": true, "runs": runs}));
+        return;
+    }
+    for preview in previews {
+        let output = session.output;
+        let head = format!("{} {} by {}", styled(CYAN, &preview.ticket), preview.station, preview.agent);
+        output.line(styled(BOLD, head));
+        output.line(format!("  {}", preview.words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")));
+        let names = preview.environment.join(" ");
+        output.line(styled(DIM, format!("  environment: {names}")));
+        output.line(styled(
+            DIM,
+            format!(
+                "  at most {} s an attempt, {} attempts; the prompt comes {}",
+                preview.bounds.timeout.seconds(),
+                preview.bounds.attempts,
+                preview.prompt_by
+            ),
+        ));
+        output.line("");
+        for line in inert(&preview.prompt).lines() {
+            output.line(format!("  {} {line}", styled(DIM, "|")));
+        }
+        output.line("");
+    }
+}
+
+fn value(preview: &Preview) -> Value {
+    json!({
+        "ticket": preview.ticket.to_string(),
+        "gate": preview.station.to_string(),
+        "agent": preview.agent.as_str(),
+        "command": preview.words,
+        "environment": preview.environment,
+        "prompt": preview.prompt,
+        "promptBy": preview.prompt_by,
+        "timeoutSeconds": preview.bounds.timeout.seconds(),
+        "idleSeconds": preview.bounds.idle.seconds(),
+        "attempts": preview.bounds.attempts,
+        "model": preview.bounds.model,
+    })
+}
+
+/// Returns the word as a shell would need it, for reading alone.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c);
+    let word = inert(word);
+    if !word.is_empty() && word.chars().all(plain) { word } else { format!("'{}'", word.replace('\'', "'\\''")) }
+}

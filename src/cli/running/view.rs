@@ -1,0 +1,81 @@
+//! Who looks on while agents work: a terminal that shows it live, lines, or lines of JSON; and whoever can be asked there.
+
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+use super::approval;
+use super::lines::{line, value};
+use super::live::Live;
+use crate::cli::output::{JSON_VERSION, Output};
+use crate::cli::session::Session;
+use crate::cli::trouble::Trouble;
+use crate::model::{AgentId, Completion};
+use crate::ops::{Workspace, acting_agent};
+use crate::runner::{Asked, Audience, News, Wish};
+
+/// Who looks on.
+pub(super) struct View {
+    output: Output,
+    live: Option<Live>,
+    /// Who can be asked, and where the project is.
+    person: Option<(AgentId, PathBuf)>,
+}
+
+impl View {
+    pub(super) fn of(session: &Session, workspace: &Workspace, wish: &Wish, ask: bool) -> Result<Self, Trouble> {
+        let output = session.output;
+        let live = (!output.is_json()).then(|| Live::at_terminal(workspace, wish)).transpose()?.flatten();
+        let person = if ask && Session::at_terminal() && !output.is_json() {
+            let rules = workspace.rules()?;
+            // Who is nobody's user here is not asked.
+            let who = acting_agent(workspace, &rules.rules.org, None, true).ok().filter(AgentId::is_human);
+            who.map(|who| (who, workspace.paths.root().to_owned()))
+        } else {
+            None
+        };
+        Ok(Self { output, live, person })
+    }
+
+    pub(super) fn close(mut self) {
+        if let Some(live) = self.live.take() {
+            live.close();
+        }
+    }
+}
+
+impl Audience for View {
+    fn hear(&mut self, news: &News) {
+        if self.output.is_json() {
+            let mut told = serde_json::json!({"jsonVersion": JSON_VERSION});
+            if let (Value::Object(map), Value::Object(fields)) = (&mut told, value(news)) {
+                map.extend(fields);
+            }
+            self.output.line(told.to_string());
+            return;
+        }
+        match &mut self.live {
+            Some(live) => live.hear(news, line(news)),
+            None => {
+                if let Some(line) = line(news) {
+                    self.output.say(line);
+                }
+            }
+        }
+    }
+
+    fn tick(&mut self) {
+        if let Some(live) = &mut self.live {
+            live.tick();
+        }
+    }
+
+    fn decide(&mut self, asked: &Asked<'_>) -> Option<Completion> {
+        let (person, root) = self.person.as_ref()?;
+        let ask = || approval::ask(self.output, person, root, asked);
+        match &self.live {
+            Some(live) => live.aside(ask),
+            None => ask(),
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! `aof workflow run`
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use serde_json::Value;
+
+use super::create::lacking_text;
+use crate::cli::output::{CYAN, styled};
+use crate::cli::running::{How, context, go, preview, project};
+use crate::cli::session::Session;
+use crate::cli::trouble::Trouble;
+use crate::format::template::Template;
+use crate::model::{Map, Workflow, WorkflowName};
+use crate::ops::{DryRun, Fate, InForce, NewTask, NewWorkflow, Workspace, create, create_workflow, workflow_named};
+use crate::runner::{Pace, Wish, preview_of};
+
+/// The longest title that is made of an input, in characters.
+const TITLE: usize = 80;
+
+/// Start a task in a workflow, and drive it to its end: its agents are started, people are asked
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  aof workflow run feature --input \"Add a dark mode\"
+  aof workflow run reviewed spec.md notes.md
+  aof workflow run bug-fix --input \"Login fails\" --context issue=123 --context '{\"repo\": \"web\"}'
+  aof workflow run feature --input \"Add a dark mode\" --dry-run    every command and prompt
+
+The task file is the state: `aof run --task ID` goes on where a run stood, here or on any machine that has the repository.
+A template that the project has no workflow of is begun as one first (`workflows/NAME.yaml`).
+Exit codes: 0 complete, 1 failed, 7 it waits for somebody, 130 stopped.")]
+pub(in crate::cli) struct Args {
+    /// The workflow, or a template
+    #[arg(value_name = "WORKFLOW")]
+    workflow: WorkflowName,
+    /// Files that the work is about; the task names them, and begins with them as `files`
+    #[arg(value_name = "FILE")]
+    files: Vec<String>,
+    /// What is to be done; the first line is the title. The task begins with it as `input`
+    #[arg(short, long, value_name = "TEXT", allow_hyphen_values = true)]
+    input: Option<String>,
+    /// Give it something else to begin with, as in `repo=web` or `'{"repo": "web"}'`
+    #[arg(long = "context", value_name = "KEY=VALUE|JSON", value_parser = context)]
+    context: Vec<Vec<(String, Value)>>,
+    /// Label it; conditions of gates see labels
+    #[arg(long = "tag", value_name = "TAG", value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    tags: Vec<String>,
+    /// Stop after one visit; `aof run --task ID` goes on
+    #[arg(long)]
+    step: bool,
+    #[command(flatten)]
+    how: How,
+}
+
+pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
+    let workspace = session.workspace_in_background("workflow run")?;
+    let mode = if args.how.dry_run { DryRun::Yes } else { DryRun::No };
+    let in_force = session.rules(&workspace)?;
+    let in_force = match begun(session, &workspace, &in_force, &args.workflow, mode)? {
+        Begun::There => in_force,
+        Begun::Now => workspace.rules()?,
+        Begun::Would => return Ok(ExitCode::SUCCESS),
+    };
+    let workflow = workflow_named(&in_force.rules, &args.workflow)?;
+    let new = new_task(&workspace, workflow, args, &session.directory)?;
+    let made = create(&workspace, std::slice::from_ref(&new), None, mode)?;
+    let Some(changed) = made.first() else {
+        unreachable!("one task was wanted");
+    };
+    if args.how.dry_run {
+        let previews = preview_of(&project(session, &workspace)?, &workspace, &changed.after, &changed.path)?;
+        preview::shown(session, &previews);
+        return Ok(ExitCode::SUCCESS);
+    }
+    let id = &changed.after.task.id;
+    if !session.output.is_json() {
+        session.output.say(format!("{}: {}, in `{}`", styled(CYAN, id), new.title, args.workflow));
+    }
+    session.warn_all(&changed.warnings);
+    let pace = if args.step { Pace::OneVisit } else { Pace::Through };
+    go(session, &workspace, &Wish::Task(id.clone()), pace, &args.how)
+}
+
+/// Whether the workflow is there.
+enum Begun {
+    There,
+    Now,
+    Would,
+}
+
+/// Begins the workflow where only a template has the name.
+fn begun(
+    session: &Session,
+    workspace: &Workspace,
+    in_force: &InForce,
+    name: &WorkflowName,
+    mode: DryRun,
+) -> Result<Begun, Trouble> {
+    let project = &in_force.rules.project;
+    let is_there = project.workflow(name).is_some() && !project.implicit_workflow;
+    let Some(template) = name.as_str().parse::<Template>().ok().filter(|_| !is_there) else { return Ok(Begun::There) };
+    let made = create_workflow(workspace, &NewWorkflow { name: name.clone(), template }, DryRun::Yes)?;
+    if let Fate::Lacks { roles, agents } = &made.fate {
+        return Err(Trouble::Unfit {
+            code: "roles_missing",
+            problem: format!("the template `{template}` needs roles that org.yaml lacks"),
+            fix: format!("{}\n\nthen commit it, and run this again", lacking_text(roles, agents)),
+        });
+    }
+    if mode == DryRun::Yes {
+        session.output.line(format!("dry run: `{name}` would begin as {}, from the template", made.path));
+        return Ok(Begun::Would);
+    }
+    let made = create_workflow(workspace, &NewWorkflow { name: name.clone(), template }, mode)?;
+    if !session.output.is_json() {
+        session.output.say(format!("began `{name}` from the template: {}", made.path));
+    }
+    Ok(Begun::Now)
+}
+
+fn new_task(workspace: &Workspace, workflow: &Workflow, args: &Args, here: &Path) -> Result<NewTask, Trouble> {
+    let files = files(workspace, &args.files, here)?;
+    let text = args.input.as_deref().unwrap_or_default().trim();
+    let first = text.lines().next().unwrap_or_default().trim();
+    let title = match (first, files.as_slice()) {
+        ("", []) => {
+            return Err(Trouble::Unfit {
+                code: "missing_input",
+                problem: "nothing says what is to be done".to_owned(),
+                fix: "say it with `--input \"...\"`, or name a file".to_owned(),
+            });
+        }
+        ("", files) => format!("{}: {}", workflow.name, files.join(", ")),
+        (first, _) => first.to_owned(),
+    };
+    let mut body = if text == first { String::new() } else { format!("{text}\n") };
+    if !files.is_empty() {
+        let gap = if body.is_empty() { "" } else { "\n" };
+        body = format!("{body}{gap}Files:\n\n- {}\n", files.join("\n- "));
+    }
+    let mut input: Map = args.context.iter().flatten().cloned().collect();
+    let declared = workflow.context.input.as_ref();
+    let mut usual = |name: &str, value: Value| {
+        if declared.is_none_or(|declared| declared.contains_key(name)) && !value.as_str().is_some_and(str::is_empty) {
+            input.entry(name).or_insert(value);
+        }
+    };
+    usual("input", text.into());
+    usual("files", files.join(" ").into());
+    if declared.is_some() {
+        usual("task", text.into());
+    }
+    Ok(NewTask {
+        title: shortened(&title),
+        body,
+        tags: args.tags.clone(),
+        input,
+        workflow: Some(workflow.name.clone()),
+        ..NewTask::default()
+    })
+}
+
+/// Returns the files as the project names them.
+fn files(workspace: &Workspace, names: &[String], here: &Path) -> Result<Vec<String>, Trouble> {
+    let root = workspace.paths.root();
+    let one = |name: &String| {
+        let path = here.join(name);
+        let path = path.canonicalize().map_err(|cause| Trouble::Input { name: name.clone(), cause })?;
+        let inside = path.strip_prefix(root).ok().and_then(Path::to_str).map(str::to_owned);
+        inside.ok_or_else(|| Trouble::Unfit {
+            code: "outside_project",
+            problem: format!("`{name}` is not in the project"),
+            fix: format!("agents work in `{}`: copy it there, or say what is in it with `--input`", root.display()),
+        })
+    };
+    names.iter().map(one).collect()
+}
+
+fn shortened(title: &str) -> String {
+    match title.char_indices().nth(TITLE) {
+        Some((at, _)) => format!("{}...", title[..at].trim_end()),
+        None => title.to_owned(),
+    }
+}

@@ -1,0 +1,71 @@
+//! Where somebody is to work at one task, and who may: what a runner goes by. Reads only.
+
+use super::acts::choose_claim;
+use super::error::OpsError;
+use super::list::{Filter, Sort, list};
+use super::places::held_by;
+use super::transaction::{Changed, DryRun, change};
+use super::view::who_at;
+use super::workspace::Workspace;
+use crate::audit::LeftBehind;
+use crate::engine::{Post, Rules};
+use crate::model::{AgentId, BranchStatus, RoleId, Station, Status, Task, Ticket, Timestamp};
+
+/// A place of a task where somebody is to work.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Opening {
+    /// The visit, or the branch of it.
+    pub ticket: Ticket,
+    /// The gate, or the branch of it.
+    pub station: Station,
+    /// Whose work it is.
+    pub role: RoleId,
+    /// Who has it.
+    pub holder: Option<AgentId>,
+    /// Who may complete it now: the holder alone where there is one.
+    pub agents: Vec<AgentId>,
+    /// Whether it is for people only.
+    pub people_only: bool,
+    /// What it waits for, where it is blocked.
+    pub blockers: Option<Vec<String>>,
+}
+
+/// Returns the places at which the task is open, in the order of the workflow.
+pub fn openings(rules: &Rules, task: &Task) -> Vec<Opening> {
+    let opening = |post: &Post<'_>| {
+        let own = post.branch().and_then(|id| task.gate.as_ref()?.branch(id));
+        let blockers = match own {
+            Some(own) if own.status == BranchStatus::Blocked => Some(own.blockers.clone()),
+            _ if task.status == Status::Blocked => Some(task.blockers.clone()),
+            _ => None,
+        };
+        Opening {
+            ticket: task.ticket_of(post.branch()),
+            station: post.station(),
+            role: post.role.clone(),
+            holder: post.holder.cloned(),
+            agents: who_at(rules, task, post),
+            people_only: post.requires_human(rules),
+            blockers,
+        }
+    };
+    Post::open(rules, task).iter().map(opening).collect()
+}
+
+/// Takes what the ticket names for the agent.
+pub fn claim(workspace: &Workspace, ticket: &Ticket, agent: &AgentId, dry_run: DryRun) -> Result<Changed, OpsError> {
+    change(workspace, &ticket.task, dry_run, &mut |standing| choose_claim(workspace, standing, ticket, agent))
+}
+
+/// Returns everything that the agent has and may work at, the most urgent first.
+pub fn held(workspace: &Workspace, agent: &AgentId, role: Option<&RoleId>) -> Result<Vec<Ticket>, OpsError> {
+    let filter = Filter { agent: Some(agent.clone()), ..Filter::default() };
+    let listing = list(workspace, &workspace.rules()?, &filter, Sort::Priority);
+    let free = listing.tasks.iter().map(|(header, _)| header).filter(|header| !header.held);
+    Ok(free.flat_map(|header| held_by(header, agent, role)).collect())
+}
+
+/// Returns what was changed in the worktree since then and is not committed, task files aside.
+pub fn left_behind(workspace: &Workspace, since: Timestamp) -> Result<LeftBehind, OpsError> {
+    Ok(workspace.repository.left_behind(since.as_second())?)
+}

@@ -1,0 +1,367 @@
+//! One attempt: the agent is told, started, heard and judged. What follows from that is not decided here.
+
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use super::answer::{Before, Mcp};
+use super::attend::{Attending, Reason};
+use super::launch::{Command, Facts, command};
+use super::news::News;
+use super::printed::{Exit, Printed};
+use super::project::Project;
+use super::prompt::{Count, Earlier, prompt};
+use super::report::{self, Report, TroubleKind};
+use super::standing::Open;
+use super::verdict::{Asked, Said, Verdict, verdict};
+use crate::engine::Post;
+use crate::model::{AgentId, CompletionId, Launch, Outcome, Placeholder, Preset, Reads, RunBounds, Ticket};
+use crate::ops::OpsError;
+use crate::process::{How, Limits, Obstacle, Orphans, Program, Room, Secrets, Transcript};
+use crate::store::runs::{Attempt, End, Ending, Record, RunFile, Tokens, Told, TranscriptMark};
+
+/// How long a program has to end by itself when it is asked to.
+const GRACE: Duration = Duration::from_secs(10);
+/// More than an answer may have.
+const OUTPUT_LIMIT: u64 = 1024 * 1024;
+/// The endings of names of variables whose values are secrets, whoever says so.
+const SECRET_ENDINGS: [&str; 4] = ["_KEY", "_TOKEN", "_SECRET", "_PASSWORD"];
+
+/// What an attempt came to.
+pub(super) enum Came {
+    /// A verdict.
+    Said(Box<Said>),
+    /// Nothing, and another attempt may do better.
+    Nothing(Before),
+    /// The agent cannot work before a person does something.
+    Unavailable(String),
+    /// Somebody wanted the runner to stop.
+    Stopped,
+    /// The task is not the agent's any more.
+    Overtaken(String),
+}
+
+/// An attempt that is over.
+pub(super) struct Attempted {
+    pub came: Came,
+    pub record: Record,
+    pub took: Duration,
+}
+
+/// What an attempt goes by.
+pub(super) struct Trial<'a> {
+    pub project: &'a Project,
+    pub ticket: &'a Ticket,
+    pub agent: &'a AgentId,
+    pub open: &'a Open,
+    pub post: &'a Post<'a>,
+    pub launch: &'a Launch,
+    pub bounds: &'a RunBounds,
+    pub count: Count,
+    pub earlier: Option<&'a Earlier>,
+    pub since: usize,
+    pub lease: Option<u64>,
+    pub run: CompletionId,
+}
+
+/// Where the files of an attempt are.
+pub(super) struct Places {
+    pub prompt: PathBuf,
+    pub output: PathBuf,
+    pub mcp: PathBuf,
+}
+
+impl Trial<'_> {
+    /// Makes the attempt in its folder.
+    pub(super) fn make(
+        &self,
+        attempt: &Attempt,
+        stop: &AtomicBool,
+        news: &dyn Fn(News),
+    ) -> Result<Attempted, OpsError> {
+        let (command, mut record) = self.prepare(attempt)?;
+        let begun = Instant::now();
+        let secrets = match self.secrets() {
+            Ok(secrets) => secrets,
+            Err(why) => return self.over(attempt, record, Came::Unavailable(why), begun, Told::default(), None, None),
+        };
+        let names: Vec<(&str, &str)> = secrets.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        let transcript = Transcript::new(attempt.create(RunFile::Transcript)?, &Secrets::new(names), Room::default());
+        let mut program = Program::of(command.words, &self.project.root).expect("a checked command has a program");
+        program.environment = command.environment.into_iter().map(|(name, value)| (name, value.into())).collect();
+        program.input = command.stdin.into_bytes();
+        let running = match program.start() {
+            Ok(running) => running,
+            Err(error) => {
+                let came = Came::Unavailable(unstartable(self.agent, &error));
+                return self.over(attempt, record, came, begun, Told::default(), None, None);
+            }
+        };
+        record.group = running.group();
+        attempt.note(&record)?;
+        let path = self.project.root.join(self.open.path.as_str());
+        let mut attending =
+            Attending::new(self.project, self.ticket, self.agent, self.since, self.lease, transcript, stop, news, path);
+        let limits = Limits {
+            time: Duration::from_secs(self.bounds.timeout.seconds()),
+            idle: Some(Duration::from_secs(self.bounds.idle.seconds())),
+            grace: GRACE,
+            orphans: Orphans::Killed,
+        };
+        let ended = running.wait(&limits, &mut attending);
+        let printed = attending.transcript.finish();
+        let mark = match printed.file {
+            Ok(written) => {
+                Some(TranscriptMark { sha256: written.sha256, bytes: written.bytes, left_out: written.left_out })
+            }
+            Err(cause) => {
+                let text = format!("the transcript could not be written: {cause}");
+                news(News::Remark { ticket: self.ticket.clone(), text });
+                None
+            }
+        };
+        let exit = |exit| Printed { stdout: &printed.stdout.bytes, stderr: &printed.stderr.bytes, exit };
+        let (came, status, told) = match ended.map(|ended| ended.how) {
+            Err(lost) => (Came::Nothing(Before::Crashed(lost.to_string())), None, Told::default()),
+            Ok(How::Stopped(Reason::Stopped)) => (Came::Stopped, None, Told::default()),
+            Ok(How::Stopped(Reason::Overtaken(why))) => (Came::Overtaken(why), None, Told::default()),
+            Ok(How::TimedOut) => (Came::Nothing(Before::TimedOut(limits.time)), None, Told::default()),
+            Ok(How::Idle) => (Came::Nothing(Before::Idle(limits.idle.unwrap_or(limits.time))), None, Told::default()),
+            Ok(How::Exited(status)) => {
+                let code = u8::try_from(status).unwrap_or(u8::MAX);
+                let (came, told) = self.judge(attempt, &exit(Exit::Status(code)), news)?;
+                (came, Some(status), told)
+            }
+            Ok(How::Signalled(signal)) => {
+                let (came, told) = self.judge(attempt, &exit(Exit::Signal(signal)), news)?;
+                (came, None, told)
+            }
+        };
+        self.over(attempt, record, came, begun, told, status, mark)
+    }
+
+    /// Returns the program and its record, with everything that it finds in its folder.
+    pub(super) fn prepare(&self, attempt: &Attempt) -> Result<(Command, Record), OpsError> {
+        let facts = self.facts(Places {
+            prompt: attempt.path_of(RunFile::Prompt),
+            output: attempt.path_of(RunFile::Output),
+            mcp: attempt.path_of(RunFile::Mcp),
+        });
+        attempt.write(RunFile::Prompt, facts.prompt.as_bytes())?;
+        attempt.write(RunFile::Mcp, mcp_config(&facts).as_bytes())?;
+        let command = command(self.launch, &facts);
+        let record = Record {
+            run: facts.run,
+            ticket: self.ticket.clone(),
+            agent: self.agent.clone(),
+            attempt: attempt.number(),
+            started: (self.project.clock)(),
+            command: command
+                .words
+                .iter()
+                .map(|word| if *word == facts.prompt { "{prompt}".to_owned() } else { word.clone() })
+                .collect(),
+            group: None,
+            end: None,
+        };
+        attempt.note(&record)?;
+        Ok((command, record))
+    }
+
+    /// Returns what the attempt is about, with files that are there.
+    pub(super) fn facts(&self, places: Places) -> Facts {
+        let told = with_asked(self.open, self.post, self.agent, self.ticket, self.launch, |asked| {
+            prompt(
+                &self.open.file,
+                &self.open.context,
+                asked,
+                mcp(self.launch),
+                &places.output,
+                self.count,
+                self.earlier,
+            )
+        });
+        Facts {
+            ticket: self.ticket.clone(),
+            station: self.open.opening.station.clone(),
+            workflow: self.open.file.task.routing.workflow.clone(),
+            agent: self.agent.clone(),
+            project: self.project.root.clone(),
+            aof: self.project.aof.clone(),
+            attempt: self.count.attempt,
+            run: self.run.to_string(),
+            model: self.bounds.model.clone(),
+            prompt: told,
+            prompt_file: places.prompt,
+            output_file: places.output,
+            mcp_config: places.mcp,
+        }
+    }
+
+    /// Returns the values that must not be seen, by name; an error where one that is needed is not there.
+    fn secrets(&self) -> Result<Vec<(String, String)>, String> {
+        let mut secrets = Vec::new();
+        for name in &self.launch.secrets {
+            match std::env::var(name) {
+                Ok(value) if !value.is_empty() => secrets.push((name.clone(), value)),
+                _ => {
+                    return Err(format!(
+                        "`{}` needs `{name}`, and the environment has no such variable; set it where `aof` is started",
+                        self.agent
+                    ));
+                }
+            }
+        }
+        let is_secret = |name: &str| SECRET_ENDINGS.iter().any(|ending| name.to_uppercase().ends_with(ending));
+        secrets.extend(std::env::vars_os().filter_map(|(name, value)| {
+            let (name, value) = (name.into_string().ok()?, value.into_string().ok()?);
+            (is_secret(&name) && !self.launch.secrets.contains(&name)).then_some((name, value))
+        }));
+        Ok(secrets)
+    }
+
+    fn judge(&self, attempt: &Attempt, printed: &Printed<'_>, news: &dyn Fn(News)) -> Result<(Came, Told), OpsError> {
+        let report = read(self.launch.reads(), printed);
+        for text in &report.remarks {
+            news(News::Remark { ticket: self.ticket.clone(), text: text.clone() });
+        }
+        let output = attempt.read(RunFile::Output, OUTPUT_LIMIT)?;
+        let verdict = with_asked(self.open, self.post, self.agent, self.ticket, self.launch, |asked| {
+            verdict(asked, &report, printed, output.as_deref())
+        });
+        let came = match verdict {
+            Verdict::Said(said) => Came::Said(said),
+            Verdict::Bad { why } => Came::Nothing(Before::Bad(why)),
+            Verdict::Crashed(trouble) if trouble.kind == TroubleKind::Unavailable => Came::Unavailable(trouble.why),
+            Verdict::Crashed(trouble) => Came::Nothing(Before::Crashed(trouble.why)),
+        };
+        Ok((came, told(&report)))
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "what a record ends with")]
+    fn over(
+        &self,
+        attempt: &Attempt,
+        mut record: Record,
+        came: Came,
+        begun: Instant,
+        told: Told,
+        status: Option<i32>,
+        transcript: Option<TranscriptMark>,
+    ) -> Result<Attempted, OpsError> {
+        let (how, reason) = match &came {
+            Came::Said(_) => (Ending::Verdict, None),
+            Came::Nothing(before) => ending(before),
+            Came::Unavailable(why) => (Ending::Unavailable, Some(why.clone())),
+            Came::Stopped => (Ending::Stopped, None),
+            Came::Overtaken(why) => (Ending::Overtaken, Some(why.clone())),
+        };
+        record.end = Some(End { at: (self.project.clock)(), how, status, reason, transcript, told, verdict: None });
+        attempt.note(&record)?;
+        Ok(Attempted { came, record, took: begun.elapsed() })
+    }
+}
+
+/// Returns how the record tells of an attempt that came to nothing.
+pub(super) fn ending(before: &Before) -> (Ending, Option<String>) {
+    match before {
+        Before::TimedOut(_) => (Ending::Timeout, None),
+        Before::Idle(_) => (Ending::Idle, None),
+        Before::Crashed(why) => (Ending::Crash, Some(why.clone())),
+        Before::Bad(why) | Before::Refused(why) => (Ending::BadVerdict, Some(why.clone())),
+    }
+}
+
+/// Calls with what the run is asked.
+pub(super) fn with_asked<T>(
+    open: &Open,
+    post: &Post<'_>,
+    agent: &AgentId,
+    ticket: &Ticket,
+    launch: &Launch,
+    then: impl FnOnce(&Asked<'_>) -> T,
+) -> T {
+    let rules = &open.in_force.rules;
+    let possible = post.outcomes(rules);
+    let workflow = rules.workflow_of(&open.file.task);
+    let back: Vec<Outcome> = possible
+        .iter()
+        .filter(|outcome| workflow.is_some_and(|workflow| post.sends_back(workflow, outcome)))
+        .cloned()
+        .collect();
+    let unsaid = workflow.filter(|_| !post.judges()).map(|workflow| &workflow.default_outcome);
+    let program = match launch.command.as_slice() {
+        [] => launch.preset.to_string(),
+        [program, first, ..] if !first.starts_with('-') && !first.contains('{') => format!("{program} {first}"),
+        [program, ..] => program.clone(),
+    };
+    then(&Asked {
+        task: &ticket.task,
+        agent,
+        possible: &possible,
+        back: &back,
+        unsaid,
+        signal: post.duty.signal.as_ref(),
+        outputs: &post.duty.outputs,
+        exit: &post.duty.run.exit,
+        program: &program,
+    })
+}
+
+/// Returns whether the agent has aof's tools.
+pub(super) fn mcp(launch: &Launch) -> Mcp {
+    let mentions = |word: &String| Placeholder::names(word).any(|name| name == Placeholder::McpConfig.as_str());
+    let wired = match launch.preset {
+        Preset::Claude | Preset::Codex => launch.command.is_empty() || launch.command.iter().any(mentions),
+        Preset::Gemini | Preset::Opencode | Preset::Command => launch.command.iter().any(mentions),
+    };
+    if wired { Mcp::Wired } else { Mcp::Absent }
+}
+
+/// Returns what tells an MCP client of aof's server, as this agent.
+fn mcp_config(facts: &Facts) -> String {
+    let (aof, project) = (facts.aof.to_string_lossy(), facts.project.to_string_lossy());
+    let server = json!({
+        "command": aof,
+        "args": ["-C", project, "mcp"],
+        "env": {
+            "AOF_AGENT": facts.agent.as_str(),
+            "AOF_TASK": facts.ticket.to_string(),
+            "AOF_RUN": facts.run,
+        },
+    });
+    format!("{:#}\n", json!({"mcpServers": {"aof": server}}))
+}
+
+fn read(reads: Reads, printed: &Printed<'_>) -> Report {
+    match reads {
+        Reads::Claude => report::claude(printed),
+        Reads::Codex => report::codex(printed),
+        Reads::Gemini => report::gemini(printed),
+        Reads::Opencode => report::opencode(printed),
+        Reads::Json => report::json(printed),
+        Reads::Text => report::text(printed),
+    }
+}
+
+fn told(report: &Report) -> Told {
+    Told {
+        session: report.session.clone(),
+        model: report.model.clone(),
+        cost_usd: report.cost_usd,
+        tokens: report.tokens.map(|tokens| Tokens { input: tokens.input, output: tokens.output }),
+    }
+}
+
+fn unstartable(agent: &AgentId, error: &crate::process::StartError) -> String {
+    let fix = match error.obstacle {
+        Obstacle::NotFound => "it is not installed, or not in one of the folders of `PATH`",
+        Obstacle::NotExecutable => "the file is no program, or may not be run",
+        Obstacle::NoDirectory => "the folder of the project is gone",
+        Obstacle::TooLong => "the prompt is too long for an argument: use `{promptFile}`, or stdin",
+        Obstacle::System => "see `aof runner doctor`",
+    };
+    format!("`{agent}`: {error}; {fix}")
+}

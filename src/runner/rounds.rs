@@ -1,0 +1,391 @@
+//! Who works at what next, until nothing is left: the loop of a runner. What is to be done is looked up anew each time; it
+//! keeps no state that matters.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::thread::{self, Scope};
+use std::time::Duration;
+
+use super::news::{News, Waits, Why};
+use super::project::Project;
+use super::visit::{self, Assignment, VisitEnd};
+use crate::engine::Rules;
+use crate::engine::brief::GateContext;
+use crate::format::task_file::TaskFile;
+use crate::model::{AgentId, Completion, RoleId, Status, TaskId, Ticket};
+use crate::ops::{DryRun, Next, Opening, OpsError, Wanted, Workspace, complete, ended, held, next, openings, show};
+
+/// How often whoever shows what goes on is asked to, when nothing happens.
+const TICK: Duration = Duration::from_millis(100);
+
+/// What is to be worked at.
+#[derive(Debug, Clone)]
+pub enum Wish {
+    /// Whatever there is for these agents.
+    Agents {
+        /// The agents, in the order in which they are served.
+        agents: Vec<AgentId>,
+        /// Only work of this role.
+        role: Option<RoleId>,
+    },
+    /// One task, to its end.
+    Task(TaskId),
+}
+
+/// How far to go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pace {
+    /// As far as it goes.
+    Through,
+    /// One visit.
+    OneVisit,
+}
+
+/// Why a runner has stopped.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum End {
+    /// There is nothing that these agents could do.
+    NothingLeft,
+    /// The task has ended.
+    Finished(Status),
+    /// The task goes no further without somebody else.
+    Waiting(Vec<Waits>),
+    /// One visit was wanted, and made.
+    Stepped,
+    /// Somebody wanted it to stop.
+    Stopped,
+}
+
+/// What a runner did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Account {
+    /// How many visits it ended.
+    pub visits: usize,
+    /// The agents that could not be started, each with why.
+    pub unavailable: BTreeMap<AgentId, String>,
+    /// Why it stopped.
+    pub end: End,
+}
+
+/// What a person is asked about.
+pub struct Asked<'a> {
+    /// The place.
+    pub opening: &'a Opening,
+    /// The task.
+    pub file: &'a TaskFile,
+    /// What the gate is about.
+    pub context: &'a GateContext,
+}
+
+/// Who sits at the other end.
+pub trait Audience {
+    /// Hears what happens.
+    fn hear(&mut self, news: &News);
+
+    /// Has time to show that time passes.
+    fn tick(&mut self) {}
+
+    /// Says what it says at a gate for people; nothing where nobody sits there, or not now.
+    fn decide(&mut self, asked: &Asked<'_>) -> Option<Completion>;
+}
+
+/// Works until nothing is left, or `stop` is set.
+pub fn work(
+    project: &Project,
+    wish: &Wish,
+    jobs: usize,
+    pace: Pace,
+    stop: &AtomicBool,
+    audience: &mut dyn Audience,
+) -> Result<Account, OpsError> {
+    let (tell, heard) = mpsc::channel();
+    thread::scope(|scope| {
+        let mut rounds = Rounds::new(project, wish)?;
+        let end = rounds.go(scope, &tell, &heard, jobs.max(1), pace, stop, audience);
+        // Whatever ended it: nobody is left at work behind its back.
+        stop.fetch_or(end.is_err(), Ordering::Relaxed);
+        rounds.wind_up(&heard, audience)?;
+        Ok(Account { visits: rounds.visits, unavailable: rounds.unavailable, end: end? })
+    })
+}
+
+/// What workers say.
+enum Word {
+    News(News),
+    Ended(Assignment, Result<VisitEnd, OpsError>),
+}
+
+pub(super) struct Rounds<'a> {
+    project: &'a Project,
+    wish: &'a Wish,
+    workspace: Workspace,
+    running: BTreeSet<Ticket>,
+    /// What came to nothing here, and is not tried again.
+    tried: BTreeMap<Ticket, String>,
+    unavailable: BTreeMap<AgentId, String>,
+    visits: usize,
+    begun: usize,
+}
+
+/// What there is to do.
+pub(super) enum Found {
+    Work(Assignment),
+    /// Nothing now; with why, where it is about a task.
+    Nothing(Vec<Waits>),
+    Finished(Status),
+}
+
+impl<'a> Rounds<'a> {
+    pub(super) fn new(project: &'a Project, wish: &'a Wish) -> Result<Self, OpsError> {
+        Ok(Self {
+            project,
+            wish,
+            workspace: project.open()?,
+            running: BTreeSet::new(),
+            tried: BTreeMap::new(),
+            unavailable: BTreeMap::new(),
+            visits: 0,
+            begun: 0,
+        })
+    }
+
+    /// Passes over what was found; returns whether it had been already.
+    pub(super) fn pass_over(&mut self, assignment: &Assignment) -> bool {
+        !self.running.insert(assignment.ticket.clone())
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "the ends of one channel, and what bounds the loop")]
+    fn go<'s>(
+        &mut self,
+        scope: &'s Scope<'s, 'a>,
+        tell: &Sender<Word>,
+        heard: &Receiver<Word>,
+        jobs: usize,
+        pace: Pace,
+        stop: &'a AtomicBool,
+        audience: &mut dyn Audience,
+    ) -> Result<End, OpsError> {
+        loop {
+            let mut found = Found::Nothing(Vec::new());
+            let may_begin = |rounds: &Self| match pace {
+                Pace::Through => rounds.running.len() < jobs,
+                Pace::OneVisit => rounds.begun == 0,
+            };
+            while !stop.load(Ordering::Relaxed) && may_begin(self) {
+                found = self.find(DryRun::No)?;
+                let Found::Work(assignment) = found else { break };
+                self.begin(scope, tell.clone(), assignment, stop);
+                found = Found::Nothing(Vec::new());
+            }
+            if self.running.is_empty() {
+                if stop.load(Ordering::Relaxed) {
+                    return Ok(End::Stopped);
+                }
+                if pace == Pace::OneVisit && self.begun > 0 {
+                    return Ok(End::Stepped);
+                }
+                match found {
+                    Found::Finished(status) => return Ok(End::Finished(status)),
+                    Found::Nothing(waits) => match self.ask(&waits, audience)? {
+                        Some(()) => self.begun += 1,
+                        None => return Ok(self.idle(waits, audience)),
+                    },
+                    Found::Work(_) => {}
+                }
+                continue;
+            }
+            match heard.recv_timeout(TICK) {
+                Ok(word) => self.hear(word, audience)?,
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => audience.tick(),
+            }
+        }
+    }
+
+    fn idle(&self, waits: Vec<Waits>, audience: &mut dyn Audience) -> End {
+        for wait in &waits {
+            audience.hear(&News::Waits(wait.clone()));
+        }
+        match self.wish {
+            Wish::Agents { .. } => End::NothingLeft,
+            Wish::Task(_) => End::Waiting(waits),
+        }
+    }
+
+    /// Waits for whoever is still at work.
+    fn wind_up(&mut self, heard: &Receiver<Word>, audience: &mut dyn Audience) -> Result<(), OpsError> {
+        let mut outcome = Ok(());
+        while !self.running.is_empty() {
+            match heard.recv_timeout(TICK) {
+                Ok(word) => outcome = outcome.and(self.hear(word, audience)),
+                Err(_) => audience.tick(),
+            }
+        }
+        outcome
+    }
+
+    fn begin<'s>(
+        &mut self,
+        scope: &'s Scope<'s, 'a>,
+        tell: Sender<Word>,
+        assignment: Assignment,
+        stop: &'a AtomicBool,
+    ) {
+        self.running.insert(assignment.ticket.clone());
+        self.begun += 1;
+        let project = self.project;
+        scope.spawn(move || {
+            // Whoever hears it waits for this very word before it goes.
+            let news = |news: News| drop(tell.send(Word::News(news)));
+            let end = visit::work(project, &assignment, stop, &news);
+            drop(tell.send(Word::Ended(assignment, end)));
+        });
+    }
+
+    fn hear(&mut self, word: Word, audience: &mut dyn Audience) -> Result<(), OpsError> {
+        let (assignment, end) = match word {
+            Word::News(news) => {
+                audience.hear(&news);
+                return Ok(());
+            }
+            Word::Ended(assignment, end) => (assignment, end),
+        };
+        self.running.remove(&assignment.ticket);
+        let why = match end? {
+            VisitEnd::Completed => {
+                self.visits += 1;
+                return Ok(());
+            }
+            VisitEnd::Overtaken(why) | VisitEnd::Busy(why) => why,
+            VisitEnd::Stopped => "it was stopped".to_owned(),
+            VisitEnd::Unavailable(why) => {
+                audience.hear(&News::Unavailable { agent: assignment.agent.clone(), why: why.clone() });
+                self.unavailable.insert(assignment.agent, why.clone());
+                why
+            }
+        };
+        self.tried.insert(assignment.ticket, why);
+        Ok(())
+    }
+
+    /// Looks for something to do; what is found in a rehearsal is not claimed.
+    pub(super) fn find(&mut self, dry_run: DryRun) -> Result<Found, OpsError> {
+        self.workspace = self.project.open()?;
+        match self.wish {
+            Wish::Agents { agents, role } => self.of_agents(agents, role.as_ref(), dry_run),
+            Wish::Task(id) => self.of_task(id),
+        }
+    }
+
+    /// Looks for what one of the agents has already, then for what it can take.
+    fn of_agents(&self, agents: &[AgentId], role: Option<&RoleId>, dry_run: DryRun) -> Result<Found, OpsError> {
+        let in_force = self.workspace.rules()?;
+        for agent in agents.iter().filter(|agent| !self.unavailable.contains_key(*agent)) {
+            for ticket in held(&self.workspace, agent, role)? {
+                let ticket = self.exact(&ticket)?;
+                if !self.running.contains(&ticket) && !self.tried.contains_key(&ticket) {
+                    return Ok(Found::Work(Assignment { ticket, agent: agent.clone(), claimed_here: false }));
+                }
+            }
+            let found = next(&self.workspace, &in_force, agent, role, Wanted::Another, dry_run);
+            match found {
+                Ok(Next::Task { ticket, .. }) => {
+                    let ticket = self.exact(&ticket)?;
+                    return Ok(Found::Work(Assignment { ticket, agent: agent.clone(), claimed_here: true }));
+                }
+                // It has as many as it may have, and they are under way.
+                Err(OpsError::Unfit { code: "too_many_tasks", .. }) if !self.running.is_empty() => {}
+                Ok(Next::Nothing { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(Found::Nothing(Vec::new()))
+    }
+
+    /// Returns the ticket with the visit that is open now.
+    fn exact(&self, ticket: &Ticket) -> Result<Ticket, OpsError> {
+        let (view, _) = show(&self.workspace, &ticket.task)?;
+        Ok(view.file.task.ticket_of(ticket.branch.as_ref()))
+    }
+
+    fn of_task(&self, id: &TaskId) -> Result<Found, OpsError> {
+        let (view, in_force) = show(&self.workspace, id)?;
+        let task = &view.file.task;
+        if task.status.is_finished() {
+            return Ok(Found::Finished(task.status));
+        }
+        let mut waits = Vec::new();
+        for opening in openings(&in_force.rules, task) {
+            if self.running.contains(&opening.ticket) {
+                continue;
+            }
+            match self.who(&in_force.rules, &opening) {
+                Ok(agent) => {
+                    let claimed_here = opening.holder.is_none();
+                    return Ok(Found::Work(Assignment { ticket: opening.ticket, agent, claimed_here }));
+                }
+                Err(why) => waits.push(Waits {
+                    ticket: opening.ticket,
+                    station: opening.station,
+                    role: opening.role,
+                    agents: opening.agents,
+                    why,
+                }),
+            }
+        }
+        Ok(Found::Nothing(waits))
+    }
+
+    /// Returns who is started for the place, or why nobody is.
+    fn who(&self, rules: &Rules, opening: &Opening) -> Result<AgentId, Why> {
+        if let Some(blockers) = &opening.blockers {
+            return Err(Why::Blocked(blockers.clone()));
+        }
+        if let Some(why) = self.tried.get(&opening.ticket) {
+            return Err(Why::Tried(why.clone()));
+        }
+        let people = opening.people_only || opening.agents.iter().all(AgentId::is_human) && !opening.agents.is_empty();
+        if people {
+            return Err(Why::People);
+        }
+        let startable = |agent: &&AgentId| {
+            let run = rules.org.agent(agent).and_then(|known| known.run.as_ref());
+            run.is_some() && !self.unavailable.contains_key(*agent)
+        };
+        match (opening.agents.iter().find(startable), &opening.holder) {
+            (Some(agent), _) => Ok(agent.clone()),
+            (None, Some(holder)) => Err(Why::Held(holder.clone())),
+            (None, None) => match opening.agents.iter().find_map(|agent| self.unavailable.get(agent)) {
+                Some(why) => Err(Why::Tried(why.clone())),
+                None => Err(Why::NotStartable),
+            },
+        }
+    }
+
+    /// Asks whoever sits at the other end about a gate for people. Returns whether something was said.
+    fn ask(&mut self, waits: &[Waits], audience: &mut dyn Audience) -> Result<Option<()>, OpsError> {
+        for wait in waits.iter().filter(|wait| wait.why == Why::People) {
+            let (view, in_force) = show(&self.workspace, &wait.ticket.task)?;
+            let open = openings(&in_force.rules, &view.file.task);
+            let Some(opening) = open.iter().find(|opening| opening.ticket == wait.ticket) else { continue };
+            let (file, context, in_force) = crate::ops::briefed(&self.workspace, &wait.ticket)?;
+            let Some(completion) = audience.decide(&Asked { opening, file: &file, context: &context }) else {
+                continue;
+            };
+            self.workspace = self.project.open()?;
+            let changed = complete(&self.workspace, &completion, DryRun::No)?.changed;
+            let last = ended(&changed).last().cloned();
+            audience.hear(&visit::moved(
+                &in_force.rules,
+                &wait.ticket,
+                &wait.station,
+                last.as_ref(),
+                &changed.after.task,
+                Duration::ZERO,
+            ));
+            self.visits += 1;
+            return Ok(Some(()));
+        }
+        Ok(None)
+    }
+}
