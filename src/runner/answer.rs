@@ -136,14 +136,14 @@ mod tests {
     use super::*;
     use crate::format::{shape_file, yaml};
     use crate::model::signal::Mark;
-    use crate::model::{AgentId, Outcome, Signal, TaskId};
+    use crate::model::{AgentId, Outcome, Signal, Ticket};
     use crate::runner::printed::{Exit, Printed};
     use crate::runner::report::{Report, text};
     use crate::runner::verdict::{Verdict, verdict};
 
     #[test]
     fn an_agent_is_told_every_way_to_answer() {
-        let (task, agent): (TaskId, AgentId) = ("AOF-abc".parse().unwrap(), "agent-7".parse().unwrap());
+        let (ticket, agent): (Ticket, AgentId) = ("AOF-abc@1".parse().unwrap(), "agent-7".parse().unwrap());
         let possible: Vec<Outcome> = ["approved", "rejected", "blocked"].map(|word| word.parse().unwrap()).into();
         let declared = serde_json::json!({"oneOf": [
             {"properties": {"$status": {"const": "approved"}, "branch": {"type": "string"}, "url": {"type": "string"}},
@@ -156,7 +156,7 @@ mod tests {
         let outputs = shape_file::read(&node, &mut Vec::new());
         let signal = Signal { mark: Mark::Key("VERDICT".to_owned()), missing: None };
         let asked = Asked {
-            task: &task,
+            ticket: &ticket,
             agent: &agent,
             possible: &possible,
             back: &[],
@@ -165,6 +165,7 @@ mod tests {
             outputs: &outputs,
             exit: &[],
             program: "claude",
+            prompt: "",
         };
         let told = answer_format(&asked, Mcp::Wired, Path::new("/p/.aof/runs/AOF-abc@1/1/output"));
         insta::assert_snapshot!(told, @r#"

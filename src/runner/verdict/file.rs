@@ -3,10 +3,14 @@
 use super::{Asked, Said, Source};
 use crate::format::completion_file::{Answer, answer};
 use crate::format::yaml::Fault;
-use crate::model::{Outcome, listed};
+use crate::model::{Outcome, Ticket, listed};
+use crate::runner::printed::{plain_text, shortened};
 
 /// How many faults are told at once.
 const FAULTS: usize = 5;
+
+/// How much is told of them, in characters.
+const LONGEST: usize = 800;
 
 /// Returns what the file says, or what is wrong with it. An empty file says nothing.
 pub(super) fn said(asked: &Asked<'_>, bytes: Option<&[u8]>) -> Result<Option<Said>, String> {
@@ -20,8 +24,8 @@ pub(super) fn said(asked: &Asked<'_>, bytes: Option<&[u8]>) -> Result<Option<Sai
 
 /// Returns the outcome of an answer, or why it has none that counts.
 pub(super) fn judged(asked: &Asked<'_>, answer: &Answer, source: Source) -> Result<Outcome, String> {
-    if let Some(ticket) = answer.ticket.as_ref().filter(|ticket| ticket.task != *asked.task) {
-        return Err(format!("{source} is about `{ticket}`, and the work is `{}`; leave `task` away", asked.task));
+    if let Some(ticket) = answer.ticket.as_ref().filter(|ticket| !means(ticket, asked.ticket)) {
+        return Err(format!("{source} is about `{ticket}`, and the work is `{}`; leave `task` away", asked.ticket));
     }
     if let Some(agent) = answer.agent.as_ref().filter(|agent| *agent != asked.agent) {
         return Err(format!(
@@ -45,6 +49,13 @@ pub(super) fn judged(asked: &Asked<'_>, answer: &Answer, source: Source) -> Resu
     }
 }
 
+/// Tells whether the visit is meant by a ticket that may say less.
+fn means(said: &Ticket, own: &Ticket) -> bool {
+    said.task == own.task
+        && said.visit.is_none_or(|visit| own.visit == Some(visit))
+        && said.branch.as_ref().is_none_or(|branch| own.branch.as_ref() == Some(branch))
+}
+
 /// Returns what is wrong, each with its fix.
 pub(super) fn told(faults: &[Fault]) -> String {
     let one = |fault: &Fault| match &fault.help {
@@ -55,5 +66,6 @@ pub(super) fn told(faults: &[Fault]) -> String {
     if faults.len() > FAULTS {
         list.push(format!("and {} more", faults.len() - FAULTS));
     }
-    list.join("; ")
+    // What was written may be quoted in it.
+    shortened(&plain_text(&list.join("; ")), LONGEST)
 }

@@ -8,7 +8,8 @@
 //!
 //! The first that says something counts, and none may contradict it. A pass needs an exit status that is 0 or declared, and a
 //! tool that reports no error; a verdict that sends back, blocks or fails stands whatever the exit status. What is said in passing
-//! decides nothing: a block that is copied as the last of the last message is the one text that cannot be told from an answer.
+//! decides nothing, nor does a block that stands in the prompt as it is. One that is copied from elsewhere to the end of the last
+//! message cannot be told from an answer.
 
 mod ending;
 mod fenced;
@@ -22,7 +23,7 @@ mod tests;
 use std::fmt;
 
 use crate::format::completion_file::Answer;
-use crate::model::{AgentId, CompletionId, Map, Outcome, Outputs, Signal, TaskId};
+use crate::model::{AgentId, CompletionId, Map, Outcome, Outputs, Signal, Ticket};
 use crate::runner::report::Trouble;
 
 pub use sources::verdict;
@@ -30,8 +31,8 @@ pub use sources::verdict;
 /// What a run was asked, and how it can say it.
 #[derive(Debug, Clone, Copy)]
 pub struct Asked<'a> {
-    /// The task that it works at.
-    pub task: &'a TaskId,
+    /// The visit that it works at.
+    pub ticket: &'a Ticket,
     /// Who works.
     pub agent: &'a AgentId,
     /// The outcomes that the gate or the branch has.
@@ -48,6 +49,8 @@ pub struct Asked<'a> {
     pub exit: &'a [(u8, Outcome)],
     /// The program as people know it, for sentences: `cargo test`.
     pub program: &'a str,
+    /// What it was told: a block of JSON that stands in it is none of the agent's.
+    pub prompt: &'a str,
 }
 
 impl Asked<'_> {

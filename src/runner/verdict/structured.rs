@@ -45,6 +45,9 @@ fn found(asked: &Asked<'_>, report: &Report) -> Result<Read, &'static str> {
         Fenced::Block(block) => block.trim(),
     };
     match serde_json::from_str::<Map>(block) {
+        Ok(object) if answers(asked, &object) && asked.prompt.contains(block) => {
+            Err("its last block of JSON stands in the prompt just as it is")
+        }
         Ok(object) if answers(asked, &object) => Ok(json_answer(block)),
         Ok(_) => Err("its last block of JSON has no `outcome`"),
         Err(_) => Err("its last block of JSON is not one object that can be read"),

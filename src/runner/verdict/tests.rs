@@ -3,13 +3,13 @@ use proptest::prelude::*;
 use super::*;
 use crate::format::{shape_file, yaml};
 use crate::model::signal::Mark;
-use crate::model::{AgentId, Outcome, TaskId};
+use crate::model::{AgentId, Outcome, Ticket};
 use crate::runner::printed::{Exit, Printed};
 use crate::runner::report::{Report, claude, codex, gemini, json, opencode, text};
 
 /// A gate as the tests need it.
 struct Gate {
-    task: TaskId,
+    ticket: Ticket,
     agent: AgentId,
     possible: Vec<Outcome>,
     back: Vec<Outcome>,
@@ -22,7 +22,7 @@ struct Gate {
 impl Gate {
     fn of(words: &[&str]) -> Self {
         Self {
-            task: "AOF-abc".parse().unwrap(),
+            ticket: "AOF-abc@3".parse().unwrap(),
             agent: "agent-7".parse().unwrap(),
             possible: words.iter().map(|word| word.parse().unwrap()).collect(),
             back: Vec::new(),
@@ -49,7 +49,7 @@ impl Gate {
 
     fn asked(&self) -> Asked<'_> {
         Asked {
-            task: &self.task,
+            ticket: &self.ticket,
             agent: &self.agent,
             possible: &self.possible,
             back: &self.back,
@@ -58,6 +58,7 @@ impl Gate {
             outputs: &self.outputs,
             exit: &self.exit,
             program: "the-agent -p",
+            prompt: "Work.\n```json\n{\"outcome\": \"complete\", \"summary\": \"an example\"}\n```\n",
         }
     }
 
@@ -135,6 +136,7 @@ fn what_is_said_in_passing_is_nothing() {
         "{\"outcome\": \"complete\"",
         "{\"outcome\": \"complete\"} {}",
         "{\"$status\": \"complete\"}",
+        "```json\n{\"outcome\": \"complete\", \"summary\": \"an example\"}\n```",
     ] {
         holds(&gate.hears(said, None, OK), "bad: `the-agent -p` ended with exit status 0 and did not say how");
         holds(&gate.hears(said, None, Exit::Status(3)), "crashed: Failed: `the-agent -p` ended with exit status 3");
@@ -160,7 +162,10 @@ fn what_cannot_be_read_is_told_with_its_fix() {
         ),
         ("", Some("outcome: Complete"), "has the outcome `Complete`, which is none here; there are `complete`,"),
         ("", Some("outcome: skip"), "which is none here"),
-        ("", Some("task: AOF-xyz\noutcome: complete"), "is about `AOF-xyz`, and the work is `AOF-abc`"),
+        ("", Some("task: AOF-xyz\noutcome: complete"), "is about `AOF-xyz`, and the work is `AOF-abc@3`"),
+        ("", Some("task: AOF-abc@2\noutcome: complete"), "is about `AOF-abc@2`, and the work is `AOF-abc@3`"),
+        ("", Some("task: AOF-abc@3/security\noutcome: complete"), "is about `AOF-abc@3/security`, and"),
+        ("", Some("task: AOF-abc\noutcome: complete"), "complete (OutputFile)"),
         ("", Some("agent: agent-8\noutcome: complete"), "is signed by `agent-8`, and the work is `agent-7`'s"),
         ("", Some("outcome: complete\n$status: blocked"), "one outcome in `outcome` and another in `$status`"),
         (
