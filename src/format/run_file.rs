@@ -6,7 +6,7 @@ use super::yaml::{Fault, Kind, Node};
 use crate::model::{GateRun, Launch, Outcome, Preset, RunLimits};
 
 /// The most attempts that a visit may have.
-const MOST_ATTEMPTS: u32 = 100;
+const MOST_ATTEMPTS: u32 = 20;
 
 /// Returns how the agent is started.
 pub(super) fn read_launch(node: &Node<'_>, faults: &mut Vec<Fault>) -> Option<Launch> {

@@ -20,12 +20,13 @@ use crate::engine::Post;
 use crate::model::{AgentId, CompletionId, Launch, Outcome, Placeholder, Preset, Reads, RunBounds, Ticket};
 use crate::ops::OpsError;
 use crate::process::{How, Limits, Obstacle, Orphans, Program, Room, Secrets, Transcript};
+use crate::store::StoreError;
 use crate::store::runs::{Attempt, End, Ending, Record, RunFile, Tokens, Told, TranscriptMark};
 
 /// How long a program has to end by itself when it is asked to.
 const GRACE: Duration = Duration::from_secs(10);
 /// More than an answer may have.
-const OUTPUT_LIMIT: u64 = 1024 * 1024;
+pub(super) const OUTPUT_LIMIT: u64 = 1024 * 1024;
 /// The endings of names of variables whose values are secrets, whoever says so.
 const SECRET_ENDINGS: [&str; 4] = ["_KEY", "_TOKEN", "_SECRET", "_PASSWORD"];
 
@@ -81,7 +82,7 @@ impl Trial<'_> {
         stop: &AtomicBool,
         news: &dyn Fn(News),
     ) -> Result<Attempted, OpsError> {
-        let (command, mut record) = self.prepare(attempt)?;
+        let (Command { words, stdin, environment }, prompt, mut record) = self.prepare(attempt)?;
         let begun = Instant::now();
         let secrets = match self.secrets() {
             Ok(secrets) => secrets,
@@ -89,9 +90,9 @@ impl Trial<'_> {
         };
         let names: Vec<(&str, &str)> = secrets.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
         let transcript = Transcript::new(attempt.create(RunFile::Transcript)?, &Secrets::new(names), Room::default());
-        let mut program = Program::of(command.words, &self.project.root).expect("a checked command has a program");
-        program.environment = command.environment.into_iter().map(|(name, value)| (name, value.into())).collect();
-        program.input = command.stdin.into_bytes();
+        let mut program = Program::of(words, &self.project.root).expect("a checked command has a program");
+        program.environment = environment.into_iter().map(|(name, value)| (name, value.into())).collect();
+        program.input = stdin.into_bytes();
         let running = match program.start() {
             Ok(running) => running,
             Err(error) => {
@@ -131,19 +132,19 @@ impl Trial<'_> {
             Ok(How::Idle) => (Came::Nothing(Before::Idle(limits.idle.unwrap_or(limits.time))), None, Told::default()),
             Ok(How::Exited(status)) => {
                 let code = u8::try_from(status).unwrap_or(u8::MAX);
-                let (came, told) = self.judge(attempt, &exit(Exit::Status(code)), news)?;
+                let (came, told) = self.judge(attempt, &prompt, &exit(Exit::Status(code)), news)?;
                 (came, Some(status), told)
             }
             Ok(How::Signalled(signal)) => {
-                let (came, told) = self.judge(attempt, &exit(Exit::Signal(signal)), news)?;
+                let (came, told) = self.judge(attempt, &prompt, &exit(Exit::Signal(signal)), news)?;
                 (came, None, told)
             }
         };
         self.over(attempt, record, came, begun, told, status, mark)
     }
 
-    /// Returns the program and its record, with everything that it finds in its folder.
-    pub(super) fn prepare(&self, attempt: &Attempt) -> Result<(Command, Record), OpsError> {
+    /// Returns the program, its prompt and its record, with everything that it finds in its folder.
+    fn prepare(&self, attempt: &Attempt) -> Result<(Command, String, Record), OpsError> {
         let facts = self.facts(Places {
             prompt: attempt.path_of(RunFile::Prompt),
             output: attempt.path_of(RunFile::Output),
@@ -167,12 +168,12 @@ impl Trial<'_> {
             end: None,
         };
         attempt.note(&record)?;
-        Ok((command, record))
+        Ok((command, facts.prompt, record))
     }
 
     /// Returns what the attempt is about, with files that are there.
     pub(super) fn facts(&self, places: Places) -> Facts {
-        let told = with_asked(self.open, self.post, self.agent, self.ticket, self.launch, |asked| {
+        let told = with_asked(self.open, self.post, self.agent, self.ticket, self.launch, "", |asked| {
             prompt(
                 &self.open.file,
                 &self.open.context,
@@ -222,13 +223,26 @@ impl Trial<'_> {
         Ok(secrets)
     }
 
-    fn judge(&self, attempt: &Attempt, printed: &Printed<'_>, news: &dyn Fn(News)) -> Result<(Came, Told), OpsError> {
+    fn judge(
+        &self,
+        attempt: &Attempt,
+        prompt: &str,
+        printed: &Printed<'_>,
+        news: &dyn Fn(News),
+    ) -> Result<(Came, Told), OpsError> {
         let report = read(self.launch.reads(), printed);
         for text in &report.remarks {
             news(News::Remark { ticket: self.ticket.clone(), text: text.clone() });
         }
-        let output = attempt.read(RunFile::Output, OUTPUT_LIMIT)?;
-        let verdict = with_asked(self.open, self.post, self.agent, self.ticket, self.launch, |asked| {
+        let output = match attempt.read(RunFile::Output, OUTPUT_LIMIT) {
+            Ok(output) => output,
+            // Whatever the agent made of it, it is no answer.
+            Err(fault @ (StoreError::TooLarge { .. } | StoreError::WrongKind { .. })) => {
+                return Ok((Came::Nothing(Before::Bad(fault.to_string())), told(&report)));
+            }
+            Err(fault) => return Err(fault.into()),
+        };
+        let verdict = with_asked(self.open, self.post, self.agent, self.ticket, self.launch, prompt, |asked| {
             verdict(asked, &report, printed, output.as_deref())
         });
         let came = match verdict {
@@ -274,13 +288,14 @@ pub(super) fn ending(before: &Before) -> (Ending, Option<String>) {
     }
 }
 
-/// Calls with what the run is asked.
+/// Calls with what the run is asked; `prompt` is what it was told, as far as it has been told.
 pub(super) fn with_asked<T>(
     open: &Open,
     post: &Post<'_>,
     agent: &AgentId,
     ticket: &Ticket,
     launch: &Launch,
+    prompt: &str,
     then: impl FnOnce(&Asked<'_>) -> T,
 ) -> T {
     let rules = &open.in_force.rules;
@@ -298,7 +313,7 @@ pub(super) fn with_asked<T>(
         [program, ..] => program.clone(),
     };
     then(&Asked {
-        task: &ticket.task,
+        ticket,
         agent,
         possible: &possible,
         back: &back,
@@ -307,6 +322,7 @@ pub(super) fn with_asked<T>(
         outputs: &post.duty.outputs,
         exit: &post.duty.run.exit,
         program: &program,
+        prompt,
     })
 }
 

@@ -8,12 +8,14 @@
 pub mod answer;
 mod attempt;
 mod attend;
+mod hand_in;
 mod launch;
 mod news;
 mod preview;
 pub mod printed;
 mod project;
 mod prompt;
+mod recover;
 pub mod report;
 mod rounds;
 mod signals;

@@ -7,6 +7,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::{self, Scope};
 use std::time::Duration;
 
+use super::hand_in::moved;
 use super::news::{News, Waits, Why};
 use super::project::Project;
 use super::visit::{self, Assignment, VisitEnd};
@@ -375,7 +376,7 @@ impl<'a> Rounds<'a> {
             self.workspace = self.project.open()?;
             let changed = complete(&self.workspace, &completion, DryRun::No)?.changed;
             let last = ended(&changed).last().cloned();
-            audience.hear(&visit::moved(
+            audience.hear(&moved(
                 &in_force.rules,
                 &wait.ticket,
                 &wait.station,

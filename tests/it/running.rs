@@ -68,7 +68,7 @@ fn what_is_written_of_runs_is_checked() {
       |
       = help: it is one of `claude`, `codex`, `gemini`, `opencode`, `command`
 
-    error[invalid_value]: `attempts` is a number from 1 to 100, and this is 0
+    error[invalid_value]: `attempts` is a number from 1 to 20, and this is 0
      --> org.yaml:5:42
       |
     5 |   coder: {run: {preset: claud, attempts: 0, env: {AOF_AGENT: x}, secrets: [sk-live], model: small}}

@@ -260,7 +260,7 @@ fn decoders_and_schemas_judge_alike() {
         (false, gate("run: {exit: {moved: 0}}")),
         (false, gate("run: {exit: [0]}")),
         (false, gate("run: {attempts: 0}")),
-        (false, gate("run: {attempts: 101}")),
+        (false, gate("run: {attempts: 21}")),
         (false, gate("run: {retry: {factor: 11}}")),
         (false, gate("run: {retry: 5s}")),
         (false, gate("run: {command: [a]}")),

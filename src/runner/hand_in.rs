@@ -1,0 +1,219 @@
+//! From a verdict to a completion: it goes the one way that all completions go, and the entry keeps what is known of its run.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::answer::Before;
+use super::attempt::ending;
+use super::news::News;
+use super::recover::{has_failed, why_of};
+use super::standing::Open;
+use super::verdict::{Said, Source};
+use super::visit::{Run, VisitEnd};
+use crate::engine::{Post, RefusalKind, Rules};
+use crate::model::{Completion, CompletionId, Map, Outcome, Station, Task, Ticket, Visit};
+use crate::ops::{DryRun, OpsError, complete, ended};
+use crate::store::runs::{Attempt, End, Record, Ruling};
+
+/// How long is waited before a completion is tried again that something else stood in the way of.
+const ANEW: Duration = Duration::from_secs(1);
+
+/// What became of a completion.
+enum Handed {
+    In(String),
+    Refused(String),
+    Overtaken(String),
+    Stopped,
+}
+
+impl Run<'_> {
+    pub(super) fn hand_in_noted(
+        &self,
+        said: Said,
+        run: &CompletionId,
+        record: &mut Record,
+        folder: &Attempt,
+        took: Duration,
+    ) -> Result<Result<VisitEnd, Before>, OpsError> {
+        let source = said.source;
+        let end = record.end.clone();
+        match self.completed(said, run, end.as_ref(), took)? {
+            Handed::In(outcome) => {
+                if let Some(end) = &mut record.end {
+                    let source = source_word(source).to_owned();
+                    end.verdict = Some(Ruling { source, outcome, completion: run.clone() });
+                }
+                folder.note(record)?;
+                Ok(Ok(VisitEnd::Completed))
+            }
+            Handed::Refused(why) => {
+                let before = Before::Refused(why);
+                if let Some(end) = &mut record.end {
+                    (end.how, end.reason) = ending(&before);
+                }
+                folder.note(record)?;
+                Ok(Err(before))
+            }
+            Handed::Overtaken(why) => Ok(Ok(VisitEnd::Overtaken(why))),
+            Handed::Stopped => Ok(Ok(VisitEnd::Stopped)),
+        }
+    }
+
+    /// Hands in what a killed run had said; nothing if the rules refuse it.
+    pub(super) fn hand_in(
+        &self,
+        said: Said,
+        run: &CompletionId,
+        end: Option<&End>,
+        took: Duration,
+    ) -> Result<Option<VisitEnd>, OpsError> {
+        Ok(match self.completed(said, run, end, took)? {
+            Handed::In(_) => Some(VisitEnd::Completed),
+            Handed::Overtaken(why) => Some(VisitEnd::Overtaken(why)),
+            Handed::Stopped => Some(VisitEnd::Stopped),
+            Handed::Refused(_) => None,
+        })
+    }
+
+    /// Completes the visit. What stands in the way for a while, a merge or a lock, is waited for: no verdict is lost to it.
+    fn completed(&self, said: Said, run: &CompletionId, end: Option<&End>, took: Duration) -> Result<Handed, OpsError> {
+        let completion = self.completion(said, run, end, took);
+        let mut told = false;
+        loop {
+            let workspace = self.project.open()?;
+            match complete(&workspace, &completion, DryRun::No) {
+                Ok(done) => {
+                    let changed = done.changed;
+                    let visits = ended(&changed);
+                    let own = visits.first();
+                    let outcome = own.map(|visit| visit.outcome.to_string()).unwrap_or_default();
+                    for warning in &changed.warnings {
+                        (self.news)(News::Remark { ticket: completion.ticket.clone(), text: warning.message() });
+                    }
+                    if let Some(visit) = own {
+                        let rules = workspace.rules()?.rules;
+                        self.tell_moved(&rules, visit, &changed.after.task, took);
+                    }
+                    return Ok(Handed::In(outcome));
+                }
+                Err(OpsError::Refused(refusal)) if refusal.kind() != RefusalKind::Conflict => {
+                    return Ok(Handed::Refused(OpsError::Refused(refusal).to_string()));
+                }
+                Err(OpsError::Refused(refusal)) => {
+                    return Ok(Handed::Overtaken(OpsError::Refused(refusal).to_string()));
+                }
+                Err(error) if error.passes() => {
+                    if !told {
+                        told = true;
+                        (self.news)(News::Remark { ticket: completion.ticket.clone(), text: error.to_string() });
+                    }
+                    if !self.sleep(ANEW) {
+                        return Ok(Handed::Stopped);
+                    }
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    fn completion(&self, said: Said, run: &CompletionId, end: Option<&End>, took: Duration) -> Completion {
+        let mut metadata = said.metadata;
+        metadata.insert("run".to_owned(), run_value(run, said.source, end, took));
+        // What keeps workers apart is not for them to say.
+        if let Some(session) = end.and_then(|end| end.told.session.clone()) {
+            metadata.insert("session".to_owned(), session.into());
+        }
+        Completion {
+            ticket: self.assignment.ticket.clone(),
+            agent: self.assignment.agent.clone(),
+            outcome: said.outcome.as_ref().map(ToString::to_string),
+            summary: said.summary,
+            blockers: said.blockers,
+            rejection_notes: said.rejection_notes,
+            outputs: said.outputs,
+            metadata,
+            body: said.body,
+            id: said.id.unwrap_or_else(|| run.clone()),
+        }
+    }
+
+    /// Ends the visit with what came of all attempts: nothing.
+    pub(super) fn give_up(&self, open: &Open, post: &Post<'_>) -> Result<VisitEnd, OpsError> {
+        let records = self.runs.records()?;
+        let failures: Vec<String> = records.iter().filter(|record| has_failed(record)).map(why_of).collect();
+        let possible = post.outcomes(&open.in_force.rules);
+        let outcome = if possible.contains(&Outcome::Failed) { Outcome::Failed } else { Outcome::Blocked };
+        let count = failures.len();
+        let attempts = if count == 1 { "1 attempt".to_owned() } else { format!("{count} attempts") };
+        let last = failures.last().cloned().unwrap_or_default();
+        let said = Said {
+            source: Source::ExitStatus,
+            outcome: Some(outcome),
+            summary: Some(format!("{attempts} of `{}` came to nothing; the last one: {last}", self.assignment.agent)),
+            blockers: Some(failures.iter().zip(1..).map(|(why, number)| format!("attempt {number}: {why}")).collect()),
+            rejection_notes: None,
+            outputs: Map::new(),
+            metadata: Map::new(),
+            body: None,
+            id: None,
+        };
+        let run = self.fresh_id()?;
+        let end = records.into_iter().next_back().and_then(|record| record.end);
+        Ok(match self.completed(said, &run, end.as_ref(), Duration::ZERO)? {
+            Handed::In(_) => VisitEnd::Completed,
+            Handed::Refused(why) => VisitEnd::Unavailable(why),
+            Handed::Overtaken(why) => VisitEnd::Overtaken(why),
+            Handed::Stopped => VisitEnd::Stopped,
+        })
+    }
+}
+
+/// Returns what is told of a visit that has ended.
+pub(super) fn moved(
+    rules: &Rules,
+    ticket: &Ticket,
+    from: &Station,
+    visit: Option<&Visit>,
+    task: &Task,
+    took: Duration,
+) -> News {
+    let stands = rules.workflow_of(task).and(task.gate.as_ref());
+    News::Moved {
+        ticket: ticket.clone(),
+        from: from.clone(),
+        outcome: visit.map(|visit| visit.outcome.to_string()).unwrap_or_default(),
+        summary: visit.map(|visit| visit.summary.clone()).filter(|text| !text.is_empty()),
+        to: stands.map(|open| Station::from(&open.current)),
+        status: task.status,
+        took,
+    }
+}
+
+/// Returns what an entry keeps of its run.
+fn run_value(run: &CompletionId, source: Source, end: Option<&End>, took: Duration) -> Value {
+    let mut value = json!({"id": run.as_str(), "verdict": source_word(source), "seconds": took.as_secs()});
+    let Some(end) = end else { return value };
+    if let Some(mark) = &end.transcript {
+        value["transcript"] = json!(format!("sha256:{}", mark.sha256));
+    }
+    if let Some(model) = &end.told.model {
+        value["model"] = json!(model);
+    }
+    if let Some(cost) = end.told.cost_usd {
+        value["costUsd"] = json!(cost);
+    }
+    if let Some(tokens) = end.told.tokens {
+        value["tokens"] = json!({"input": tokens.input, "output": tokens.output});
+    }
+    value
+}
+
+fn source_word(source: Source) -> &'static str {
+    match source {
+        Source::OutputFile => "file",
+        Source::Structured => "structured",
+        Source::Signal => "signal",
+        Source::ExitStatus => "exit",
+    }
+}
