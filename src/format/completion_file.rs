@@ -37,7 +37,7 @@ pub fn parse(bytes: &[u8], syntax: Syntax, id: &CompletionId) -> Result<Completi
     if syntax == Syntax::Markdown {
         let front = frontmatter::parse(bytes)?;
         let body = Some(front.body().to_owned()).filter(|body| !body.trim().is_empty());
-        return read_with(&front.root, body, id, Strangers::AreOutputs);
+        return read_with(front.root(), body, id, Strangers::AreOutputs);
     }
     let text = utf8(bytes)?;
     match syntax {
@@ -93,7 +93,7 @@ pub fn answer(bytes: &[u8]) -> Result<Answer, Vec<Fault>> {
     // YAML may begin with the same line; frontmatter has an end.
     if frontmatter::split(text.as_bytes()).is_ok() {
         let front = frontmatter::parse(text.as_bytes())?;
-        return answer_in(&front.root, Some(front.body()));
+        return answer_in(front.root(), Some(front.body()));
     }
     answer_in(&yaml::parse(text, &Limits::default())?, None)
 }
@@ -144,8 +144,8 @@ enum Strangers {
 /// Returns what the frontmatter of a text hands on, and the text behind it, if it says a `$status`.
 pub fn front_of(text: &str) -> Option<(Map, String)> {
     let front = frontmatter::parse(text.as_bytes()).ok()?;
-    front.root.entry(STATUS)?;
-    let Value::Object(outputs) = front.root.to_value() else { return None };
+    front.root().entry(STATUS)?;
+    let Value::Object(outputs) = front.root().to_value() else { return None };
     Some((outputs, front.body().to_owned()))
 }
 

@@ -3,28 +3,34 @@
 //! Reading is strict where the engine's fields are concerned and blind to everything else: a person's keys are theirs. A file
 //! without `gate` and `gateHistory` is a hand-made one: what it lacks is filled in when the engine takes it up.
 
+mod body;
+mod edits;
+
+use std::sync::Arc;
+
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use serde_json::{Value, json};
 
 use super::decode::Fields;
-use super::frontmatter::{self, Edit, Path, SpliceRefusal};
+use super::frontmatter::{self, Edit, Frontmatter, Path, SpliceRefusal};
 use super::open_visit;
 use super::visit_entry;
 use super::yaml::{Fault, Node};
-use crate::model::{Map, ReviewContext, Routing, Status, Task, TaskId, Ticket, Timestamp, Work, WorkflowName};
+use crate::model::{Map, ReviewContext, Routing, Status, Task, TaskId, Timestamp, Work, WorkflowName};
 
-/// A task file that was read.
+pub use body::works;
+
+/// A task file that was read: what it says, and the text and tree that say it. A change is made from the tree, so that the file
+/// is read once to be changed; it is kept as long as a command needs it, and no list keeps one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TaskFile {
     /// What it says.
     pub task: Task,
-    /// Its frontmatter as it stands, unknown keys included.
-    pub raw: Map,
-    /// What follows the frontmatter.
-    pub body: String,
     /// Whether the engine has taken the task up.
     pub origin: Origin,
+    /// Shared: what is read is handed on whole, and never changed.
+    source: Arc<Frontmatter<'static>>,
 }
 
 /// Whether a task file is the engine's or was made by hand.
@@ -47,38 +53,79 @@ pub struct Defaults {
 
 /// Returns what the file of that id says, or everything that is wrong with it. Spans are bytes of the file.
 pub fn parse(bytes: &[u8], id: &TaskId, defaults: &Defaults) -> Result<TaskFile, Vec<Fault>> {
-    let front = frontmatter::parse(bytes)?;
-    let mut faults = Vec::new();
-    let read = read(&front.root, id, defaults, &mut faults);
-    match read {
-        Some((task, origin)) if faults.is_empty() => {
-            let Value::Object(raw) = front.root.to_value() else { return Err(faults) };
-            Ok(TaskFile { task, raw, body: front.body().to_owned(), origin })
+    let source = frontmatter::parse(bytes)?;
+    let (task, origin) = decode(source.root(), id, defaults)?;
+    Ok(TaskFile { task, origin, source: Arc::new(source.into_owned()) })
+}
+
+/// Returns what a changed file says. What a change returns was read back already, and is not read once more.
+pub fn read(source: &Arc<Frontmatter<'static>>, id: &TaskId, defaults: &Defaults) -> Result<TaskFile, Vec<Fault>> {
+    let (task, origin) = decode(source.root(), id, defaults)?;
+    Ok(TaskFile { task, origin, source: Arc::clone(source) })
+}
+
+/// A file as it is to be, read back and found to say what it should; `read` tells what that is for its task.
+pub type Spliced = Result<Arc<Frontmatter<'static>>, SpliceRefusal>;
+
+impl TaskFile {
+    /// Returns the file's bytes.
+    pub fn bytes(&self) -> &[u8] {
+        self.source.text().as_bytes()
+    }
+
+    /// Returns what follows the frontmatter.
+    pub fn body(&self) -> &str {
+        self.source.body()
+    }
+
+    /// Returns a field of the frontmatter as it stands, if it is there.
+    pub fn field(&self, key: &str) -> Option<&Node<'static>> {
+        self.source.root().get(key)
+    }
+
+    /// Returns the frontmatter as it stands, unknown keys included.
+    pub fn raw(&self) -> Map {
+        let entries = self.source.root().entries().iter();
+        entries.map(|entry| (entry.key.text.clone().into_owned(), entry.value.to_value())).collect()
+    }
+
+    /// Returns the file with everything changed in which `after` differs from what it says now. No other byte changes.
+    pub fn update(&self, after: &Task) -> Spliced {
+        self.splice(&edits::to(self, after), self.source.rest())
+    }
+
+    /// Returns the same with the work of a completion at the end of the body.
+    pub fn update_with_work(&self, after: &Task, work: &Work) -> Spliced {
+        self.splice(&edits::to(self, after), &body::with_work(&self.source, work))
+    }
+
+    /// Returns the same with another text as its body, in the file's own line endings.
+    pub fn update_with_body(&self, after: &Task, text: &str) -> Spliced {
+        self.splice(&edits::to(self, after), &body::replaced(&self.source, text))
+    }
+
+    /// Returns the file with a comment at the end of its body.
+    pub fn with_comment(&self, name: &str, at: Timestamp, text: &str) -> Spliced {
+        self.splice(&[], &body::with_comment(&self.source, name, at, text))
+    }
+
+    /// Returns the file as it was when the task stood where `before` says, an earlier state of it: entries that came since are
+    /// taken back. What people wrote stays as it is, and so does the body.
+    pub fn rewind(&self, before: &Task) -> Spliced {
+        let mut edits = edits::to(self, before);
+        let history = Path::from("gateHistory");
+        match before.history.len() {
+            0 => edits.push(Edit::remove(history)),
+            kept => {
+                edits.extend((kept..self.task.history.len()).map(|index| Edit::remove(history.clone().then(index))));
+            }
         }
-        _ => Err(faults),
+        self.splice(&edits, self.source.rest())
     }
-}
 
-/// Returns the file with everything changed in which `after` differs from what it says now, and the work appended to its body.
-/// No other byte changes; the result has been read back and says what it should.
-pub fn update(bytes: &[u8], file: &TaskFile, after: &Task, work: Option<&Work>) -> Result<Vec<u8>, SpliceRefusal> {
-    let mut changed = frontmatter::splice(bytes, &edits(file, after))?;
-    if let Some(work) = work {
-        append_work(&mut changed, work);
+    fn splice(&self, edits: &[Edit], rest: &str) -> Spliced {
+        frontmatter::splice(&self.source, edits, rest).map(Arc::new)
     }
-    Ok(changed)
-}
-
-/// Returns the file as it was when the task stood where `before` says, an earlier state of it: entries that came since are taken
-/// back. What people wrote stays as it is, and so does the body.
-pub fn rewind(bytes: &[u8], file: &TaskFile, before: &Task) -> Result<Vec<u8>, SpliceRefusal> {
-    let mut edits = edits(file, before);
-    let history = Path::from("gateHistory");
-    match before.history.len() {
-        0 => edits.push(Edit::remove(history)),
-        kept => edits.extend((kept..file.task.history.len()).map(|index| Edit::remove(history.clone().then(index)))),
-    }
-    frontmatter::splice(bytes, &edits)
 }
 
 /// Returns a new file for the task.
@@ -98,7 +145,15 @@ pub fn create(task: &Task, body: &str) -> String {
     format!("---\n{}---\n{separator}{body}{end}", frontmatter::emit_document(&sorted))
 }
 
-fn read(node: &Node<'_>, id: &TaskId, defaults: &Defaults, faults: &mut Vec<Fault>) -> Option<(Task, Origin)> {
+fn decode(node: &Node<'_>, id: &TaskId, defaults: &Defaults) -> Result<(Task, Origin), Vec<Fault>> {
+    let mut faults = Vec::new();
+    match decoded(node, id, defaults, &mut faults) {
+        Some(read) if faults.is_empty() => Ok(read),
+        _ => Err(faults),
+    }
+}
+
+fn decoded(node: &Node<'_>, id: &TaskId, defaults: &Defaults, faults: &mut Vec<Fault>) -> Option<(Task, Origin)> {
     let mut fields = Fields::of(node, "a task", faults)?;
     let written: Option<TaskId> = fields.parsed("id", faults);
     if let Some(written) = written.filter(|written| written != id) {
@@ -213,65 +268,6 @@ pub(super) fn time(fields: &mut Fields<'_, '_>, key: &'static str, faults: &mut 
     time
 }
 
-fn edits(file: &TaskFile, after: &Task) -> Vec<Edit> {
-    let mut edits = Vec::new();
-    let before = &file.task;
-    let mut now: Map =
-        people_fields(after).into_iter().chain(own_fields(after)).map(|(k, v)| (k.to_owned(), v)).collect();
-    let then: Map = match file.origin {
-        Origin::Adopted => {
-            people_fields(before).into_iter().chain(own_fields(before)).map(|(k, v)| (k.to_owned(), v)).collect()
-        }
-        // What a hand-made file says is compared as it is written: foreign words give way.
-        Origin::HandMade => {
-            file.raw.iter().filter(|(key, _)| now.contains_key(*key)).map(|(k, v)| (k.clone(), v.clone())).collect()
-        }
-    };
-    for (key, old) in &then {
-        // What is new stands in the order in which it is written: `remove` would put the last in place of what is removed.
-        match now.shift_remove(key) {
-            None => edits.push(Edit::remove(Path::from(key.as_str()))),
-            Some(new) => change(&Path::from(key.as_str()), old, new, file.raw.get(key), &mut edits),
-        }
-    }
-    for (key, new) in now {
-        edits.push(Edit::set(Path::from(key.as_str()), new));
-    }
-    for visit in &after.history[before.history.len().min(after.history.len())..] {
-        edits.push(Edit::append(Path::from("gateHistory"), visit_entry::write(visit)));
-    }
-    edits
-}
-
-/// Says how a value becomes another: mappings key by key, lists of mappings item by item, everything else as a whole.
-fn change(path: &Path, old: &Value, new: Value, written: Option<&Value>, edits: &mut Vec<Edit>) {
-    if *old == new {
-        return;
-    }
-    match (old, new, written) {
-        (Value::Array(old), Value::Array(new), Some(Value::Array(written)))
-            if old.len() == new.len() && written.len() == new.len() && old.iter().all(Value::is_object) =>
-        {
-            for (index, (old, new)) in old.iter().zip(new).enumerate() {
-                change(&path.clone().then(index), old, new, written.get(index), edits);
-            }
-        }
-        (Value::Object(old), Value::Object(mut new), Some(Value::Object(written))) if !new.is_empty() => {
-            for (key, old) in old {
-                let path = path.clone().then(key.as_str());
-                match new.shift_remove(key) {
-                    None => edits.push(Edit::remove(path)),
-                    Some(new) => change(&path, old, new, written.get(key), edits),
-                }
-            }
-            for (key, new) in new {
-                edits.push(Edit::set(path.clone().then(key.as_str()), new));
-            }
-        }
-        (_, new, _) => edits.push(Edit::set(path.clone(), new)),
-    }
-}
-
 /// Returns what people say of a task, as far as it is said.
 fn people_fields(task: &Task) -> Vec<(&'static str, Value)> {
     let mut fields = vec![("title", json!(task.title))];
@@ -343,76 +339,6 @@ pub fn review_value(review: &ReviewContext) -> Value {
         map.insert("notes".to_owned(), json!(notes));
     }
     Value::Object(map)
-}
-
-/// Returns the file with another text as its body, in the file's own line endings.
-pub fn with_body(bytes: &[u8], text: &str) -> Result<Vec<u8>, SpliceRefusal> {
-    let front = frontmatter::parse(bytes).map_err(SpliceRefusal::Unreadable)?;
-    let head = &front.text[..front.split.body.start];
-    let separator = if text.is_empty() { "" } else { "\n" };
-    let mut file = head.as_bytes().to_vec();
-    if text.is_empty() && head.ends_with('\n') {
-        return Ok(file);
-    }
-    append(&mut file, format!("{separator}{text}"));
-    Ok(file)
-}
-
-/// Returns the file with a comment at the end of its body.
-pub fn with_comment(bytes: &[u8], name: &str, at: Timestamp, text: &str) -> Vec<u8> {
-    let mut file = bytes.to_vec();
-    let name: String = name.chars().filter(|c| !c.is_control()).collect();
-    append(&mut file, format!("\n<!-- aof:comment -->\n**{name}**, {at}:\n\n{}", unmarked(text.trim_end())));
-    file
-}
-
-/// What begins a marker of ours in a body.
-const MARKER: &str = "<!-- aof:";
-
-/// Returns the texts that completions brought into the body, with the numbers of their visits.
-pub fn works<'b>(task: &TaskId, body: &'b str) -> Vec<(usize, &'b str)> {
-    let mut works = Vec::new();
-    let mut rest = body;
-    while let Some(at) = rest.find(MARKER) {
-        let marker = &rest[at + MARKER.len()..];
-        let end = marker.find(MARKER).unwrap_or(marker.len());
-        let (section, next) = (&marker[..end], &marker[end..]);
-        rest = next;
-        let Some((head, text)) = section.split_once(" -->") else { continue };
-        let ticket = head.strip_prefix("work ").and_then(|ticket| ticket.parse::<Ticket>().ok());
-        if let Some(visit) = ticket.filter(|ticket| ticket.task == *task).and_then(|ticket| ticket.visit) {
-            // The heading is ours; the text begins behind it.
-            let text = text.trim_start_matches(['\r', '\n']);
-            works.push((visit, text.split_once('\n').map_or("", |(_, text)| text)));
-        }
-    }
-    works
-}
-
-/// Appends a completion's text under a heading; the marker says which visit it belongs to. A text cannot bring a marker of its
-/// own: it would speak for another visit.
-fn append_work(file: &mut Vec<u8>, work: &Work) {
-    let agent = work.agent.as_ref().map(|agent| format!(" by {agent}")).unwrap_or_default();
-    let text = unmarked(&work.text);
-    append(file, format!("\n<!-- aof:work {} -->\n## {}{agent}\n\n{text}", work.ticket, work.gate));
-}
-
-/// Returns the text without anything that would be taken for a marker; it looks the same when it is shown.
-fn unmarked(text: &str) -> String {
-    text.replace(MARKER, "<!--  aof:")
-}
-
-/// Appends a text to the body in the file's own line endings.
-fn append(file: &mut Vec<u8>, mut text: String) {
-    let crlf = file.windows(2).any(|pair| pair == b"\r\n");
-    if !text.ends_with('\n') {
-        text.push('\n');
-    }
-    if !file.ends_with(b"\n") {
-        file.extend_from_slice(if crlf { b"\r\n" } else { b"\n" });
-    }
-    let text = if crlf { text.replace("\r\n", "\n").replace('\n', "\r\n") } else { text };
-    file.extend_from_slice(text.as_bytes());
 }
 
 #[cfg(test)]

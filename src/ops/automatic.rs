@@ -4,12 +4,12 @@
 
 use super::error::OpsError;
 use super::message;
-use super::standing::{Standing, Version, parse_with};
+use super::standing::{Standing, Version, spliced};
 use super::transaction::Choice;
 use super::workspace::Workspace;
 use crate::audit::Person;
 use crate::engine::{Act, Decision, Rules, Warning, decide, owed, passes_by_itself};
-use crate::format::task_file::{self, Defaults, TaskFile};
+use crate::format::task_file::{Defaults, TaskFile};
 use crate::model::{Event, Timestamp};
 use crate::store::ProjectPath;
 
@@ -36,6 +36,8 @@ pub(super) fn owed_first(workspace: &Workspace, standing: &Standing) -> Result<O
 
 /// What gates that decide by themselves did with a task.
 pub(super) struct Passed {
+    /// The file of the task where it has come to rest.
+    pub file: TaskFile,
     /// The commits to be, oldest first.
     pub versions: Vec<Version>,
     /// What happened besides.
@@ -49,25 +51,17 @@ pub(super) struct Passed {
 pub(super) fn pass_on(
     rules: &Rules,
     path: &ProjectPath,
-    first: &Version,
-    file: &TaskFile,
+    file: TaskFile,
     author: &Person,
     now: Timestamp,
 ) -> Result<Passed, OpsError> {
-    let mut passed = Passed { versions: Vec::new(), events: Vec::new(), warnings: Vec::new() };
-    if !passes_by_itself(rules, &file.task) {
-        return Ok(passed);
-    }
-    let mut file = file.clone();
-    let mut bytes = first.bytes.clone();
-    while passes_by_itself(rules, &file.task) {
-        let Decision::Step(step) = decide(rules, &file.task, &Act::Pass, now)? else { break };
-        bytes = task_file::update(&bytes, &file, &step.task, None)
-            .map_err(|refusal| OpsError::Splice { path: path.clone(), refusal })?;
+    let mut passed = Passed { file, versions: Vec::new(), events: Vec::new(), warnings: Vec::new() };
+    while passes_by_itself(rules, &passed.file.task) {
+        let Decision::Step(step) = decide(rules, &passed.file.task, &Act::Pass, now)? else { break };
         let defaults = Defaults { workflow: step.task.routing.workflow.clone(), created: step.task.created };
-        file = parse_with(&defaults, &step.task.id, path, &bytes)?;
+        passed.file = spliced(&defaults, &step.task.id, path, passed.file.update(&step.task))?;
         passed.versions.push(Version {
-            bytes: bytes.clone(),
+            bytes: passed.file.bytes().to_vec(),
             message: message::of_act(&Act::Pass, &step.task),
             author: Some(author.clone()),
             authored: step.task.updated,

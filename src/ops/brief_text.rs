@@ -52,7 +52,7 @@ pub fn brief_markdown(file: &TaskFile, context: &GateContext, renewal: &str) -> 
         lines.extend(review.notes.iter().map(|notes| format!("\n{}", inert(notes.trim_end()))));
         section("Sent back", lines);
     }
-    let task = [file.task.description.as_deref().unwrap_or_default(), file.body.trim_matches('\n')];
+    let task = [file.task.description.as_deref().unwrap_or_default(), file.body().trim_matches('\n')];
     let parts: Vec<String> = task.iter().filter(|part| !part.trim().is_empty()).map(|part| inert(part)).collect();
     section("Task", parts.join("\n\n").lines().map(str::to_owned).collect());
     text

@@ -80,9 +80,9 @@ fn create_batch(
             check_dependencies(workspace, None, &new.depends_on)?;
             let task = task(&workspace.paths, &rules.project, new, now)?;
             visible(rules, &task, &by)?;
-            let (write, mut step) = opened(rules, &task, &new.body, &author, now)?;
-            step.warnings.extend(Warning::of_priority(&new.metadata));
-            made.push(changed(&in_force, step, &write, now)?);
+            let (write, mut opened) = opened(rules, &task, &new.body, &author, now)?;
+            opened.warnings.extend(Warning::of_priority(&new.metadata));
+            made.push(opened);
             writes.push(write);
         }
         if dry_run == DryRun::Yes || writes.is_empty() {
@@ -95,14 +95,14 @@ fn create_batch(
     }
 }
 
-/// Returns what is to be written for a new task, and the step that puts it at its first gate.
+/// Returns what is to be written for a new task, which stands at its first gate then, and the change as it is shown.
 pub(super) fn opened(
     rules: &Rules,
     task: &Task,
     body: &str,
     author: &Person,
     now: Timestamp,
-) -> Result<(Write, Step), OpsError> {
+) -> Result<(Write, Changed), OpsError> {
     let Decision::Step(step) = decide(rules, task, &Act::Open, now)? else {
         unreachable!("a task that stands nowhere cannot have been opened before");
     };
@@ -112,12 +112,14 @@ pub(super) fn opened(
     let first = Version { bytes, message, author: Some(author.clone()), authored: now };
     let defaults = Defaults { workflow: task.routing.workflow.clone(), created: now };
     let file = parse_with(&defaults, &task.id, &to, &first.bytes)?;
-    let passed = pass_on(rules, &to, &first, &file, author, now)?;
-    let mut step = *step;
-    step.events.extend(passed.events);
-    step.warnings.extend(passed.warnings);
+    let passed = pass_on(rules, &to, file, author, now)?;
+    let Step { mut events, mut warnings, .. } = *step;
+    events.extend(passed.events);
+    warnings.extend(passed.warnings);
     let mut versions = vec![first];
     versions.extend(passed.versions);
+    let (before, commit, settled) = (None, None, false);
+    let changed = Changed { before, after: passed.file, path: to.clone(), commit, events, warnings, settled };
     let write = Write {
         id: Some(task.id.clone()),
         head_path: None,
@@ -127,7 +129,7 @@ pub(super) fn opened(
         companions: Vec::new(),
         beside: Vec::new(),
     };
-    Ok((write, step))
+    Ok((write, changed))
 }
 
 fn commit_new(workspace: &Workspace, head: &Head, writes: &[Write]) -> Result<Option<Vec<CommitId>>, OpsError> {
@@ -205,25 +207,6 @@ pub(super) fn fresh_id(paths: &Paths, project: &Project) -> Result<TaskId, OpsEr
             return Ok(id);
         }
     }
-}
-
-/// Returns the change as it is shown, read back from what is going to be written.
-pub(super) fn changed(
-    in_force: &super::InForce,
-    step: Step,
-    write: &Write,
-    now: Timestamp,
-) -> Result<Changed, OpsError> {
-    let after = super::standing::parse(in_force, &step.task.id, &write.to, write.bytes(), now)?;
-    Ok(Changed {
-        before: None,
-        after,
-        path: write.to.clone(),
-        commit: None,
-        events: step.events,
-        warnings: step.warnings,
-        settled: false,
-    })
 }
 
 /// A workflow may be started by those who may see it.

@@ -9,7 +9,7 @@ use super::standing::{Standing, find};
 use super::transaction::{Changed, Choice, DryRun, change};
 use super::workspace::Workspace;
 use crate::engine::{Actor, Change, Refusal, Warning, explain};
-use crate::format::task_file;
+use crate::format::task_file::TaskFile;
 use crate::model::{AgentId, BODY_LIMIT, Map, Permission, TaskId, Timestamp};
 use crate::store::ProjectPath;
 
@@ -79,7 +79,8 @@ pub fn edit_text(
                 fix: format!("see what changed with `git log -p -1 -- {}`, then edit it again", standing.snapshot.path),
             });
         }
-        Ok(edited.to_vec())
+        let path = &standing.snapshot.path;
+        super::standing::parse(&standing.in_force, id, path, edited, workspace.now())
     })
 }
 
@@ -98,12 +99,11 @@ pub fn edit_fields(
     let mut changed = rewrite(workspace, id, agent, dry_run, &|standing| {
         let file = &standing.file;
         let after = fields.applied_to(&file.task);
-        let refused = |refusal| OpsError::Splice { path: standing.snapshot.path.clone(), refusal };
-        let bytes = task_file::update(&standing.snapshot.bytes, file, &after, None).map_err(refused)?;
-        match &fields.body {
-            Some(body) => task_file::with_body(&bytes, body).map_err(refused),
-            None => Ok(bytes),
-        }
+        let changed = match &fields.body {
+            Some(body) => file.update_with_body(&after, body),
+            None => file.update(&after),
+        };
+        standing.changed(workspace, changed)
     })?;
     changed.warnings.extend(Warning::of_priority(&fields.metadata));
     Ok(changed)
@@ -160,19 +160,20 @@ fn rewrite(
     id: &TaskId,
     agent: Option<&AgentId>,
     dry_run: DryRun,
-    rewritten: &dyn Fn(&Standing) -> Result<Vec<u8>, OpsError>,
+    rewritten: &dyn Fn(&Standing) -> Result<TaskFile, OpsError>,
 ) -> Result<Changed, OpsError> {
     change(workspace, id, dry_run, &mut |standing| {
         let rules = &standing.in_force.rules;
         let by = actor(workspace, &rules.org, agent);
         permit(standing, &by)?;
-        let bytes = rewritten(standing)?;
-        if bytes == standing.snapshot.bytes {
+        let after = rewritten(standing)?;
+        if after.bytes() == standing.snapshot.bytes {
             return Ok(Choice::Settled);
         }
-        let path = &standing.snapshot.path;
-        let after = super::standing::parse(&standing.in_force, id, path, &bytes, workspace.now())?;
-        let unchanged_history = after.raw.get("gateHistory") == standing.file.raw.get("gateHistory");
+        let unchanged_history = match (after.field("gateHistory"), standing.file.field("gateHistory")) {
+            (Some(after), Some(before)) => after.agrees(before),
+            (after, before) => after.is_none() && before.is_none(),
+        };
         match explain(rules, Some(&standing.file.task), &after.task) {
             Change::Same | Change::Edit if unchanged_history => {}
             Change::Foreign(fields) => return Err(not_yours(&fields.join(", "))),
@@ -183,7 +184,8 @@ fn rewrite(
             refuse_circle(workspace, &standing.in_force, id, depends_on)?;
         }
         let message = message::of_edit(&after.task, "edited");
-        Ok(Choice::Bytes { bytes, message, author: actor_author(workspace, &rules.org, &by)? })
+        let author = actor_author(workspace, &rules.org, &by)?;
+        Ok(Choice::File { file: Box::new(after), message, author })
     })
 }
 
@@ -235,8 +237,9 @@ pub fn comment(workspace: &Workspace, id: &TaskId, comment: &Comment, dry_run: D
         let author = actor_author(workspace, org, &by)?;
         let name = by.agent().map_or_else(|| author.name().to_owned(), ToString::to_string);
         let now: Timestamp = workspace.now();
-        let bytes = task_file::with_comment(&standing.snapshot.bytes, &name, now, &comment.text);
-        Ok(Choice::Bytes { bytes, message: message::of_comment(&standing.file.task, &by, &comment.text), author })
+        let file = standing.changed(workspace, standing.file.with_comment(&name, now, &comment.text))?;
+        let message = message::of_comment(&standing.file.task, &by, &comment.text);
+        Ok(Choice::File { file: Box::new(file), message, author })
     })
 }
 
@@ -244,7 +247,7 @@ pub fn comment(workspace: &Workspace, id: &TaskId, comment: &Comment, dry_run: D
 mod tests {
     use super::*;
     use crate::format::frontmatter::SpliceRefusal;
-    use crate::format::task_file::{Defaults, parse, update, with_body};
+    use crate::format::task_file::{Defaults, parse};
 
     const FILE: &str = "---\r\ntitle: Login   # short\r\ntags: [a, b] # keep\r\nmetadata:\r\n  priority: low\r\n  # why\r\n  n: 3\r\n---\r\nbody";
 
@@ -254,11 +257,12 @@ mod tests {
         let gate = "gate:\r\n  current: work\r\n  entered: 2026-02-16T12:00:00Z\r\n  visit: 0\r\nstatus: ready\r\n";
         let text = FILE.replacen("---\r\n", &format!("---\r\n{gate}"), 1);
         let file = parse(text.as_bytes(), &"AOF-abc".parse().unwrap(), &defaults).unwrap();
-        let mut bytes = update(text.as_bytes(), &file, &fields.applied_to(&file.task), None)?;
-        if let Some(body) = &fields.body {
-            bytes = with_body(&bytes, body)?;
-        }
-        Ok(String::from_utf8(bytes).unwrap().replacen(gate, "", 1))
+        let after = fields.applied_to(&file.task);
+        let changed = match &fields.body {
+            Some(body) => file.update_with_body(&after, body),
+            None => file.update(&after),
+        };
+        Ok(changed?.text().replacen(gate, "", 1))
     }
 
     #[test]

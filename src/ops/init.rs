@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use super::create::{NewTask, changed, fresh_id, new_from, opened};
+use super::create::{NewTask, fresh_id, new_from, opened};
 use super::error::OpsError;
 use super::heal::{heal, heal_if_pending};
 use super::in_force::{InForce, compiled};
@@ -114,11 +114,10 @@ fn plan(new: &NewProject, author: &Person, now: Timestamp) -> Result<(Begun, Wri
     let told = new.template.first_task(&id, &founder);
     let wanted = NewTask { title: told.title.to_owned(), body: told.body, ..NewTask::default() };
     let task = new_from(&wanted, id, project.default_workflow.clone(), now);
-    let (mut write, step) = opened(&in_force.rules, &task, &wanted.body, author, now)?;
+    let (mut write, first) = opened(&in_force.rules, &task, &wanted.body, author, now)?;
     for version in &mut write.versions {
-        version.message = message::of_init(&step.task, new.template.as_str());
+        version.message = message::of_init(&first.after.task, new.template.as_str());
     }
-    let first = changed(&in_force, step, &write, now)?;
     let committed = beside.iter().map(|(path, _)| path).chain([&write.to]).cloned().collect();
     write.beside = beside;
     let root = new.folder.clone();
@@ -198,7 +197,7 @@ mod tests {
             let task = &begun.first.after.task;
             let first = &begun.rules.project.workflows[0].gates[0];
             assert_eq!(task.gate.as_ref().map(|open| &open.current), Some(&first.id));
-            assert!(begun.first.after.body.contains(&format!("aof task complete {}", task.id)));
+            assert!(begun.first.after.body().contains(&format!("aof task complete {}", task.id)));
             let committed: Vec<&str> = begun.committed.iter().map(ProjectPath::as_str).collect();
             assert_eq!(committed, ["project.yaml", "org.yaml", &format!("tasks/{}.md", task.id)]);
             let message = &write.versions[0].message;

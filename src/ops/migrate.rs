@@ -67,5 +67,5 @@ fn beginning(
 }
 
 fn names_workflow(file: &TaskFile) -> bool {
-    file.raw.get("routing").is_some_and(|routing| routing.get("workflow").is_some())
+    file.field("routing").is_some_and(|routing| routing.get("workflow").is_some())
 }

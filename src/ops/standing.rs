@@ -10,7 +10,8 @@ use super::workspace::Workspace;
 use crate::audit::{CommitId, Head, Person};
 use crate::engine::{Act, Change, Found, explain};
 use crate::format::diagnostic::Diagnostic;
-use crate::format::task_file::{self, Defaults, Origin, TaskFile};
+use crate::format::task_file::{self, Defaults, Origin, Spliced, TaskFile};
+use crate::format::yaml::{Fault, Node};
 use crate::model::{Task, TaskId, Timestamp, Visit, nearest};
 use crate::store::tasks::{self, Place, Snapshot};
 use crate::store::{ProjectPath, StoreError, layout};
@@ -86,6 +87,11 @@ impl Standing {
         }
     }
 
+    /// Returns what a change made of the file.
+    pub(super) fn changed(&self, workspace: &Workspace, changed: Spliced) -> Result<TaskFile, OpsError> {
+        spliced(&self.in_force.defaults(workspace.now()), &self.id, &self.snapshot.path, changed)
+    }
+
     fn compare(&self, workspace: &Workspace) -> Result<Pending, OpsError> {
         let repository = &workspace.repository;
         let blob = match (self.head.commit, &self.head_path) {
@@ -116,7 +122,7 @@ impl Standing {
             return Ok(Pending::Nothing);
         }
         if let Some(before) = before.filter(|before| !extends(before, &self.file)) {
-            let fields = vec![if before.raw.contains_key("gateHistory") { "gateHistory" } else { "gate" }.to_owned()];
+            let fields = vec![if before.field("gateHistory").is_some() { "gateHistory" } else { "gate" }.to_owned()];
             return Ok(Pending::Foreign(fields));
         }
         let task_before = before.map(|file| &file.task);
@@ -150,8 +156,10 @@ impl Standing {
         let mut versions = Vec::with_capacity(found.states.len());
         for (state, act) in earlier.iter().chain([last]).zip(acts) {
             let bytes = if versions.len() < earlier.len() {
-                task_file::rewind(&self.snapshot.bytes, &self.file, state)
-                    .map_err(|refusal| OpsError::Splice { path: self.snapshot.path.clone(), refusal })?
+                let earlier = self.file.rewind(state);
+                let earlier =
+                    earlier.map_err(|refusal| OpsError::Splice { path: self.snapshot.path.clone(), refusal })?;
+                earlier.text().as_bytes().to_vec()
             } else {
                 self.snapshot.bytes.clone()
             };
@@ -241,14 +249,24 @@ pub(super) fn parse_with(
     path: &ProjectPath,
     bytes: &[u8],
 ) -> Result<TaskFile, OpsError> {
-    task_file::parse(bytes, id, defaults).map_err(|faults| {
-        let text = String::from_utf8_lossy(bytes);
-        OpsError::UnreadableTask {
-            id: id.clone(),
-            path: path.clone(),
-            diagnostics: faults.iter().map(|fault| Diagnostic::from_fault(path.as_str(), &text, fault)).collect(),
-        }
-    })
+    task_file::parse(bytes, id, defaults)
+        .map_err(|faults| unreadable(id, path, &String::from_utf8_lossy(bytes), &faults))
+}
+
+/// Returns what a change made of a task file: it has been read back, and is not read once more.
+pub(super) fn spliced(
+    defaults: &Defaults,
+    id: &TaskId,
+    path: &ProjectPath,
+    spliced: Spliced,
+) -> Result<TaskFile, OpsError> {
+    let source = spliced.map_err(|refusal| OpsError::Splice { path: path.clone(), refusal })?;
+    task_file::read(&source, id, defaults).map_err(|faults| unreadable(id, path, source.text(), &faults))
+}
+
+fn unreadable(id: &TaskId, path: &ProjectPath, text: &str, faults: &[Fault]) -> OpsError {
+    let diagnostics = faults.iter().map(|fault| Diagnostic::from_fault(path.as_str(), text, fault)).collect();
+    OpsError::UnreadableTask { id: id.clone(), path: path.clone(), diagnostics }
 }
 
 /// Returns where HEAD has the file of a task that the worktree lacks, as far as that can be told.
@@ -279,8 +297,8 @@ fn path_in(workspace: &Workspace, commit: CommitId, id: &TaskId) -> Result<Optio
 }
 
 /// Returns whether the later file's history, as it is written, begins with the earlier one's.
-fn extends(before: &TaskFile, after: &TaskFile) -> bool {
-    let entries = |file: &TaskFile| file.raw.get("gateHistory").and_then(|list| list.as_array().cloned());
-    let (old, new) = (entries(before).unwrap_or_default(), entries(after).unwrap_or_default());
-    new.starts_with(&old)
+fn extends<'f>(before: &'f TaskFile, after: &'f TaskFile) -> bool {
+    let entries = |file: &'f TaskFile| file.field("gateHistory").map_or(&[][..], Node::items);
+    let (old, new) = (entries(before), entries(after));
+    old.len() <= new.len() && old.iter().zip(new).all(|(old, new)| old.agrees(new))
 }

@@ -24,7 +24,7 @@ use super::standing::{Pending, Standing, Version};
 use super::workspace::Workspace;
 use crate::audit::{AuditError, Change, CommitId, Draft, Head, Person};
 use crate::engine::{Step, Warning};
-use crate::format::task_file::{self, Origin, TaskFile};
+use crate::format::task_file::{Origin, TaskFile};
 use crate::model::{Digest, Event, Layout, TaskId, Timestamp};
 use crate::stop;
 use crate::store::intent::{self, Intent, Made, Write as Intended};
@@ -66,8 +66,8 @@ pub struct Changed {
 pub(super) enum Choice {
     /// A step of the engine.
     Step { step: Box<Step>, message: String, author: Person, authored: Timestamp },
-    /// Other bytes, which say nothing else of what is the engine's.
-    Bytes { bytes: Vec<u8>, message: String, author: Person },
+    /// The file as a person has it, which says nothing else of what is the engine's.
+    File { file: Box<TaskFile>, message: String, author: Person },
     /// Only what lies between HEAD and the worktree is to be committed.
     Pending,
     /// Nothing: it was done before.
@@ -182,24 +182,24 @@ pub(super) fn plan(workspace: &Workspace, standing: &Standing, choice: Choice) -
     match choice {
         Choice::Step { step, message, author, authored } => {
             let step = *step;
-            let bytes = task_file::update(&standing.snapshot.bytes, &standing.file, &step.task, step.work.as_ref())
-                .map_err(|refusal| OpsError::Splice { path: standing.snapshot.path.clone(), refusal })?;
-            after = reread(workspace, standing, &bytes)?;
+            let changed = match &step.work {
+                Some(work) => standing.file.update_with_work(&step.task, work),
+                None => standing.file.update(&step.task),
+            };
+            let file = standing.changed(workspace, changed)?;
             (events, warnings) = (step.events, step.warnings);
-            let version = Version { bytes, message, author: Some(author.clone()), authored };
+            let bytes = file.bytes().to_vec();
+            write.versions.push(Version { bytes, message, author: Some(author.clone()), authored });
             let rules = &standing.in_force.rules;
-            let passed = pass_on(rules, &standing.snapshot.path, &version, &after, &author, workspace.now())?;
-            write.versions.push(version);
-            if let Some(last) = passed.versions.last() {
-                after = reread(workspace, standing, &last.bytes)?;
-            }
+            let passed = pass_on(rules, &standing.snapshot.path, file, &author, workspace.now())?;
+            after = passed.file;
             write.versions.extend(passed.versions);
             events.extend(passed.events);
             warnings.extend(passed.warnings);
         }
-        Choice::Bytes { bytes, message, author } => {
-            after = reread(workspace, standing, &bytes)?;
-            let authored = workspace.now();
+        Choice::File { file, message, author } => {
+            after = *file;
+            let (bytes, authored) = (after.bytes().to_vec(), workspace.now());
             write.versions.push(Version { bytes, message, author: Some(author), authored });
         }
         Choice::Pending => {}
@@ -346,10 +346,6 @@ fn drafts(write: &Write, user: &Person, committer: &Person, now: Timestamp) -> V
         });
     }
     drafts
-}
-
-fn reread(workspace: &Workspace, standing: &Standing, bytes: &[u8]) -> Result<TaskFile, OpsError> {
-    super::standing::parse(&standing.in_force, &standing.id, &standing.snapshot.path, bytes, workspace.now())
 }
 
 /// Finished tasks stand in the archive, active ones do not; otherwise a file stays where people put it.

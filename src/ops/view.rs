@@ -47,7 +47,7 @@ pub fn brief_of(rules: &Rules, file: &TaskFile, post: &Post<'_>) -> Option<GateC
 }
 
 fn body_of(file: &TaskFile) -> Body<'_> {
-    Body { text: &file.body, works: works(&file.task.id, &file.body) }
+    Body { text: file.body(), works: works(&file.task.id, file.body()) }
 }
 
 /// Returns what of a task's file was changed by hand where it is the engine's, and how to take it back, as far as that can be
@@ -137,9 +137,9 @@ fn brief_of_branch(rules: &Rules, file: &TaskFile, branch: Option<&GateId>) -> R
 
 /// Returns the task as `--json` shows it: its frontmatter as it stands, and `body`, `path`, `version`, `ticket`, `available`.
 pub fn task_value(rules: &Rules, file: &TaskFile, path: &ProjectPath) -> Value {
-    let mut map = file.raw.clone();
+    let mut map = file.raw();
     map.insert("id".to_owned(), json!(file.task.id.as_str()));
-    map.insert("body".to_owned(), json!(file.body));
+    map.insert("body".to_owned(), json!(file.body()));
     map.insert("path".to_owned(), json!(path.as_str()));
     map.insert("version".to_owned(), json!(file.task.history.len()));
     map.insert("ticket".to_owned(), json!(file.task.ticket().to_string()));
@@ -256,7 +256,7 @@ pub fn brief_value(file: &TaskFile, context: &GateContext) -> Value {
     if let Some(description) = &file.task.description {
         map.insert("description".to_owned(), json!(description));
     }
-    map.insert("body".to_owned(), json!(file.body));
+    map.insert("body".to_owned(), json!(file.body()));
     map.insert("gate_context".to_owned(), Value::Object(told));
     if let Some(review) = &context.review {
         map.insert("reviewContext".to_owned(), review_value(review));
@@ -267,8 +267,8 @@ pub fn brief_value(file: &TaskFile, context: &GateContext) -> Value {
     if let Some(end) = context.claimed_until {
         map.insert("claimedUntil".to_owned(), json!(end.to_string()));
     }
-    if let Some(Value::Object(routing)) = file.raw.get("routing") {
-        map.insert("routing".to_owned(), Value::Object(routing.clone()));
+    if let Some(routing) = file.field("routing").filter(|node| !node.is_null()) {
+        map.insert("routing".to_owned(), routing.to_value());
     }
     Value::Object(map)
 }

@@ -51,7 +51,7 @@ fn its_rules_and_tasks_are_valid() {
         };
         let file = task_file::parse(&fs::read(&path).unwrap(), &id, &defaults).unwrap();
         assert_eq!(file.origin, Origin::Adopted, "{}", path.display());
-        assert!(!file.body.trim().is_empty(), "{} says what is to be done", path.display());
+        assert!(!file.body().trim().is_empty(), "{} says what is to be done", path.display());
         let workflow = rules.workflow_of(&file.task).unwrap();
         if let Some(open) = &file.task.gate {
             let (_, gate) = workflow.gate(&open.current).unwrap();

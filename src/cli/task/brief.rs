@@ -101,10 +101,10 @@ pub(super) fn text(file: &TaskFile, context: &GateContext) -> String {
         page.wishes(review, now());
     }
     let description = file.task.description.as_deref().unwrap_or_default();
-    if !(description.trim().is_empty() && file.body.trim().is_empty()) {
+    if !(description.trim().is_empty() && file.body().trim().is_empty()) {
         page.head("Task");
         page.text(description);
-        page.text(&file.body);
+        page.text(file.body());
     }
     page.head("Say so");
     page.line(format!("  aof task complete {} --outcome OUTCOME --summary \"...\"", context.ticket));

@@ -63,7 +63,7 @@ fn page(rules: &Rules, view: &View, now: Timestamp) -> String {
     if let Some(review) = &task.review {
         page.review(review, now);
     }
-    page.text(&view.file.body);
+    page.text(view.file.body());
     page.into_text()
 }
 

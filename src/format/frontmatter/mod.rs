@@ -7,6 +7,7 @@ mod change;
 mod difference;
 mod edit;
 mod emit;
+mod expected;
 mod flow;
 mod gather;
 mod lines;

@@ -24,7 +24,7 @@ impl Patches {
 
     /// Returns the text with all replacements made, their line breaks written as `newline`; `None` if two overlap that
     /// are no deletions.
-    pub(super) fn apply(mut self, source: &str, newline: &str) -> Option<Vec<u8>> {
+    pub(super) fn apply(mut self, source: &str, newline: &str) -> Option<String> {
         // Stable: what was inserted first at one place comes first.
         self.0.sort_by_key(|(range, _)| (range.start, range.end));
         let added: usize = self.0.iter().map(|(_, text)| text.len()).sum();
@@ -44,6 +44,6 @@ impl Patches {
             at = range.end.max(start);
         }
         out.push_str(source.get(at..)?);
-        Some(out.into_bytes())
+        Some(out)
     }
 }

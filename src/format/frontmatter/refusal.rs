@@ -2,14 +2,9 @@
 
 use thiserror::Error;
 
-use crate::format::yaml::Fault;
-
 /// Why a file was left alone.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum SpliceRefusal {
-    /// The file cannot be read to begin with.
-    #[error("the frontmatter cannot be read: {}", first(.0))]
-    Unreadable(Vec<Fault>),
     /// The edit would change a value that is written once and used in several places.
     #[error("`{path}` on line {line} is shared by an anchor or alias (`&`, `*`); write the value out first")]
     Shared {
@@ -60,7 +55,6 @@ impl SpliceRefusal {
     /// Returns a stable name for programs.
     pub fn code(&self) -> &'static str {
         match self {
-            Self::Unreadable(_) => "frontmatter_unreadable",
             Self::Shared { .. } => "frontmatter_shared",
             Self::Shape { .. } => "frontmatter_shape",
             Self::OutOfRange { .. } => "frontmatter_out_of_range",
@@ -68,8 +62,4 @@ impl SpliceRefusal {
             Self::Unverified { .. } => "frontmatter_unverified",
         }
     }
-}
-
-fn first(faults: &[Fault]) -> &str {
-    faults.first().map_or("", |fault| fault.message.as_str())
 }

@@ -19,7 +19,7 @@ pub(super) struct Renderer<'a> {
 
 impl<'a> Renderer<'a> {
     pub(super) fn new(file: &'a Frontmatter<'a>) -> Self {
-        Self { file, lines: Lines::new(file.text, &file.split.yaml), patches: Patches::default() }
+        Self { file, lines: Lines::new(file.text(), &file.split.yaml), patches: Patches::default() }
     }
 
     /// Returns the patches for all changes of the root.
@@ -158,12 +158,12 @@ impl<'a> Renderer<'a> {
     }
 
     pub(super) fn layout(&self, at: usize, reason: &'static str) -> SpliceRefusal {
-        let (line, _) = line_column(self.file.text, at);
+        let (line, _) = line_column(self.text(), at);
         SpliceRefusal::Layout { line, reason }
     }
 
     pub(super) fn text(&self) -> &'a str {
-        self.file.text
+        self.file.text()
     }
 }
 

@@ -1,5 +1,6 @@
 //! Where the frontmatter of a file is. Reads bytes, changes none.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use crate::format::yaml::{self, Fault, Kind, Layout, Limits, Node};
@@ -26,21 +27,44 @@ pub struct Split {
     pub body: Range<usize>,
 }
 
-/// A file with its frontmatter read.
+/// A file with its frontmatter read: the text, and the tree that was read from it. Nothing can part the two.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Frontmatter<'s> {
-    /// The whole file.
-    pub text: &'s str,
-    /// Its parts.
-    pub split: Split,
-    /// The frontmatter, always a mapping; spans are those of the file.
-    pub root: Node<'s>,
+    pub(super) text: Cow<'s, str>,
+    pub(super) split: Split,
+    /// Always a mapping; spans are those of the file.
+    pub(super) root: Node<'s>,
 }
 
 impl<'s> Frontmatter<'s> {
+    /// Returns the whole file.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Returns the frontmatter, which is always a mapping; spans are those of the file.
+    pub fn root(&self) -> &Node<'s> {
+        &self.root
+    }
+
     /// Returns the Markdown after the frontmatter.
-    pub fn body(&self) -> &'s str {
+    pub fn body(&self) -> &str {
         &self.text[self.split.body.clone()]
+    }
+
+    /// Returns everything from the closing fence on: that line, and the body.
+    pub fn rest(&self) -> &str {
+        &self.text[self.split.close.start..]
+    }
+
+    /// Returns the line of the closing fence, with its break if it has one.
+    pub fn close(&self) -> &str {
+        &self.text[self.split.close.clone()]
+    }
+
+    /// Returns the same with a text of its own.
+    pub fn into_owned(self) -> Frontmatter<'static> {
+        Frontmatter { text: self.text.into_owned().into(), split: self.split, root: self.root.into_owned() }
     }
 }
 
@@ -101,7 +125,7 @@ pub fn parse_with<'s>(bytes: &'s [u8], limits: &Limits) -> Result<Frontmatter<'s
                 .help("write it as `key: value` lines"),
         ]);
     }
-    Ok(Frontmatter { text, split, root })
+    Ok(Frontmatter { text: Cow::Borrowed(text), split, root })
 }
 
 /// Returns the line that begins at an offset, with its break; empty at the end.

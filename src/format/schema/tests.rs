@@ -443,7 +443,7 @@ fn the_task_schema_has_the_fields_that_tasks_have() {
     let bytes = task_file::create(&Task { history: Vec::new(), ..task.clone() }, "");
     let defaults = task_file::Defaults { workflow: "default".parse().unwrap(), created: task.created };
     let file = task_file::parse(bytes.as_bytes(), &task.id, &defaults).unwrap();
-    let mut written = file.raw;
+    let mut written = file.raw();
     let visit = crate::format::visit_entry::write(&task.history[0]);
     written.insert("gateHistory".to_owned(), json!([visit]));
     let written = Value::Object(written);

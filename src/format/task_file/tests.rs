@@ -77,7 +77,8 @@ fn ended(file: &TaskFile) -> Task {
 fn a_transition_changes_its_own_lines_only() {
     let file = read_file(OPEN);
     let after = ended(&file);
-    let text = String::from_utf8(update(OPEN.as_bytes(), &file, &after, None).unwrap()).unwrap();
+    let changed = file.update(&after).unwrap();
+    let text = changed.text();
     insta::assert_snapshot!(text, @r#"
     ---
     # what a person wrote
@@ -113,7 +114,9 @@ fn a_transition_changes_its_own_lines_only() {
 
     ---
     "#);
-    assert_eq!(read_file(&text).task, after);
+    assert_eq!(read_file(text).task, after);
+    // What was read back to prove the change is what reading the new file gives.
+    assert_eq!(read(&changed, &id(), &defaults()).unwrap(), read_file(text));
 }
 
 #[test]
@@ -127,7 +130,8 @@ fn the_work_of_a_completion_joins_the_body() {
         at: after.updated,
         text: "What I found out.".into(),
     };
-    let text = String::from_utf8(update(OPEN.as_bytes(), &file, &after, Some(&work)).unwrap()).unwrap();
+    let changed = file.update_with_work(&after, &work).unwrap();
+    let text = changed.text();
     assert!(
         text.ends_with("---\n\n<!-- aof:work AOF-abc@0 -->\n## implement by agent-7\n\nWhat I found out.\n"),
         "{text}"
@@ -142,8 +146,8 @@ fn a_hand_made_file_needs_a_title_and_nothing_else() {
     let mut after = file.task.clone();
     after.routing.role = Some("backend".parse().unwrap());
     after.gate = Some(OpenVisit::at("implement".parse().unwrap(), defaults().created, 0));
-    let changed = String::from_utf8(update(text.as_bytes(), &file, &after, None).unwrap()).unwrap();
-    insta::assert_snapshot!(changed, @"
+    let changed = file.update(&after).unwrap();
+    insta::assert_snapshot!(changed.text(), @"
     ---
     title: Buy milk
     status: ready
@@ -160,7 +164,7 @@ fn a_hand_made_file_needs_a_title_and_nothing_else() {
     ---
     - whole
     ");
-    assert_eq!(read_file(&changed).task, after);
+    assert_eq!(read_file(changed.text()).task, after);
 }
 
 #[test]
@@ -213,18 +217,17 @@ fn everything_wrong_is_said_with_its_line() {
 fn a_file_is_brought_back_to_an_earlier_state_of_its_task() {
     let open = read_file(OPEN);
     let done = ended(&open);
-    let later = update(OPEN.as_bytes(), &open, &done, None).unwrap();
-    let file = parse(&later, &id(), &defaults()).unwrap();
-    assert_eq!(String::from_utf8(rewind(&later, &file, &open.task).unwrap()).unwrap(), OPEN);
+    let later = open.update(&done).unwrap();
+    let file = read(&later, &id(), &defaults()).unwrap();
+    assert_eq!(file.rewind(&open.task).unwrap().text(), OPEN);
     let mut twice = done.clone();
     twice.history.push(Visit { entered: done.history[0].exited, summary: "Again".into(), ..done.history[0].clone() });
     if let Some(open) = &mut twice.gate {
         open.visit = 2;
     }
-    let latest = update(&later, &file, &twice, None).unwrap();
-    let newest = parse(&latest, &id(), &defaults()).unwrap();
-    for (state, bytes) in [(&open.task, OPEN.as_bytes()), (&done, &later)] {
-        let back = rewind(&latest, &newest, state).unwrap();
-        assert_eq!(String::from_utf8_lossy(&back), String::from_utf8_lossy(bytes));
+    let latest = file.update(&twice).unwrap();
+    let newest = read(&latest, &id(), &defaults()).unwrap();
+    for (state, text) in [(&open.task, OPEN), (&done, later.text())] {
+        assert_eq!(newest.rewind(state).unwrap().text(), text);
     }
 }

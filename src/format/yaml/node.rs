@@ -239,6 +239,31 @@ impl<'s> Node<'s> {
         }
     }
 
+    /// Tells whether two nodes say the same, however they are written and in whatever order their keys are.
+    pub fn agrees(&self, other: &Node<'_>) -> bool {
+        match (&self.kind, &other.kind) {
+            (Kind::Null, Kind::Null) => true,
+            (Kind::Bool(own), Kind::Bool(other)) => own == other,
+            (Kind::Number(own), Kind::Number(other)) => own == other,
+            (Kind::String(own), Kind::String(other)) => own == other,
+            (Kind::Sequence(own), Kind::Sequence(other)) => {
+                own.len() == other.len() && own.iter().zip(other).all(|(a, b)| a.agrees(b))
+            }
+            (Kind::Mapping(own), Kind::Mapping(others)) => {
+                // Mostly they have one order.
+                let found = |index: usize, key: &str| match others.get(index) {
+                    Some(there) if there.key.text == key => Some(&there.value),
+                    _ => other.get(key),
+                };
+                own.len() == others.len()
+                    && own.iter().enumerate().all(|(index, Entry { key, value })| {
+                        found(index, &key.text).is_some_and(|other| value.agrees(other))
+                    })
+            }
+            _ => false,
+        }
+    }
+
     /// Returns the first place in this tree that is an anchor or an alias.
     pub(in crate::format) fn shared(&self) -> Option<&Node<'s>> {
         if self.sharing != Sharing::Own {

@@ -227,6 +227,19 @@ fn aliases_stand_for_their_value() {
 }
 
 #[test]
+fn nodes_agree_on_what_they_say_however_it_is_written() {
+    let block = read("a: 1\nb:\n  - x\n  - {c: 'yes', d: ~}\ne: true\n");
+    assert!(block.agrees(&read("{e: True, b: [\"x\", {d: , c: \"yes\"}], a: +1}")));
+    for other in ["a: 2", "b: [x]", "b: [{c: 'yes', d: ~}, x]", "e: 'true'", "a: ~", "e: {}", "e: []", "f: 1"] {
+        let mut changed = block.to_value();
+        let Value::Object(own) = read(other).to_value() else { panic!("a mapping") };
+        changed.as_object_mut().unwrap().extend(own);
+        let text = changed.to_string();
+        assert!(!block.agrees(&read(&text)) && !read(&text).agrees(&block), "{other}");
+    }
+}
+
+#[test]
 fn key_order_is_that_of_the_text() {
     let root = read("z: 1\na: 2\nm: 3\n");
     let Kind::Mapping(entries) = &root.kind else { panic!("a mapping") };

@@ -5,7 +5,8 @@ use std::fmt::Write;
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
-use super::super::{Edit, Path, SpliceRefusal, emit_document, parse, splice};
+use super::super::{Edit, Path, emit_document, parse};
+use super::splice;
 use crate::format::yaml::Node;
 
 /// Returns the lines that an edit takes and gives, with the line before each group; or the refusal.
@@ -430,10 +431,15 @@ fn what_is_shared_or_odd_is_refused_with_its_line() {
 }
 
 #[test]
-fn a_broken_file_is_refused_as_it_is() {
-    let refusal = splice(b"---\na: 1\na: 2\n---\n", &[Edit::set("b", 1)]).unwrap_err();
-    assert!(matches!(&refusal, SpliceRefusal::Unreadable(faults) if faults[0].code == "duplicate_key"));
-    assert_snapshot!(refusal, @"the frontmatter cannot be read: the key `a` on line 3 is already defined on line 2");
+fn what_follows_the_frontmatter_is_what_it_should_be() {
+    let original = parse(b"---\na: 1\n---").unwrap();
+    let rest = |rest: &str| super::super::splice(&original, &[Edit::set("a", 2)], rest);
+    assert_eq!(rest("---\n\nnew\n").unwrap().text(), "---\na: 2\n---\n\nnew\n");
+    assert_eq!(rest("---\n\nnew\n").unwrap(), parse(b"---\na: 2\n---\n\nnew\n").unwrap());
+    // A text that would become frontmatter is none that follows it.
+    assert_snapshot!(rest("b: 1\n---\n").unwrap_err(), @"the edit of `a` was not made: the result would not say what the edit means");
+    assert_snapshot!(rest("# b\n---\n").unwrap_err(), @"the edit of `a` was not made: the result would change the text outside the frontmatter");
+    assert_snapshot!(rest("a: 3\n---\n").unwrap_err(), @"the edit of `a` was not made: the result would not be readable: line 3: the key `a` on line 3 is already defined on line 2");
 }
 
 #[test]

@@ -1,0 +1,70 @@
+//! A changed task as the smallest edits of its file.
+
+use serde_json::Value;
+
+use super::{Origin, TaskFile, own_fields, people_fields};
+use crate::format::frontmatter::{Edit, Path};
+use crate::format::visit_entry;
+use crate::format::yaml::{Kind, Node};
+use crate::model::{Map, Task};
+
+/// Returns the edits that make the file say `after` where it says something else now.
+pub(super) fn to(file: &TaskFile, after: &Task) -> Vec<Edit> {
+    let mut edits = Vec::new();
+    let before = &file.task;
+    let mut now: Map =
+        people_fields(after).into_iter().chain(own_fields(after)).map(|(k, v)| (k.to_owned(), v)).collect();
+    let then: Map = match file.origin {
+        Origin::Adopted => {
+            people_fields(before).into_iter().chain(own_fields(before)).map(|(k, v)| (k.to_owned(), v)).collect()
+        }
+        // What a hand-made file says is compared as it is written: foreign words give way.
+        Origin::HandMade => {
+            let entries = file.source.root().entries().iter().filter(|entry| now.contains_key(entry.key.text.as_ref()));
+            entries.map(|entry| (entry.key.text.clone().into_owned(), entry.value.to_value())).collect()
+        }
+    };
+    for (key, old) in &then {
+        // What is new stands in the order in which it is written: `remove` would put the last in place of what is removed.
+        match now.shift_remove(key) {
+            None => edits.push(Edit::remove(Path::from(key.as_str()))),
+            Some(new) => change(&Path::from(key.as_str()), old, new, file.field(key), &mut edits),
+        }
+    }
+    for (key, new) in now {
+        edits.push(Edit::set(Path::from(key.as_str()), new));
+    }
+    for visit in &after.history[before.history.len().min(after.history.len())..] {
+        edits.push(Edit::append(Path::from("gateHistory"), visit_entry::write(visit)));
+    }
+    edits
+}
+
+/// Says how a value becomes another: mappings key by key, lists of mappings item by item, everything else as a whole.
+fn change(path: &Path, old: &Value, new: Value, written: Option<&Node<'_>>, edits: &mut Vec<Edit>) {
+    if *old == new {
+        return;
+    }
+    match (old, new, written.map(|node| &node.kind)) {
+        (Value::Array(old), Value::Array(new), Some(Kind::Sequence(written)))
+            if old.len() == new.len() && written.len() == new.len() && old.iter().all(Value::is_object) =>
+        {
+            for (index, (old, new)) in old.iter().zip(new).enumerate() {
+                change(&path.clone().then(index), old, new, written.get(index), edits);
+            }
+        }
+        (Value::Object(old), Value::Object(mut new), Some(Kind::Mapping(_))) if !new.is_empty() => {
+            for (key, old) in old {
+                let path = path.clone().then(key.as_str());
+                match new.shift_remove(key) {
+                    None => edits.push(Edit::remove(path)),
+                    Some(new) => change(&path, old, new, written.and_then(|node| node.get(key)), edits),
+                }
+            }
+            for (key, new) in new {
+                edits.push(Edit::set(path.clone().then(key.as_str()), new));
+            }
+        }
+        (_, new, _) => edits.push(Edit::set(path.clone(), new)),
+    }
+}
