@@ -10,7 +10,7 @@ const TOP: &[Group] = &[
     ("Work", &["task", "run", "watch", "sweep"]),
     ("Look", &["status", "gate", "why", "notices"]),
     ("Rules", &["workflow", "org", "schema"]),
-    ("Set up", &["migrate", "completions", "man"]),
+    ("Set up", &["runner", "migrate", "completions", "man"]),
 ];
 
 const TASK: &[Group] = &[

@@ -16,6 +16,7 @@ mod output;
 mod page;
 mod pages;
 mod ran_out;
+mod runner;
 mod running;
 mod schema;
 mod session;
@@ -85,6 +86,9 @@ enum Command {
     Watch(watch::Args),
     Sweep(sweep::Args),
     Run(running::Args),
+    /// Look after the agents that aof starts
+    #[command(subcommand)]
+    Runner(runner::Command),
     Notices(notices::Args),
     /// Show the project at a glance, and what needs attention
     Status,
@@ -118,6 +122,7 @@ pub fn main() -> ExitCode {
         Some(Command::Why(args)) => why::run(&session, &args),
         Some(Command::Watch(args)) => watch::run(&session, &args),
         Some(Command::Sweep(args)) => sweep::run(&session, &args),
+        Some(Command::Runner(command)) => runner::run(&session, &command),
         Some(Command::Run(args)) => running::run(&session, &args),
         Some(Command::Notices(args)) => notices::run(&session, &args),
         Some(Command::Status) => status::run(&session),

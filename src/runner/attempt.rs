@@ -337,7 +337,7 @@ pub(super) fn mcp(launch: &Launch) -> Mcp {
 }
 
 /// Returns what tells an MCP client of aof's server, as this agent.
-fn mcp_config(facts: &Facts) -> String {
+pub(super) fn mcp_config(facts: &Facts) -> String {
     let (aof, project) = (facts.aof.to_string_lossy(), facts.project.to_string_lossy());
     let server = json!({
         "command": aof,
@@ -351,7 +351,8 @@ fn mcp_config(facts: &Facts) -> String {
     format!("{:#}\n", json!({"mcpServers": {"aof": server}}))
 }
 
-fn read(reads: Reads, printed: &Printed<'_>) -> Report {
+/// Reads what was printed, in that way.
+pub(super) fn read(reads: Reads, printed: &Printed<'_>) -> Report {
     match reads {
         Reads::Claude => report::claude(printed),
         Reads::Codex => report::codex(printed),

@@ -8,6 +8,7 @@
 pub mod answer;
 mod attempt;
 mod attend;
+mod doctor;
 mod hand_in;
 mod launch;
 mod news;
@@ -23,6 +24,7 @@ mod standing;
 pub mod verdict;
 mod visit;
 
+pub use doctor::{Checkup, Depth, checkups};
 pub use news::{News, Started, Waits, Why};
 pub use preview::{Preview, preview, preview_of};
 pub use project::Project;

@@ -54,7 +54,7 @@ const HOMES: &[(&str, &[&str])] = &[
     ("sha2", &["model", "observe", "process"]),
     ("signal_hook", &["watch", "runner"]),
     ("strsim", &["model"]),
-    ("tempfile", &["audit", "cli"]),
+    ("tempfile", &["audit", "cli", "runner"]),
     ("terminal_size", &["cli"]),
     ("toml", &["format"]),
     ("unicode_width", &["cli"]),
