@@ -5,7 +5,7 @@
 //!
 //! | floor | rooms | what is done there |
 //! |---|---|---|
-//! | 5 doors | [`cli`], [`watch`], [`runner`] | translate, call ops, show; never each other's rooms |
+//! | 5 doors | [`cli`], [`mcp`], [`runner`], [`watch`] | translate, call ops, show; never each other's rooms |
 //! | 4 operations | [`ops`] | the only place that joins rules and disk |
 //! | 3 ground | [`store`], [`audit`], [`observe`] | files, the lock, the inbox; the git repository; telling others |
 //! | 2 rules and shapes | [`engine`], [`format`](mod@format) | pure decisions; bytes to nouns and back; they do not see each other |
@@ -34,6 +34,7 @@ pub mod cli;
 pub mod disk;
 pub mod engine;
 pub mod format;
+pub mod mcp;
 pub mod model;
 pub mod observe;
 pub mod ops;

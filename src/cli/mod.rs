@@ -9,6 +9,7 @@ mod init;
 mod input;
 mod lean;
 mod length;
+mod mcp;
 mod migrate;
 mod notices;
 mod org;
@@ -89,6 +90,7 @@ enum Command {
     /// Look after the agents that aof starts
     #[command(subcommand)]
     Runner(runner::Command),
+    Mcp(mcp::Args),
     Notices(notices::Args),
     /// Show the project at a glance, and what needs attention
     Status,
@@ -124,6 +126,7 @@ pub fn main() -> ExitCode {
         Some(Command::Sweep(args)) => sweep::run(&session, &args),
         Some(Command::Runner(command)) => runner::run(&session, &command),
         Some(Command::Run(args)) => running::run(&session, &args),
+        Some(Command::Mcp(args)) => mcp::run(&session, &args),
         Some(Command::Notices(args)) => notices::run(&session, &args),
         Some(Command::Status) => status::run(&session),
         Some(Command::Gate(command)) => gate::run(&session, &command),

@@ -77,12 +77,12 @@ pub use init::{Begun, NewProject, init};
 pub use list::{Filter, Sort, list};
 pub use migrate::{Migrated, add_gates};
 pub use names::{known_names, known_worker, workflow_named};
-pub use next::{Next, Wanted, next};
+pub use next::{Claim, Next, Wanted, claimed, next};
 pub use notices::{
     Left, Outgoing, OutgoingStanding, Put, Receiver, Round, Tried, deliver_channel, deliver_notices, forget_dropped,
     outgoing, outgoing_value, put_out, receivers,
 };
-pub use openings::{Opening, claim, held, left_behind, openings};
+pub use openings::{Opening, claim, left_behind, openings};
 pub use reload::{RulesReport, Since, rules_report};
 pub use run_out::{RanOut, run_out};
 pub use settle::{Settled, settle_rules};

@@ -3,6 +3,7 @@
 use super::acts::choose_claim;
 use super::dependencies::Dependencies;
 use super::error::OpsError;
+use super::header::Header;
 use super::in_force::InForce;
 use super::list::{Filter, Sort, is_ready, list};
 use super::places::{held_by, waiting};
@@ -188,6 +189,33 @@ fn has_room(limit: Option<u32>, agent: &AgentId, held: &[Ticket]) -> Result<(), 
             ),
         },
     })
+}
+
+/// Something that an agent has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Claim {
+    /// The task, or a branch of it.
+    pub ticket: Ticket,
+    /// What the task is called.
+    pub title: String,
+    /// Whether a person holds the task where it is.
+    pub held: bool,
+}
+
+/// Returns what the agent has, the most urgent first; of that role alone, where one is named.
+pub fn claimed(
+    workspace: &Workspace,
+    in_force: &InForce,
+    agent: &AgentId,
+    role: Option<&RoleId>,
+) -> Vec<Claim> {
+    let filter = Filter { agent: Some(agent.clone()), ..Filter::default() };
+    let listing = list(workspace, in_force, &filter, Sort::Priority);
+    let claims = |header: &Header| {
+        let claim = |ticket| Claim { ticket, title: header.title.clone(), held: header.held };
+        held_by(header, agent, role).into_iter().map(claim).collect::<Vec<_>>()
+    };
+    listing.tasks.iter().flat_map(|(header, _)| claims(header)).collect()
 }
 
 /// Somebody was faster, or it is not for this agent after all, or its file is in trouble: another task may still do.

@@ -2,8 +2,6 @@
 
 use super::acts::choose_claim;
 use super::error::OpsError;
-use super::list::{Filter, Sort, list};
-use super::places::held_by;
 use super::transaction::{Changed, DryRun, change};
 use super::view::who_at;
 use super::workspace::Workspace;
@@ -55,14 +53,6 @@ pub fn openings(rules: &Rules, task: &Task) -> Vec<Opening> {
 /// Takes what the ticket names for the agent.
 pub fn claim(workspace: &Workspace, ticket: &Ticket, agent: &AgentId, dry_run: DryRun) -> Result<Changed, OpsError> {
     change(workspace, &ticket.task, dry_run, &mut |standing| choose_claim(workspace, standing, ticket, agent))
-}
-
-/// Returns everything that the agent has and may work at, the most urgent first.
-pub fn held(workspace: &Workspace, agent: &AgentId, role: Option<&RoleId>) -> Result<Vec<Ticket>, OpsError> {
-    let filter = Filter { agent: Some(agent.clone()), ..Filter::default() };
-    let listing = list(workspace, &workspace.rules()?, &filter, Sort::Priority);
-    let free = listing.tasks.iter().map(|(header, _)| header).filter(|header| !header.held);
-    Ok(free.flat_map(|header| held_by(header, agent, role)).collect())
 }
 
 /// Returns what was changed in the worktree since then and is not committed, task files aside.

@@ -15,7 +15,7 @@ use crate::engine::Rules;
 use crate::engine::brief::GateContext;
 use crate::format::task_file::TaskFile;
 use crate::model::{AgentId, Completion, RoleId, Status, TaskId, Ticket};
-use crate::ops::{DryRun, Next, Opening, OpsError, Wanted, Workspace, complete, ended, held, next, openings, show};
+use crate::ops::{DryRun, Next, Opening, OpsError, Wanted, Workspace, claimed, complete, ended, next, openings, show};
 
 /// How often whoever shows what goes on is asked to, when nothing happens.
 const TICK: Duration = Duration::from_millis(100);
@@ -282,8 +282,8 @@ impl<'a> Rounds<'a> {
     fn of_agents(&self, agents: &[AgentId], role: Option<&RoleId>, dry_run: DryRun) -> Result<Found, OpsError> {
         let in_force = self.workspace.rules()?;
         for agent in agents.iter().filter(|agent| !self.unavailable.contains_key(*agent)) {
-            for ticket in held(&self.workspace, agent, role)? {
-                let ticket = self.exact(&ticket)?;
+            for claim in claimed(&self.workspace, &in_force, agent, role).iter().filter(|claim| !claim.held) {
+                let ticket = self.exact(&claim.ticket)?;
                 if !self.running.contains(&ticket) && !self.tried.contains_key(&ticket) {
                     return Ok(Found::Work(Assignment { ticket, agent: agent.clone(), claimed_here: false }));
                 }

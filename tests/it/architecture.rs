@@ -24,8 +24,8 @@ const FLOORS: &[(&str, u8)] = &[
 /// What is below and still not to be seen: the ground knows nothing of the rules.
 const BLIND: &[(&str, &str)] = &[("store", "engine"), ("audit", "engine"), ("observe", "engine")];
 
-/// What is on the same floor and may be seen: the command line starts the watcher.
-const NEIGHBOURS: &[(&str, &str)] = &[("cli", "watch"), ("cli", "runner")];
+/// What is on the same floor and may be seen: the command line starts the watcher, the server and the runner.
+const NEIGHBOURS: &[(&str, &str)] = &[("cli", "watch"), ("cli", "mcp"), ("cli", "runner")];
 
 /// Where each outside crate may be used; a dependency that is missing here has no home.
 const HOMES: &[(&str, &[&str])] = &[
@@ -49,13 +49,15 @@ const HOMES: &[(&str, &[&str])] = &[
     ("oxc_parser", &["engine/condition"]),
     ("oxc_span", &["engine/condition"]),
     ("oxc_syntax", &["engine/condition"]),
+    ("rmcp", &["mcp"]),
     ("rustix", &["store", "audit", "process"]),
     ("sha1", &["audit"]),
     ("sha2", &["model", "observe", "process"]),
-    ("signal_hook", &["watch", "runner"]),
+    ("signal_hook", &["watch", "mcp", "runner"]),
     ("strsim", &["model"]),
     ("tempfile", &["audit", "cli", "runner"]),
     ("terminal_size", &["cli"]),
+    ("tokio", &["mcp"]),
     ("toml", &["format"]),
     ("unicode_width", &["cli"]),
     ("ureq", &["observe"]),

@@ -19,6 +19,8 @@ mod inbox;
 #[cfg(debug_assertions)]
 mod kills;
 mod lossless;
+mod mcp;
+mod mcp_client;
 mod midflight;
 mod migrate;
 #[cfg(debug_assertions)]

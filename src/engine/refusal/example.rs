@@ -3,16 +3,19 @@
 use serde_json::{Value, json};
 
 use super::Refusal;
+use super::fix::meant;
 use crate::model::Outcome;
 
 impl Refusal {
     /// Returns a completion, or a command, that would be accepted in this one's place.
     pub fn example(&self) -> Option<Value> {
         match self {
-            Self::MissingOutcome { valid, .. }
-            | Self::InvalidOutcome { valid, .. }
-            | Self::SkipNotAllowed { valid, .. } => valid.first().map(sample),
-            Self::RejectNotAllowed { valid, .. } => valid.last().map(sample),
+            Self::InvalidOutcome { given, valid, .. } => meant(given, valid).or(valid.first()).map(sample),
+            Self::MissingOutcome { valid, .. } | Self::SkipNotAllowed { valid, .. } => valid.first().map(sample),
+            // Whoever found faults is not to be led to pass over them.
+            Self::RejectNotAllowed { valid, .. } => {
+                valid.iter().find(|outcome| **outcome == Outcome::Blocked).or(valid.first()).map(sample)
+            }
             Self::MissingSummary { outcome } | Self::MissingBlockers { outcome } | Self::EmptyBlockers { outcome } => {
                 Some(sample(outcome))
             }

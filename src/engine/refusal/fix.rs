@@ -13,9 +13,7 @@ impl Refusal {
         match self {
             Self::MissingOutcome { valid, .. } => format!("give one of {}:\n{}", listed(valid), meanings(valid)),
             Self::InvalidOutcome { given, valid, .. } => {
-                let meant = nearest(given, valid.iter().map(Outcome::as_str));
-                let meant = meant.or_else(|| synonym(given).filter(|word| valid.iter().any(|o| o.as_str() == *word)));
-                let question = meant.map(|word| format!("did you mean `{word}`? ")).unwrap_or_default();
+                let question = meant(given, valid).map(|word| format!("did you mean `{word}`? ")).unwrap_or_default();
                 format!("{question}valid here: {}\n{}", listed(valid), meanings(valid))
             }
             Self::MissingSummary { .. } => "say in one or two sentences what was done".to_owned(),
@@ -201,6 +199,13 @@ const fn meaning(outcome: &Outcome) -> &'static str {
         Outcome::Decision(_) => "a decision of this gate; the brief says what it means",
     }
 }
+
+/// Returns the outcome that is meant by a word that is none.
+pub(super) fn meant<'a>(given: &str, valid: &'a [Outcome]) -> Option<&'a Outcome> {
+    let word = nearest(given, valid.iter().map(Outcome::as_str)).or_else(|| synonym(given))?;
+    valid.iter().find(|outcome| outcome.as_str() == word)
+}
+
 /// Returns the outcome that people mean by some other word.
 fn synonym(word: &str) -> Option<&'static str> {
     match word.to_lowercase().as_str() {

@@ -1,0 +1,22 @@
+//! What the agent is at work on: a call that names no task means it.
+
+use super::desk::Project;
+use super::trouble::Trouble;
+use crate::model::Ticket;
+use crate::ops::claimed;
+
+/// Returns the one task, or branch of one, that the agent has. What a person holds counts only where there is nothing else.
+pub(super) fn current(project: &Project<'_>) -> Result<Ticket, Trouble> {
+    let agent = project.agent()?;
+    let all = claimed(&project.workspace, &project.in_force, &agent, None);
+    let (held, free): (Vec<_>, Vec<_>) = all.into_iter().partition(|claim| claim.held);
+    let mut mine = if free.is_empty() { held } else { free };
+    match (mine.pop(), mine.is_empty()) {
+        (Some(only), true) => Ok(only.ticket),
+        (None, _) => Err(Trouble::NoCurrent { agent }),
+        (Some(last), false) => {
+            mine.push(last);
+            Err(Trouble::SeveralCurrent { agent, claims: mine })
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! The project as the server finds it, opened anew for each call: rules, tasks and git's user may have changed since the last.
+
+use super::trouble::Trouble;
+use super::{Access, McpError, Setup};
+use crate::engine::Rules;
+use crate::model::{AgentId, Org};
+use crate::ops::{InForce, OpsError, Workspace, acting_agent};
+
+/// How the server was started.
+pub(super) struct Desk {
+    pub(super) setup: Setup,
+}
+
+/// The project during one call.
+pub(super) struct Project<'d> {
+    desk: &'d Desk,
+    pub(super) workspace: Workspace,
+    pub(super) in_force: InForce,
+}
+
+impl Desk {
+    pub(super) fn new(setup: Setup) -> Self {
+        Self { setup }
+    }
+
+    pub(super) fn only_looks(&self) -> bool {
+        self.setup.access == Access::ReadOnly
+    }
+
+    /// Opens the project for a call of that tool.
+    pub(super) fn open(&self, tool: &str) -> Result<Project<'_>, OpsError> {
+        let workspace = self.workspace(tool)?;
+        let in_force = workspace.rules()?;
+        Ok(Project { desk: self, workspace, in_force })
+    }
+
+    pub(super) fn workspace(&self, tool: &str) -> Result<Workspace, OpsError> {
+        let Setup { directory, wait, clock, .. } = &self.setup;
+        // Nobody reads what a short wait is for.
+        Workspace::open(directory, format!("aof mcp ({tool})"), *clock, *wait, |_| {})
+    }
+
+    /// Refuses to act for a person: anybody may be behind the program that sends the calls.
+    pub(super) fn refuse_people(&self) -> Result<(), McpError> {
+        if self.only_looks() {
+            return Ok(());
+        }
+        let named = self.setup.agent.clone();
+        // Whatever keeps the project from being opened is told by each call.
+        let of_git =
+            || self.open("start").ok().and_then(|project| acting(self, &project.workspace, project.org(), true).ok());
+        match named.or_else(of_git).filter(AgentId::is_human) {
+            Some(agent) => Err(McpError::Human { agent }),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Project<'_> {
+    pub(super) fn rules(&self) -> &Rules {
+        &self.in_force.rules
+    }
+
+    fn org(&self) -> &Org {
+        &self.in_force.rules.org
+    }
+
+    /// Returns who acts.
+    pub(super) fn agent(&self) -> Result<AgentId, Trouble> {
+        Ok(acting(self.desk, &self.workspace, self.org(), false)?)
+    }
+
+    /// Returns who looks: a person may.
+    pub(super) fn viewer(&self) -> Option<AgentId> {
+        acting(self.desk, &self.workspace, self.org(), true).ok()
+    }
+}
+
+fn acting(desk: &Desk, workspace: &Workspace, org: &Org, at_terminal: bool) -> Result<AgentId, OpsError> {
+    acting_agent(workspace, org, desk.setup.agent.as_ref(), at_terminal)
+}

@@ -1,0 +1,31 @@
+//! SIGINT and SIGTERM: the first asks to stop after the calls under way, a second ends the process at once, which loses nothing
+//! either.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::thread;
+
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::flag;
+use signal_hook::iterator::Signals;
+
+/// What shells report for a process that was interrupted.
+const INTERRUPTED: i32 = 130;
+
+/// Has `stop` called for the first of them.
+pub(super) fn on_stop(stop: impl Fn() + Send + 'static) -> io::Result<()> {
+    let asked = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        // In this order: the flag is not set yet when the first one comes.
+        flag::register_conditional_shutdown(signal, INTERRUPTED, Arc::clone(&asked))?;
+        flag::register(signal, Arc::clone(&asked))?;
+    }
+    let mut signals = Signals::new([SIGINT, SIGTERM])?;
+    thread::Builder::new().name("signals".to_owned()).spawn(move || {
+        for _ in signals.forever() {
+            stop();
+        }
+    })?;
+    Ok(())
+}

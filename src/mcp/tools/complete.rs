@@ -1,0 +1,134 @@
+//! `aof_task_complete`
+
+use serde_json::{Value, json};
+
+use super::{Effect, Tool, standing};
+use crate::mcp::arguments::Given;
+use crate::mcp::desk::Project;
+use crate::mcp::next_call::next_task;
+use crate::mcp::schema::{Argument, Field, Form};
+use crate::mcp::trouble::Trouble;
+use crate::model::Completion;
+use crate::ops::{DryRun, add_text, complete, ended, warnings_value, way};
+use crate::store::random::DeliveryId;
+
+pub(super) const TOOL: Tool = Tool {
+    name: "aof_task_complete",
+    title: "Say how a task went",
+    description: r#"Mark your current task as done at its gate. Call it once, when the work is finished or cannot go on; where the task goes then is not your concern.
+
+outcome:
+- "complete": your work is done and ready to go on
+- "needs_review": you reviewed it and found problems that somebody else has to fix; list them in blockers
+- "blocked": something outside stops you; name it in blockers
+- "skip", "failed", or a decision of this gate: only where `outcomes` of the brief names it
+summary: what you did, in one or two sentences. blockers: one entry for each thing, so concrete that somebody can act on it: "No error handling for expired tokens", not "needs work".
+
+Examples:
+{"outcome": "complete", "summary": "Added login with tokens; 14 tests, coverage 85%"}
+{"outcome": "needs_review", "summary": "Two things to mend", "blockers": ["No error handling for expired tokens", "Coverage is 65%, the target is 80%"], "rejectionNotes": "The rest is fine"}
+{"outcome": "blocked", "summary": "Cannot go on without the API description", "blockers": ["The platform team has not sent the API description"]}
+
+A refusal changes nothing and says how to put it right."#,
+    arguments: &[
+        Argument::by_rule("summary", Form::Text, "What you did"),
+        Argument::optional("outcome", Form::Text, "How it went; needed unless `text` says it"),
+        Argument::optional("blockers", Form::Texts, "Needed with needs_review and blocked"),
+        Argument::optional("rejectionNotes", Form::Text, "A word to whoever mends it"),
+        super::TASK,
+        Argument::optional("outputs", Form::Object, "What the brief asks you to hand on"),
+        Argument::optional("metadata", Form::Object, "Facts for the record"),
+        Argument::optional("text", Form::Text, "Markdown of up to 64 KiB for the task's body"),
+        Argument::optional("file", Form::Text, "The same from a file below the project"),
+        Argument::optional("id", Form::Text, "Any id of your own: however often it is sent, it counts once"),
+    ],
+    answer: &[
+        ("task", Field::Text),
+        ("outcome", Field::Text),
+        ("way", Field::Text),
+        ("gate", Field::MaybeText),
+        ("status", Field::Text),
+        ("settled", Field::Flag),
+        ("commit", Field::MaybeText),
+        ("message", Field::Text),
+        ("warnings", Field::List),
+        ("nextCall", Field::MaybeObject),
+    ],
+    effect: Effect::Adds,
+    run,
+};
+
+fn run(project: &Project<'_>, given: &Given) -> Result<Value, Trouble> {
+    let agent = project.agent()?;
+    let ticket = given.task(project)?;
+    let id = match given.id("id")? {
+        Some(id) => id,
+        None => DeliveryId::new(project.workspace.now())?.completion(),
+    };
+    let mut completion = Completion {
+        ticket,
+        agent,
+        outcome: given.text("outcome"),
+        summary: given.text("summary"),
+        blockers: given.texts("blockers"),
+        rejection_notes: given.text("rejectionNotes"),
+        outputs: given.object("outputs"),
+        metadata: given.object("metadata"),
+        body: None,
+        id,
+    };
+    if let Some(text) = text(project, given)? {
+        add_text(&mut completion, text);
+    }
+    let changed = complete(&project.workspace, &completion, DryRun::No)?.changed;
+    let task = &changed.after.task;
+    let said = ended(&changed).first().map(|visit| visit.outcome.to_string()).unwrap_or_default();
+    let (now, _) = standing(project, &changed);
+    let again = if changed.settled { "this had counted already, and nothing was done twice; " } else { "" };
+    Ok(json!({
+        "task": task.id.as_str(),
+        "outcome": said,
+        "way": way(&changed),
+        "gate": task.gate.as_ref().map(|open| open.current.as_str()),
+        "status": task.status.as_str(),
+        "settled": changed.settled,
+        "commit": changed.commit.map(|commit| commit.to_string()),
+        "message": format!("{again}{now}"),
+        "warnings": warnings_value(&changed.warnings),
+        "nextCall": next_task(),
+    }))
+}
+
+/// Returns the text for the task's body. A file is one of the project: what lies elsewhere is nobody's to hand on.
+fn text(project: &Project<'_>, given: &Given) -> Result<Option<String>, Trouble> {
+    let bad = |name: &str, problem: String, fix: &str| {
+        Err(Trouble::Argument { code: "invalid_argument", name: name.to_owned(), problem, fix: fix.to_owned() })
+    };
+    let Some(name) = given.text("file") else { return Ok(given.text("text")) };
+    if given.text("text").is_some() {
+        return bad("file", "`text` and `file` both bring a text".to_owned(), "give one of them");
+    }
+    let root = project.workspace.paths.root();
+    let found = root.canonicalize().and_then(|root| Ok((root.join(&name).canonicalize()?, root)));
+    let path = match found {
+        Ok((path, root)) if path.starts_with(&root) && path.is_file() => path,
+        Ok(_) => {
+            return bad(
+                "file",
+                format!("`{name}` is no file below the project"),
+                "name one by its path from the project's folder",
+            );
+        }
+        Err(cause) => {
+            return bad(
+                "file",
+                format!("cannot read `{name}`: {cause}"),
+                "name it by its path from the project's folder",
+            );
+        }
+    };
+    match std::fs::read_to_string(&path) {
+        Ok(text) => Ok(Some(text)),
+        Err(cause) => bad("file", format!("cannot read `{name}`: {cause}"), "give a file of text"),
+    }
+}
