@@ -7,7 +7,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 
 use crate::format::template::Template;
-use crate::model::{AgentId, Map, Period};
+use crate::model::{AgentId, CompletionId, Map, Period, Ticket};
 use crate::ops::DryRun;
 
 /// Options of every command.
@@ -85,6 +85,13 @@ pub(super) fn key_value(text: &str) -> Result<(String, serde_json::Value), Strin
     }
     let value = serde_json::from_str(value).unwrap_or_else(|_| value.into());
     Ok((key.to_owned(), value))
+}
+
+/// Returns the visit and the run of which a runner told this process, if one did.
+pub(super) fn run_under_way() -> Option<(Ticket, String)> {
+    let ticket = std::env::var("AOF_TASK").ok()?.parse().ok()?;
+    let run = std::env::var("AOF_RUN").ok().filter(|run| run.parse::<CompletionId>().is_ok())?;
+    Some((ticket, run))
 }
 
 /// Returns pairs as an object; a later pair of the same key counts.

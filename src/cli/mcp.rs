@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use super::arguments::Who;
+use super::arguments::{Who, run_under_way};
 use super::output::{BOLD, CYAN, GREEN, YELLOW, styled};
 use super::session::{Session, now};
 use super::trouble::Trouble;
@@ -38,6 +38,7 @@ pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
     let setup = Setup {
         directory: session.directory.clone(),
         agent: args.who.agent.clone(),
+        run: run_under_way(),
         access: if args.read_only { Access::ReadOnly } else { Access::Full },
         wait: session.wait,
         clock: now,

@@ -5,9 +5,12 @@ use super::trouble::Trouble;
 use crate::model::Ticket;
 use crate::ops::claimed;
 
-/// Returns the one task, or branch of one, that the agent has. What a person holds counts only where there is nothing else.
+/// Returns the visit that the server was started for, else the one task, or branch of one, that the agent has. What a person holds counts only where there is nothing else.
 pub(super) fn current(project: &Project<'_>) -> Result<Ticket, Trouble> {
     let agent = project.agent()?;
+    if let Some((ticket, _)) = project.run() {
+        return Ok(ticket.clone());
+    }
     let all = claimed(&project.workspace, &project.in_force, &agent, None);
     let (held, free): (Vec<_>, Vec<_>) = all.into_iter().partition(|claim| claim.held);
     let mut mine = if free.is_empty() { held } else { free };

@@ -3,7 +3,7 @@
 use super::trouble::Trouble;
 use super::{Access, McpError, Setup};
 use crate::engine::Rules;
-use crate::model::{AgentId, Org};
+use crate::model::{AgentId, Org, Ticket};
 use crate::ops::{InForce, OpsError, Workspace, acting_agent};
 
 /// How the server was started.
@@ -63,6 +63,11 @@ impl Project<'_> {
 
     fn org(&self) -> &Org {
         &self.in_force.rules.org
+    }
+
+    /// Returns the visit that the server was started for, and the run.
+    pub(super) fn run(&self) -> Option<&(Ticket, String)> {
+        self.desk.setup.run.as_ref()
     }
 
     /// Returns who acts.

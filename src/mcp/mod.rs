@@ -23,7 +23,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::model::AgentId;
+use crate::model::{AgentId, Ticket};
 use crate::ops::{Clock, OpsError};
 
 pub use check::{Checked, Finding, check};
@@ -35,6 +35,8 @@ pub struct Setup {
     pub directory: PathBuf,
     /// The agent that was named; without one, that of git's user acts.
     pub agent: Option<AgentId>,
+    /// The visit that it was started for, and the run; a runner names them.
+    pub run: Option<(Ticket, String)>,
     /// What the tools may do.
     pub access: Access,
     /// How long one call waits for another command.

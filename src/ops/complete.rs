@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use serde_json::json;
+
 use super::acts::choose;
 use super::author::agent_author;
 use super::error::OpsError;
@@ -31,6 +33,11 @@ pub fn add_text(completion: &mut Completion, text: String) {
         completion.outputs.entry(key).or_insert(value);
     }
     completion.body = Some(body);
+}
+
+/// Notes in which run of an agent the completion was made; what an agent says of it itself does not count.
+pub fn note_run(completion: &mut Completion, run: &str) {
+    completion.metadata.insert("run".to_owned(), json!({"id": run, "verdict": "own"}));
 }
 
 /// Ends the visit that the completion means. Without a ticket that is the one open when the task is first read: of two

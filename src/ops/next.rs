@@ -203,12 +203,7 @@ pub struct Claim {
 }
 
 /// Returns what the agent has, the most urgent first; of that role alone, where one is named.
-pub fn claimed(
-    workspace: &Workspace,
-    in_force: &InForce,
-    agent: &AgentId,
-    role: Option<&RoleId>,
-) -> Vec<Claim> {
+pub fn claimed(workspace: &Workspace, in_force: &InForce, agent: &AgentId, role: Option<&RoleId>) -> Vec<Claim> {
     let filter = Filter { agent: Some(agent.clone()), ..Filter::default() };
     let listing = list(workspace, in_force, &filter, Sort::Priority);
     let claims = |header: &Header| {

@@ -3,13 +3,13 @@
 use std::process::ExitCode;
 
 use super::shown;
-use crate::cli::arguments::{Rehearsal, Who, key_value, object};
+use crate::cli::arguments::{Rehearsal, Who, key_value, object, run_under_way};
 use crate::cli::input;
 use crate::cli::session::{Session, now};
 use crate::cli::trouble::Trouble;
 use crate::engine::{Post, Rules, branch_of};
 use crate::model::{AgentId, Completion, CompletionId, Ticket};
-use crate::ops::{DryRun, Workspace, acting_agent, add_text, complete, ended, show, way};
+use crate::ops::{DryRun, Workspace, acting_agent, add_text, complete, ended, note_run, show, way};
 use crate::store::random::DeliveryId;
 
 /// Say that the work at a task's gate is done, rejected or blocked
@@ -111,6 +111,10 @@ fn completion(args: &Args, agent: AgentId) -> Result<Completion, Trouble> {
     };
     if let Some(text) = args.file.as_deref().map(input::text).transpose()? {
         add_text(&mut completion, text);
+    }
+    // What else an agent that is run completes is no part of its run.
+    if let Some((_, run)) = run_under_way().filter(|(ticket, _)| ticket.task == args.ticket.task) {
+        note_run(&mut completion, &run);
     }
     Ok(completion)
 }

@@ -9,7 +9,7 @@ use crate::mcp::next_call::next_task;
 use crate::mcp::schema::{Argument, Field, Form};
 use crate::mcp::trouble::Trouble;
 use crate::model::Completion;
-use crate::ops::{DryRun, add_text, complete, ended, warnings_value, way};
+use crate::ops::{DryRun, add_text, complete, ended, note_run, warnings_value, way};
 use crate::store::random::DeliveryId;
 
 pub(super) const TOOL: Tool = Tool {
@@ -79,6 +79,10 @@ fn run(project: &Project<'_>, given: &Given) -> Result<Value, Trouble> {
     };
     if let Some(text) = text(project, given)? {
         add_text(&mut completion, text);
+    }
+    // What else an agent that is run completes is no part of its run.
+    if let Some((_, run)) = project.run().filter(|(own, _)| own.task == completion.ticket.task) {
+        note_run(&mut completion, run);
     }
     let changed = complete(&project.workspace, &completion, DryRun::No)?.changed;
     let task = &changed.after.task;
