@@ -218,17 +218,38 @@ fn tidy(text: &str) -> String {
 
 /// Returns a length of time as ours are written; the forms of Go and of `ms` are understood.
 fn period(text: &str, at: &At, ledger: &mut Ledger<'_>) -> Option<String> {
+    let period = readable(text, at, ledger)?;
+    if period.to_string() == text.trim() {
+        ledger.kept(at);
+    } else {
+        ledger.converted(at, format!("`timeout: {period}`"));
+    }
+    Some(period.to_string())
+}
+
+/// Returns how long a run of an agent may take.
+fn run_period(text: &str, at: &At, ledger: &mut Ledger<'_>) -> Option<String> {
+    let period = readable(text, at, ledger)?;
+    ledger.converted(at, format!("`run: {{timeout: {period}}}`"));
+    Some(period.to_string())
+}
+
+/// Returns the model that an agent is told to use.
+fn run_model(model: String, at: &At, ledger: &mut Ledger<'_>) -> String {
+    ledger.converted(at, format!("`run: {{model: {model}}}`"));
+    model
+}
+
+fn readable(text: &str, at: &At, ledger: &mut Ledger<'_>) -> Option<Period> {
     let plain = text.trim();
     let period = plain.parse::<Period>().ok().or_else(|| {
         let seconds = span_in_seconds(plain)?;
         format!("{seconds}s").parse().ok()
     });
-    match period {
-        Some(period) if period.to_string() == plain => ledger.kept(at),
-        Some(period) => ledger.converted(at, format!("`timeout: {period}`")),
-        None => ledger.dropped(at, format!("`{plain}` is no length of time that is known here")),
+    if period.is_none() {
+        ledger.dropped(at, format!("`{plain}` is no length of time that is known here"));
     }
-    period.map(|period| period.to_string())
+    period
 }
 
 /// Returns how many seconds a time such as `1.5h`, `90000ms` or `300` is, rounded up.

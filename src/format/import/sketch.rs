@@ -12,7 +12,7 @@ pub(super) struct Sketch {
     pub(super) description: Option<String>,
     pub(super) version: Option<Value>,
     pub(super) visible_to: Vec<String>,
-    pub(super) timeout: Option<String>,
+    pub(super) run: RunSketch,
     pub(super) input: Map<String, Value>,
     /// Absent means as the language has it.
     pub(super) protected: Option<Vec<String>>,
@@ -48,13 +48,33 @@ impl Default for KindSketch {
     }
 }
 
+/// What bounds the runs of agents.
+#[derive(Debug, Clone, Default)]
+pub(super) struct RunSketch {
+    pub(super) timeout: Option<String>,
+    pub(super) model: Option<String>,
+    pub(super) delay: Option<String>,
+}
+
+impl RunSketch {
+    fn value(&self) -> Option<Value> {
+        let mut map = Map::new();
+        put(&mut map, "timeout", self.timeout.as_ref().map(|text| json!(text)));
+        put(&mut map, "model", self.model.as_ref().map(|text| json!(text)));
+        put(&mut map, "retry", self.delay.as_ref().map(|delay| json!({"delay": delay})));
+        (!map.is_empty()).then_some(Value::Object(map))
+    }
+}
+
 /// The work of a gate or a branch.
 #[derive(Debug, Clone, Default)]
 pub(super) struct WorkSketch {
     pub(super) role: String,
     pub(super) can_reject: bool,
     pub(super) require_human: bool,
+    /// How long a task may wait there.
     pub(super) timeout: Option<String>,
+    pub(super) run: RunSketch,
     pub(super) outputs: Option<Value>,
     pub(super) signal: Option<Value>,
     pub(super) brief: BriefSketch,
@@ -139,7 +159,7 @@ impl Sketch {
         put(&mut map, "description", self.description.as_ref().map(|text| json!(text)));
         put(&mut map, "version", self.version.clone());
         put(&mut map, "visibleTo", (!self.visible_to.is_empty()).then(|| json!(self.visible_to)));
-        put(&mut map, "timeout", self.timeout.as_ref().map(|text| json!(text)));
+        put(&mut map, "run", self.run.value());
         let mut context = Map::new();
         put(&mut context, "input", (!self.input.is_empty()).then(|| Value::Object(self.input.clone())));
         put(&mut context, "protected", self.protected.as_ref().map(|keys| json!(keys)));
@@ -220,7 +240,7 @@ impl GateSketch {
         put(&mut map, "description", self.description.as_ref().map(|text| json!(text)));
         put(&mut map, "detour", self.detour.then(|| json!(true)));
         put(&mut map, "when", self.when.as_ref().map(|text| json!(text)));
-        for key in ["canReject", "requireHuman", "timeout", "signal"] {
+        for key in ["canReject", "requireHuman", "timeout", "run", "signal"] {
             put(&mut map, key, after.shift_remove(key));
         }
         let routes: Map<String, Value> =
@@ -245,6 +265,7 @@ impl WorkSketch {
         put(map, "canReject", self.can_reject.then(|| json!(true)));
         put(map, "requireHuman", self.require_human.then(|| json!(true)));
         put(map, "timeout", self.timeout.as_ref().map(|text| json!(text)));
+        put(map, "run", self.run.value());
         put(map, "signal", self.signal.clone());
         put(map, "outputs", self.outputs.clone());
         let mut brief = Map::new();

@@ -95,10 +95,11 @@ impl<'a, 'l, 's> Gates<'a, 'l, 's> {
         let step = &steps[index];
         let mut work = WorkSketch { role: self.role(step), ..WorkSketch::default() };
         let known = self.agents.iter().find(|known| Some(&known.id) == step.agent.as_ref());
-        work.timeout = known.and_then(|known| known.timeout.clone());
+        work.run.timeout = known.and_then(|known| known.timeout.clone());
         if let Some((number, at)) = &step.timeout {
-            work.timeout = seconds(*number, at, "`timeout`", self.ledger).or(work.timeout);
+            work.run.timeout = seconds(*number, at, "`run: {timeout}`", self.ledger).or(work.run.timeout);
         }
+        work.run.model.clone_from(&step.model);
         let mut required = self.required(step);
         let mut gate = GateSketch { description: step.title.clone(), ..GateSketch::work(&step.gate, work) };
         let words = if step.decision_key.is_some() || !step.decisions.is_empty() {

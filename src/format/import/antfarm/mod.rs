@@ -17,8 +17,8 @@ use self::steps::read_steps;
 use super::names::{self, Names};
 use super::record::{Field, Record, join};
 use super::report::{At, Ledger};
-use super::sketch::Sketch;
-use super::{Read, Roles, tidy};
+use super::sketch::{RunSketch, Sketch};
+use super::{Read, Roles, run_model, tidy};
 use crate::format::yaml::{Fault, Kind, Node};
 use crate::model::Period;
 
@@ -46,7 +46,7 @@ pub(super) fn read(root: &Node<'static>, stem: &str, ledger: &mut Ledger<'_>) ->
         sketch.input = context(&field, ledger);
     }
     if let Some(field) = top.take("polling") {
-        sketch.timeout = polling(&field, ledger);
+        sketch.run = polling(&field, ledger);
     }
     let agents = top.take("agents").map(|field| read_agents(&field, ledger)).unwrap_or_default();
     let steps = if let Some(field) = top.take("steps") {
@@ -143,17 +143,25 @@ fn context(field: &Field<'_>, ledger: &mut Ledger<'_>) -> Map<String, Value> {
     input
 }
 
-fn polling(field: &Field<'_>, ledger: &mut Ledger<'_>) -> Option<String> {
-    let mut record = Record::of(field.node, &field.at.path, "`polling`", ledger)?;
+fn polling(field: &Field<'_>, ledger: &mut Ledger<'_>) -> RunSketch {
+    let Some(mut record) = Record::of(field.node, &field.at.path, "`polling`", ledger) else {
+        return RunSketch::default();
+    };
     let timeout = record.count("timeoutSeconds", ledger);
-    let timeout = timeout.and_then(|(number, field)| {
-        seconds(number, &field.at, "the workflow's `timeout`, which counts from when a task comes to a gate", ledger)
-    });
-    record.finish(ledger, |key| match key {
-        "model" => Some("which model an agent is, is the agent's matter: see org.yaml and the runner"),
-        _ => Some("when work is looked for is the runner's matter"),
-    });
-    timeout
+    let timeout =
+        timeout.and_then(|(number, field)| seconds(number, &field.at, "the workflow's `run: {timeout}`", ledger));
+    let model = record.text("model", ledger).and_then(|(model, field)| named_model(model, &field.at, ledger));
+    record.finish(ledger, |_| Some("when work is looked for is the runner's matter"));
+    RunSketch { timeout, model, delay: None }
+}
+
+/// Returns the model, unless it is whichever the program has.
+fn named_model(model: String, at: &At, ledger: &mut Ledger<'_>) -> Option<String> {
+    if model == "default" {
+        ledger.dropped(at, "without a word about it, a program uses its own model");
+        return None;
+    }
+    Some(run_model(model, at, ledger))
 }
 
 fn read_agents(field: &Field<'_>, ledger: &mut Ledger<'_>) -> Vec<Agent> {
@@ -173,7 +181,8 @@ fn read_agents(field: &Field<'_>, ledger: &mut Ledger<'_>) -> Vec<Agent> {
             text.trim().to_owned()
         });
         let timeout = record.count("timeoutSeconds", ledger);
-        let timeout = timeout.and_then(|(number, field)| seconds(number, &field.at, "`timeout` of its gates", ledger));
+        let timeout =
+            timeout.and_then(|(number, field)| seconds(number, &field.at, "`run: {timeout}` of its gates", ledger));
         if let Some((id, field)) = id {
             let at = At { path: join(record.path(), "id"), ..field.at };
             ledger.converted(&at, "a role");
@@ -182,7 +191,7 @@ fn read_agents(field: &Field<'_>, ledger: &mut Ledger<'_>) -> Vec<Agent> {
         record.finish(ledger, |key| match key {
             "name" => Some("what an agent is called is in org.yaml"),
             "role" => Some("which tools an agent may use is the runner's matter"),
-            "model" => Some("which model an agent is, is the agent's matter: see org.yaml and the runner"),
+            "model" => Some("which model an agent uses is said in org.yaml: `run: {model: ...}`"),
             "workspace" => {
                 Some("files for an agent's workspace are the runner's matter; texts for a gate go into its `brief`")
             }

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use super::super::names::Names;
 use super::super::record::{Field, Record, join};
 use super::super::report::{At, Ledger};
+use super::named_model;
 use crate::format::yaml::{Fault, Kind};
 use crate::model::nearest;
 
@@ -27,6 +28,7 @@ pub(super) struct Step {
     pub(super) required_outputs: Option<(Vec<String>, At)>,
     pub(super) condition: Option<(String, At)>,
     pub(super) timeout: Option<(u64, At)>,
+    pub(super) model: Option<String>,
 }
 
 /// Where one value of the decision leads.
@@ -141,8 +143,8 @@ fn step(
     }
     read_loop(&mut record, ledger);
     let timeout = read_timeout(&mut record, ledger);
+    let model = record.text("model", ledger).and_then(|(model, field)| named_model(model, &field.at, ledger));
     record.finish(ledger, |key| match key {
-        "model" => Some("which model an agent is, is the agent's matter: see org.yaml and the runner"),
         "delivery" | "notify" => Some("whom to tell is in project.yaml"),
         "pass_outputs" => Some("not needed: what a gate handed on can be named anywhere after it"),
         "timeout_minutes" => Some("`timeoutSeconds` says how long it may take"),
@@ -164,6 +166,7 @@ fn step(
         required_outputs,
         condition,
         timeout,
+        model,
     }
 }
 

@@ -22,8 +22,18 @@ struct Hop {
 }
 
 /// The fields of a hop that mean the same at a gate.
-const SAME: [&str; 8] =
-    ["description", "when", "canReject", "canSkip", "requireHuman", "timeout", "escalateTo", "metadata"];
+const SAME: [&str; 10] = [
+    "description",
+    "when",
+    "canReject",
+    "canSkip",
+    "requireHuman",
+    "timeout",
+    "escalateTo",
+    "lease",
+    "run",
+    "metadata",
+];
 
 /// Returns the gates of a list of hops.
 pub(super) fn read(field: &Field<'_>, roles: &mut Roles, ledger: &mut Ledger<'_>) -> Option<Vec<Value>> {

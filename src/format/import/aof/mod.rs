@@ -13,10 +13,20 @@ use super::{Read, Roles};
 use crate::format::yaml::{Fault, Kind, Node};
 
 /// The fields of a workflow that are ours as they stand.
-const OF_WORKFLOW: [&str; 8] =
-    ["description", "version", "visibleTo", "defaultOutcome", "rejectionStrategy", "outcomes", "timeout", "context"];
+const OF_WORKFLOW: [&str; 10] = [
+    "description",
+    "version",
+    "visibleTo",
+    "defaultOutcome",
+    "rejectionStrategy",
+    "outcomes",
+    "timeout",
+    "lease",
+    "run",
+    "context",
+];
 /// The fields of a gate that are.
-const OF_GATE: [&str; 23] = [
+const OF_GATE: [&str; 25] = [
     "type",
     "description",
     "detour",
@@ -27,6 +37,8 @@ const OF_GATE: [&str; 23] = [
     "requireHuman",
     "timeout",
     "escalateTo",
+    "lease",
+    "run",
     "signal",
     "routes",
     "onFailure",

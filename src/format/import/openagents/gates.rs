@@ -7,7 +7,7 @@ use super::super::names::{self, Names};
 use super::super::placeholders::literal;
 use super::super::report::{At, Ledger};
 use super::super::sketch::{ExhaustedSketch, GateSketch, KindSketch, RouteSketch, Sketch, WorkSketch};
-use super::super::{period, tidy};
+use super::super::{period, run_period, tidy};
 use super::steps::{END, Kindred, Step, Way, places};
 
 /// Who decides about approvals, where the file does not say.
@@ -54,10 +54,18 @@ impl Builder<'_, '_, '_> {
         };
         gate.description.clone_from(&step.description);
         if let Some((text, at)) = &step.timeout {
-            let timeout = period(text, at, self.ledger);
-            if let Some(work) = gate.worked() {
-                work.timeout = timeout;
+            // A person is waited for; an agent is run.
+            let waits = matches!(step.kind, Kindred::Approval { .. });
+            let timeout = if waits { period(text, at, self.ledger) } else { run_period(text, at, self.ledger) };
+            match gate.worked() {
+                Some(work) if waits => work.timeout = timeout,
+                Some(work) => work.run.timeout = timeout,
+                None => {}
             }
+        }
+        if let Some(work) = gate.worked() {
+            work.run.model.clone_from(&step.model);
+            work.run.delay.clone_from(&step.delay);
         }
         gate
     }

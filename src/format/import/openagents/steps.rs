@@ -5,8 +5,9 @@ use std::collections::HashMap;
 use super::super::names::Names;
 use super::super::record::{Field, Record, join};
 use super::super::report::{At, Ledger};
+use super::super::run_model;
 use crate::format::yaml::{Fault, Kind};
-use crate::model::nearest;
+use crate::model::{Period, nearest};
 
 /// A step as the file has it.
 pub(super) struct Step {
@@ -19,6 +20,8 @@ pub(super) struct Step {
     pub(super) routes: Vec<Way>,
     pub(super) max_retries: Option<(u64, At)>,
     pub(super) timeout: Option<(String, At)>,
+    pub(super) model: Option<String>,
+    pub(super) delay: Option<String>,
 }
 
 /// What a step is.
@@ -111,13 +114,30 @@ fn step(
         Some((number, field.at))
     });
     let timeout = record.text("timeout", ledger).map(|(text, field)| (text, field.at));
+    let (model, delay) = match &kind {
+        Kindred::Agent { .. } => (
+            record.text("model", ledger).map(|(model, field)| run_model(model, &field.at, ledger)),
+            record.count("retry_delay", ledger).and_then(|(number, field)| delay(number, &field.at, ledger)),
+        ),
+        Kindred::Approval { .. } | Kindred::Parallel { .. } | Kindred::Condition { .. } => (None, None),
+    };
     record.finish(ledger, |key| match key {
-        "retry_delay" => Some("how long to wait before the next try is the runner's matter"),
-        "model" => Some("which model an agent is, is the agent's matter: see org.yaml and the runner"),
+        "retry_delay" | "model" => Some("only a step of one agent has a run of its own"),
         "message" => Some("only approvals show a message"),
         _ => None,
     });
-    Some(Step { foreign, gate, at, kind, description, input, routes, max_retries, timeout })
+    Some(Step { foreign, gate, at, kind, description, input, routes, max_retries, timeout, model, delay })
+}
+
+/// Returns the pause before another try: whole seconds, of thousandths.
+fn delay(number: u64, at: &At, ledger: &mut Ledger<'_>) -> Option<String> {
+    if number == 0 {
+        ledger.dropped(at, "without a pause, the runner has its own");
+        return None;
+    }
+    let period = Period::of_seconds(number.div_ceil(1000));
+    ledger.converted(at, format!("`run: {{retry: {{delay: {period}}}}}`"));
+    Some(period.to_string())
 }
 
 fn kind(record: &mut Record<'_>, gate: &str, ledger: &mut Ledger<'_>) -> Option<Kindred> {

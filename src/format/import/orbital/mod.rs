@@ -113,7 +113,7 @@ fn build(sketch: &mut Sketch, roles: &mut Roles, steps: &[Step], judged: Option<
         let purpose = if step.judges { "Judges the work" } else { "Does the work" };
         roles.add(role, Some(purpose));
         let mut work = WorkSketch { role: role.to_owned(), can_reject: step.judges, ..WorkSketch::default() };
-        work.timeout.clone_from(&step.timeout);
+        work.run.clone_from(&step.run);
         work.brief.instructions =
             step.prompt.as_ref().map(|(text, at)| instructions(text, at.as_ref(), &mut inputs, ledger));
         if step.judges {

@@ -3,9 +3,10 @@
 use std::collections::HashSet;
 
 use super::super::names::Names;
-use super::super::period;
 use super::super::record::{Field, Record, join};
 use super::super::report::{At, Ledger};
+use super::super::sketch::RunSketch;
+use super::super::{run_model, run_period};
 use crate::format::yaml::{Fault, Kind};
 use crate::model::nearest;
 
@@ -17,7 +18,7 @@ pub(super) struct Step {
     /// Where its name stands; absent for a preset's.
     pub(super) at: Option<At>,
     pub(super) prompt: Option<(String, Option<At>)>,
-    pub(super) timeout: Option<String>,
+    pub(super) run: RunSketch,
     pub(super) judges: bool,
     pub(super) deferred: bool,
     pub(super) on_fail: Option<(String, Option<At>)>,
@@ -64,7 +65,9 @@ fn step(
     if prompt.is_none() {
         ledger.supplied(format!("{}.prompt", record.path()), "not given: the brief is generated");
     }
-    let timeout = record.text("timeout", ledger).and_then(|(text, field)| period(&text, &field.at, ledger));
+    let timeout = record.text("timeout", ledger).and_then(|(text, field)| run_period(&text, &field.at, ledger));
+    let model = record.text("model", ledger).map(|(text, field)| run_model(text, &field.at, ledger));
+    let run = RunSketch { timeout, model, delay: None };
     let judges = match record.flag("gate", ledger) {
         Some((true, field)) => {
             ledger.converted(&field.at, "`canReject: true` and `signal: gate`: no verdict counts as a rejection");
@@ -98,10 +101,10 @@ fn step(
     }
     let on_fail = on_fail.map(|(foreign, field)| (foreign, Some(field.at)));
     record.finish(ledger, |key| match key {
-        "model" | "agent" | "tools" => Some("what an agent is and may use is the runner's matter"),
+        "agent" | "tools" => Some("what an agent is and may use is the runner's matter"),
         _ => None,
     });
-    Some(Step { foreign, gate, at: Some(at), prompt, timeout, judges, deferred, on_fail })
+    Some(Step { foreign, gate, at: Some(at), prompt, run, judges, deferred, on_fail })
 }
 
 fn check(steps: &[Step], ledger: &mut Ledger<'_>) {
