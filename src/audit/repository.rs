@@ -142,6 +142,12 @@ impl Repository {
         Ok(files)
     }
 
+    /// Returns whether git leaves a file out that it does not have yet.
+    pub fn is_ignored(&self, path: &str) -> Result<bool, AuditError> {
+        let full = self.full_path(path);
+        self.git.is_path_ignored(&full).during(|| format!("see whether `{full}` is ignored"))
+    }
+
     /// Returns the name that git would give to these bytes as a file.
     pub fn hash_blob(&self, bytes: &[u8]) -> ObjectId {
         name(Kind::Blob, bytes)

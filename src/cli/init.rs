@@ -1,18 +1,19 @@
 //! `aof init`
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use serde_json::json;
 
+use super::agent_files;
 use super::arguments::{Rehearsal, template};
 use super::output::{BOLD, CYAN, styled};
 use super::session::{Session, now};
 use super::trouble::Trouble;
 use crate::format::plain::inert;
 use crate::format::template::Template;
-use crate::ops::{Begun, DryRun, NewProject, init, task_value};
-use crate::store::ProjectPath;
+use crate::ops::{Begun, DryRun, NewProject, Wired, agents_to_wire, init, task_value, wire_agents};
+use crate::store::{Paths, ProjectPath};
 
 /// Begin a project: rules, roles and a first task, in one commit
 #[derive(Debug, clap::Args)]
@@ -20,17 +21,23 @@ use crate::store::ProjectPath;
 Examples:
   aof init                           here, in an empty folder or a git repository
   aof init garden --template sdlc    in a folder of its own, with the gates of a software project
+  aof init --agents                  tell coding agents of the project, new or not: AGENTS.md and MCP
   aof init --dry-run                 see what would be written")]
 pub(super) struct Args {
     /// The project's folder; it is made if it is missing
     #[arg(value_name = "DIR", default_value = ".", hide_default_value = true)]
     folder: PathBuf,
-    /// The process to begin with
-    #[arg(long, value_name = "NAME", default_value = "basic", value_parser = template())]
-    template: Template,
+    /// The process to begin with; without it, `basic`
+    #[arg(long, value_name = "NAME", value_parser = template())]
+    template: Option<Template>,
     /// What the project is called; without it, as its folder
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
+    /// Tell coding agents how to work on tasks: a block in AGENTS.md, a line in CLAUDE.md, and the MCP server in the project's
+    /// configuration for Claude Code, Codex, Gemini CLI and OpenCode; in a project that there is already, only that. What others
+    /// wrote in these files stays, and a second run changes nothing. Who an agent is, its own environment says: `AOF_AGENT`
+    #[arg(long)]
+    agents: bool,
     #[command(flatten)]
     rehearsal: Rehearsal,
 }
@@ -38,19 +45,60 @@ pub(super) struct Args {
 pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
     let here = &session.directory;
     let here = here.canonicalize().map_err(|cause| Trouble::Directory { path: here.clone(), cause })?;
-    let folder = here.join(&args.folder).components().collect();
-    let new = NewProject { folder, template: args.template, name: args.name.clone() };
+    let folder: PathBuf = here.join(&args.folder).components().collect();
     let mode = args.rehearsal.mode();
-    let begun = init(&new, now(), &|root| session.new_workspace(root), mode)?;
-    if session.output.is_json() {
-        session.output.data(value(args, &begun, mode));
-    } else {
-        show(session, args, &begun, mode);
+    let begins = args.template.is_some() || args.name.is_some();
+    if args.agents
+        && !begins
+        && let Some(root) = project_around(&folder)
+    {
+        return connect(session, &root, mode);
     }
-    Ok(ExitCode::SUCCESS)
+    let template = args.template.unwrap_or(Template::Basic);
+    let new = NewProject { folder, template, name: args.name.clone() };
+    let begun = init(&new, now(), &|root| session.new_workspace(root), mode)?;
+    let wired = match (args.agents, mode) {
+        (false, _) => None,
+        (true, DryRun::Yes) => Some(agents_to_wire(&new.folder)?),
+        (true, DryRun::No) => Some(wire_agents(&session.new_workspace(&begun.root)?, mode)?),
+    };
+    if session.output.is_json() {
+        let mut value = value(template, &begun, mode);
+        if let Some(wired) = &wired {
+            value["agents"] = agent_files::value(wired);
+        }
+        session.output.data(value);
+    } else {
+        show(session, args, &begun, wired.as_ref(), mode);
+    }
+    Ok(wired.as_ref().map_or(ExitCode::SUCCESS, agent_files::exit_code))
 }
 
-fn show(session: &Session, args: &Args, begun: &Begun, mode: DryRun) {
+/// Returns the project that the folder lies in.
+fn project_around(folder: &Path) -> Option<PathBuf> {
+    let paths = Paths::find(folder.is_dir().then_some(folder)?).ok()?;
+    Some(paths.root().to_owned())
+}
+
+/// Tells agents of a project that there is.
+fn connect(session: &Session, root: &Path, mode: DryRun) -> Result<ExitCode, Trouble> {
+    let wired = wire_agents(&session.new_workspace(root)?, mode)?;
+    if session.output.is_json() {
+        let mut value = json!({"root": root.display().to_string(), "agents": agent_files::value(&wired)});
+        if mode == DryRun::Yes {
+            value["dryRun"] = json!(true);
+        }
+        session.output.data(value);
+    } else {
+        agent_files::show(session, &wired, mode);
+        if mode == DryRun::Yes {
+            session.output.line("dry run: nothing was written");
+        }
+    }
+    Ok(agent_files::exit_code(&wired))
+}
+
+fn show(session: &Session, args: &Args, begun: &Begun, wired: Option<&Wired>, mode: DryRun) {
     let output = session.output;
     let task = &begun.first.after.task;
     let verb = if mode == DryRun::Yes { "would begin" } else { "began" };
@@ -64,6 +112,10 @@ fn show(session: &Session, args: &Args, begun: &Begun, mode: DryRun) {
         (".aof/".to_owned(), "local, never committed: the inbox, the lock, schemas for editors"),
     ] {
         output.line(format!("  {}  {what}", styled(CYAN, format!("{path:<18}"))));
+    }
+    if let Some(wired) = wired {
+        output.line("");
+        agent_files::show(session, wired, mode);
     }
     if mode == DryRun::Yes {
         output.line("dry run: nothing was written");
@@ -92,12 +144,12 @@ fn shell_word(text: &str) -> String {
     format!("{before}'{}'", text.replace('\'', "'\\''"))
 }
 
-fn value(args: &Args, begun: &Begun, mode: DryRun) -> serde_json::Value {
+fn value(template: Template, begun: &Begun, mode: DryRun) -> serde_json::Value {
     let committed: Vec<&str> = begun.committed.iter().map(ProjectPath::as_str).collect();
     let mut value = json!({
         "project": begun.name,
         "root": begun.root.display().to_string(),
-        "template": args.template.as_str(),
+        "template": template.as_str(),
         "newRepository": begun.new_repository,
         "branch": begun.branch,
         "commit": begun.first.commit.map(|commit| commit.to_string()),

@@ -1,5 +1,6 @@
 //! The command line: one file a command. Each translates its arguments, calls one operation, and shows what came of it.
 
+mod agent_files;
 mod arguments;
 mod demo;
 mod gate;

@@ -1,5 +1,6 @@
 //! Bytes to nouns and back: what people and agents write, as `model` values. May use `model` only.
 
+pub mod agent_files;
 pub mod completion_file;
 pub mod config;
 mod decode;

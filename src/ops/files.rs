@@ -29,8 +29,9 @@ pub(super) fn unsynced(staged: &mut [Files]) -> Result<Vec<Unsynced>, StoreError
 
 fn stage_one(lock: &WriterLock, write: &Write) -> Result<Files, StoreError> {
     let mut files = Vec::new();
-    for (path, bytes) in &write.beside {
-        files.push(Staged::new(lock, path, Over::Nothing, bytes)?);
+    for file in &write.beside {
+        let over = file.before.clone().map_or(Over::Nothing, Over::Only);
+        files.push(Staged::new(lock, &file.path, over, &file.bytes)?);
     }
     let bytes = write.bytes();
     let over = match &write.from {
@@ -88,8 +89,11 @@ pub(super) fn put_back(lock: &WriterLock, writes: &[Write]) -> Result<(), StoreE
         for companion in &write.companions {
             take_back(lock, &companion.to, &companion.bytes)?;
         }
-        for (path, bytes) in &write.beside {
-            take_back(lock, path, bytes)?;
+        for file in &write.beside {
+            match &file.before {
+                Some(before) => accept_changed(atomic::replace_if(lock, &file.path, &file.bytes, before))?,
+                None => take_back(lock, &file.path, &file.bytes)?,
+            }
         }
     }
     Ok(())

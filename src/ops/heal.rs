@@ -130,20 +130,37 @@ fn settle_companions(workspace: &Workspace, lock: &WriterLock, write: &Intended)
     Ok(())
 }
 
+/// They are all committed at once, so one of them tells: HEAD has it, and not as it was before.
 fn is_committed(workspace: &Workspace, write: &Intended) -> Result<bool, OpsError> {
-    let Some(commit) = workspace.head()?.commit else { return Ok(false) };
-    Ok(workspace.repository.blob_id(commit, write.new.as_str())?.is_some())
+    let before = write.made.iter().find(|made| made.path == write.new).and_then(|made| made.before.as_ref());
+    let committed = committed(workspace, &write.new)?.map(|bytes| Digest::of(&bytes));
+    Ok(committed.as_ref() != before)
 }
 
 /// A project whose first commit was not made has not begun, and a file of rules that was not committed is not there: what was
-/// written of it goes, unless somebody changed it since.
+/// written of it goes, unless somebody changed it since. One that was there before says again what it said.
 fn undo_beginning(workspace: &Workspace, lock: &WriterLock, write: &Intended) -> Result<(), OpsError> {
     for made in &write.made {
-        if let Some(bytes) = read(workspace, &made.path)?.filter(|bytes| Digest::of(bytes) == made.sha256) {
-            atomic::remove_if(lock, &made.path, &bytes)?;
+        let Some(bytes) = read(workspace, &made.path)?.filter(|bytes| Digest::of(bytes) == made.sha256) else {
+            continue;
+        };
+        let before = match &made.before {
+            Some(before) => committed(workspace, &made.path)?.filter(|bytes| Digest::of(bytes) == *before),
+            None => None,
+        };
+        match (&made.before, before) {
+            (None, _) => atomic::remove_if(lock, &made.path, &bytes)?,
+            (Some(_), Some(before)) => atomic::replace_if(lock, &made.path, &bytes, &before)?,
+            // Somebody committed something else since: what there was before is theirs to look for.
+            (Some(_), None) => {}
         }
     }
     Ok(())
+}
+
+fn committed(workspace: &Workspace, path: &ProjectPath) -> Result<Option<Vec<u8>>, OpsError> {
+    let Some(commit) = workspace.head()?.commit else { return Ok(None) };
+    Ok(workspace.repository.read(commit, path.as_str())?)
 }
 
 /// A task that was on its way to another place may stand at both.

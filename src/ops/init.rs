@@ -8,7 +8,7 @@ use super::error::OpsError;
 use super::heal::{heal, heal_if_pending};
 use super::in_force::{InForce, compiled};
 use super::message;
-use super::transaction::{Changed, DryRun, Write, commit};
+use super::transaction::{Beside, Changed, DryRun, Write, commit};
 use super::workspace::Workspace;
 use crate::audit::{AuditError, Head, Person, Repository};
 use crate::engine::Rules;
@@ -104,8 +104,10 @@ fn plan(new: &NewProject, author: &Person, now: Timestamp) -> Result<(Begun, Wri
     let files = new.template.files(&name, &founder);
     let sources = [(PROJECT_FILE, files.project), (ORG_FILE, files.org)]
         .map(|(name, text)| Source { name: name.to_owned(), bytes: text.into_bytes() });
-    let beside = sources.iter().map(|source| Ok::<_, StoreError>((source.name.parse()?, source.bytes.clone())));
-    let beside = beside.collect::<Result<Vec<(ProjectPath, Vec<u8>)>, _>>()?;
+    let beside = sources.iter().map(|source| {
+        Ok::<_, StoreError>(Beside { path: source.name.parse()?, before: None, bytes: source.bytes.clone() })
+    });
+    let beside = beside.collect::<Result<Vec<Beside>, _>>()?;
     let (rules, _) = compiled(&sources).map_err(OpsError::InvalidRules)?;
     let in_force = InForce { rules: Rc::new(rules), commit: None, remarks: Vec::new() };
 
@@ -118,7 +120,7 @@ fn plan(new: &NewProject, author: &Person, now: Timestamp) -> Result<(Begun, Wri
     for version in &mut write.versions {
         version.message = message::of_init(&first.after.task, new.template.as_str());
     }
-    let committed = beside.iter().map(|(path, _)| path).chain([&write.to]).cloned().collect();
+    let committed = beside.iter().map(|file| &file.path).chain([&write.to]).cloned().collect();
     write.beside = beside;
     let root = new.folder.clone();
     let begun = Begun { root, name, rules: in_force.rules, first, committed, branch: None, new_repository: false };

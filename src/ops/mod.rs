@@ -5,6 +5,7 @@
 
 mod acts;
 mod adopt;
+mod agents;
 mod attention;
 mod author;
 mod automatic;
@@ -56,6 +57,7 @@ mod workspace;
 
 pub use acts::{assign, cancel, hold, override_to, release, renew, reopen, unblock};
 pub use adopt::{Seen, Tended, tend};
+pub use agents::{Wired, WiredFile, Wiring, agents_to_wire, wire_agents};
 pub use author::{acting_agent, viewer};
 pub use brief_text::{brief_markdown, output_lines, verdict_in_words};
 pub use changed::{changed_value, ended, warnings_value, way};

@@ -1,13 +1,13 @@
-//! New files of rules, made in one go: all of them, or none. What is there already is never written over.
+//! Files beside the tasks, written in one go: all of them, or none. New files of rules are never written over what is there.
 
 use super::error::OpsError;
 use super::heal::heal;
 use super::init::write_schemas;
 use super::standing::Version;
-use super::transaction::{Write, commit};
+use super::transaction::{Beside, Write, commit};
 use super::workspace::Workspace;
 use crate::audit::{AuditError, CommitId, Head};
-use crate::store::{ProjectPath, StoreError, atomic};
+use crate::store::{ProjectPath, StoreError, WriterLock, atomic};
 
 /// A new file.
 pub(super) type NewFile = (ProjectPath, Vec<u8>);
@@ -19,26 +19,41 @@ pub(super) fn commit_new(
     files: &[NewFile],
     message: &str,
 ) -> Result<Option<CommitId>, OpsError> {
-    let Some(((path, bytes), beside)) = files.split_first() else { return Ok(None) };
+    let new = |(path, bytes): &NewFile| Beside { path: path.clone(), before: None, bytes: bytes.clone() };
+    let files: Vec<Beside> = files.iter().map(new).collect();
     let lock = workspace.lock()?;
-    if heal(workspace, &lock)? || workspace.head()? != *head {
+    write_schemas(&lock)?;
+    commit_files(workspace, &lock, head, &files, message)
+}
+
+/// Writes the files and commits exactly them, in one commit of git's user; nothing if somebody was faster: then one looks again.
+pub(super) fn commit_files(
+    workspace: &Workspace,
+    lock: &WriterLock,
+    head: &Head,
+    files: &[Beside],
+    message: &str,
+) -> Result<Option<CommitId>, OpsError> {
+    let Some((first, beside)) = files.split_first() else { return Ok(None) };
+    if heal(workspace, lock)? || workspace.head()? != *head {
         return Ok(None);
     }
-    write_schemas(&lock)?;
-    let version =
-        Version { bytes: bytes.clone(), message: message.to_owned(), author: None, authored: workspace.now() };
+    let (bytes, authored) = (first.bytes.clone(), workspace.now());
     let write = Write {
         id: None,
-        head_path: None,
-        from: None,
-        to: path.clone(),
-        versions: vec![version],
+        head_path: first.before.as_ref().map(|_| first.path.clone()),
+        from: first.before.as_ref().map(|before| (first.path.clone(), before.clone())),
+        to: first.path.clone(),
+        versions: vec![Version { bytes, message: message.to_owned(), author: None, authored }],
         companions: Vec::new(),
         beside: beside.to_vec(),
     };
-    match commit(workspace, &lock, head, &[write]) {
+    match commit(workspace, lock, head, &[write]) {
         Ok(commits) => Ok(commits.last().copied()),
-        Err(OpsError::Store(StoreError::Exists { .. }) | OpsError::Audit(AuditError::Moved { .. })) => Ok(None),
+        Err(
+            OpsError::Store(StoreError::Exists { .. } | StoreError::Changed { .. } | StoreError::Gone { .. })
+            | OpsError::Audit(AuditError::Moved { .. }),
+        ) => Ok(None),
         Err(error) => Err(error),
     }
 }

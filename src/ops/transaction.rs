@@ -86,8 +86,17 @@ pub(super) struct Write {
     pub versions: Vec<Version>,
     /// Files that go with the task.
     pub companions: Vec<Companion>,
-    /// New files that are made in the commit of the last version: the configuration of a new project.
-    pub beside: Vec<(ProjectPath, Vec<u8>)>,
+    /// Files that are no task's and are written in the commit of the last version: the configuration of a new project.
+    pub beside: Vec<Beside>,
+}
+
+/// A file that is no task's.
+#[derive(Clone)]
+pub(super) struct Beside {
+    pub path: ProjectPath,
+    /// What it says, and what HEAD has; nothing for a new one.
+    pub before: Option<Vec<u8>>,
+    pub bytes: Vec<u8>,
 }
 
 /// A file beside a task file, which moves with it.
@@ -331,8 +340,8 @@ fn drafts(write: &Write, user: &Person, committer: &Person, now: Timestamp) -> V
                 changes.push(Change { path: companion.from.to_string(), content: None });
                 changes.push(Change { path: companion.to.to_string(), content: Some(companion.bytes.clone()) });
             }
-            for (path, bytes) in &write.beside {
-                changes.push(Change { path: path.to_string(), content: Some(bytes.clone()) });
+            for file in &write.beside {
+                changes.push(Change { path: file.path.to_string(), content: Some(file.bytes.clone()) });
             }
         }
         at = Some(path.clone());
@@ -376,9 +385,14 @@ impl Write {
     }
 
     fn intended(&self) -> Intended {
-        let made = |(path, bytes): (&ProjectPath, &[u8])| Made { path: path.clone(), sha256: Digest::of(bytes) };
-        let beside = self.beside.iter().map(|(path, bytes)| (path, bytes.as_slice()));
-        let own = (!self.beside.is_empty() || self.id.is_none()).then(|| (&self.to, self.bytes()));
+        let made = |(path, before, bytes): (&ProjectPath, Option<&[u8]>, &[u8])| Made {
+            path: path.clone(),
+            sha256: Digest::of(bytes),
+            before: before.map(Digest::of),
+        };
+        let beside = self.beside.iter().map(|file| (&file.path, file.before.as_deref(), file.bytes.as_slice()));
+        let before = self.from.as_ref().map(|(_, before)| before.as_slice());
+        let own = (!self.beside.is_empty() || self.id.is_none()).then(|| (&self.to, before, self.bytes()));
         Intended {
             task: self.id.clone(),
             old: self.from.as_ref().map(|(path, _)| path.clone()),

@@ -59,18 +59,20 @@ pub struct Write {
     pub new: ProjectPath,
     /// Where the files that go with it stood, and where they go.
     pub companions: Vec<(ProjectPath, ProjectPath)>,
-    /// All the files that are being made with this one, and this one: of a project, or of its rules. As long as they are not
-    /// committed, there are none.
+    /// All the files beside tasks that are being written with this one, and this one: of a project, of its rules, for agents. As
+    /// long as they are not committed, they are as they were.
     pub made: Vec<Made>,
 }
 
-/// A file that did not exist before.
+/// A file that is no task's.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Made {
     /// The file.
     pub path: ProjectPath,
     /// What it says.
     pub sha256: Digest,
+    /// What it said before, which is what HEAD has; absent if there was none.
+    pub before: Option<Digest>,
 }
 
 /// What the record says.
@@ -216,7 +218,11 @@ mod tests {
                     "tasks/AOF-abc.log".parse().unwrap(),
                     "tasks/archive/2026/02/16/AOF-abc.log".parse().unwrap(),
                 )],
-                made: vec![Made { path: "project.yaml".parse().unwrap(), sha256: Digest::of(b"project") }],
+                made: vec![Made {
+                    path: "project.yaml".parse().unwrap(),
+                    sha256: Digest::of(b"project"),
+                    before: Some(Digest::of(b"before")),
+                }],
             }],
             locks: None,
         }

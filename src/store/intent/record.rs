@@ -21,7 +21,15 @@ struct WriteRecord {
     new: String,
     companions: Vec<(String, String)>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    made: Vec<(String, String)>,
+    made: Vec<MadeRecord>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct MadeRecord {
+    path: String,
+    sha256: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    before: Option<String>,
 }
 
 /// Returns the text that says this.
@@ -47,7 +55,7 @@ impl Record {
             old: write.old.as_ref().map(ToString::to_string),
             new: write.new.to_string(),
             companions: write.companions.iter().map(|(old, new)| (old.to_string(), new.to_string())).collect(),
-            made: write.made.iter().map(|made| (made.path.to_string(), made.sha256.as_str().to_owned())).collect(),
+            made: write.made.iter().map(MadeRecord::of).collect(),
         };
         Self { pid: intent.pid, writes: intent.writes.iter().map(written).collect(), locks: intent.locks.clone() }
     }
@@ -66,9 +74,10 @@ impl WriteRecord {
         let task = |text: String| text.parse().map_err(|fault: crate::model::IdFault| fault.to_string());
         let companions: Result<_, String> =
             self.companions.into_iter().map(|(old, new)| Ok((path(old)?, path(new)?))).collect();
-        let made = |(name, sha256): (String, String)| {
-            let sha256 = sha256.parse().map_err(|fault: crate::model::IdFault| fault.to_string())?;
-            Ok(Made { path: path(name)?, sha256 })
+        let digest = |text: String| text.parse().map_err(|fault: crate::model::IdFault| fault.to_string());
+        let made = |made: MadeRecord| {
+            let before = made.before.map(digest).transpose()?;
+            Ok(Made { path: path(made.path)?, sha256: digest(made.sha256)?, before })
         };
         Ok(Write {
             task: self.task.map(task).transpose()?,
@@ -77,5 +86,12 @@ impl WriteRecord {
             companions: companions?,
             made: self.made.into_iter().map(made).collect::<Result<_, String>>()?,
         })
+    }
+}
+
+impl MadeRecord {
+    fn of(made: &Made) -> Self {
+        let text = |digest: &Digest| digest.as_str().to_owned();
+        Self { path: made.path.to_string(), sha256: text(&made.sha256), before: made.before.as_ref().map(text) }
     }
 }

@@ -1,0 +1,185 @@
+use serde_json::{Value, json};
+
+use super::*;
+
+fn merged(file: AgentFile, text: &str) -> String {
+    let merged = file.merged(Some(text)).unwrap_or_else(|fault| panic!("{fault:?}\n{text}"));
+    assert_eq!(file.merged(Some(&merged)).as_deref(), Ok(merged.as_str()), "a second time");
+    merged
+}
+
+fn refused(file: AgentFile, text: &str) -> String {
+    let fault = file.merged(Some(text)).unwrap_err();
+    format!("{}: {} ({})", fault.line.map_or_else(|| "-".to_owned(), |line| line.to_string()), fault.problem, fault.fix)
+}
+
+#[test]
+fn new_files_are_whole() {
+    for file in AgentFile::ALL {
+        let new = file.merged(None).unwrap();
+        assert_eq!(merged(file, &new), new);
+        assert_eq!(file.snippet(), new);
+    }
+    insta::assert_snapshot!(AgentFile::ClaudeCode.snippet(), @r#"
+    {
+      "mcpServers": {
+        "aof": {
+          "command": "aof",
+          "args": [
+            "mcp"
+          ]
+        }
+      }
+    }
+    "#);
+    insta::assert_snapshot!(AgentFile::OpenCode.snippet(), @r#"
+    {
+      "mcp": {
+        "aof": {
+          "type": "local",
+          "command": [
+            "aof",
+            "mcp"
+          ],
+          "enabled": true
+        }
+      }
+    }
+    "#);
+    insta::assert_snapshot!(AgentFile::Codex.snippet(), @r#"
+    [mcp_servers.aof]
+    command = "aof"
+    args = ["mcp"]
+    "#);
+    assert_eq!(AgentFile::ClaudeInstructions.snippet(), "@AGENTS.md\n");
+    assert!(AgentFile::Instructions.snippet().lines().count() <= 25);
+}
+
+#[test]
+fn the_block_is_one_and_the_rest_is_not_touched() {
+    let block = AgentFile::Instructions.snippet();
+    assert_eq!(merged(AgentFile::Instructions, "# House\n\nrules"), format!("# House\n\nrules\n\n{block}"));
+    let old = "# House\r\n\r\n  <!-- AOF:BEGIN old -->\r\nstale\r\n<!-- AOF:END --> \r\nafter\n\tend";
+    let crlf = block.replace('\n', "\r\n");
+    let new = merged(AgentFile::Instructions, old);
+    assert_eq!(new, format!("# House\r\n\r\n{crlf}after\n\tend"));
+    let unended = "x\n<!-- AOF:BEGIN -->\n<!-- AOF:END -->";
+    assert_eq!(merged(AgentFile::Instructions, unended), format!("x\n{}", block.trim_end()));
+    for (text, fault) in [
+        ("<!-- AOF:BEGIN -->\nx\n", "1: the block that begins on line 1 never ends"),
+        ("a\n<!-- AOF:END -->\n", "2: `<!-- AOF:END -->` on line 2 ends a block that never began"),
+        ("<!-- AOF:BEGIN -->\n<!-- AOF:BEGIN -->\n<!-- AOF:END -->\n", "2: line 2 is a second marker"),
+        ("<!-- AOF:BEGIN -->\n<!-- AOF:END -->\n<!-- AOF:END -->\n", "3: line 3 is a second marker"),
+        ("<!-- AOF:BEGIN -->\n<!-- AOF:END -->\n<!-- AOF:BEGIN -->\n", "3: line 3 is a second marker"),
+    ] {
+        assert!(
+            refused(AgentFile::Instructions, text).starts_with(fault),
+            "{}",
+            refused(AgentFile::Instructions, text)
+        );
+    }
+}
+
+#[test]
+fn claude_code_is_told_once_to_read_the_instructions() {
+    let file = AgentFile::ClaudeInstructions;
+    assert_eq!(merged(file, "# Claude\r\n"), "# Claude\r\n\r\n@AGENTS.md\r\n");
+    assert_eq!(merged(file, "# Claude"), "# Claude\n\n@AGENTS.md\n");
+    for there in ["@AGENTS.md", "See @AGENTS.md for all.\n", "@./AGENTS.md\n"] {
+        assert_eq!(merged(file, there), there);
+    }
+    for not_there in ["`@AGENTS.md`\n", "```\n@AGENTS.md\n```\n", "@AGENTS.md.old\n", "AGENTS.md\n"] {
+        assert_eq!(merged(file, not_there), format!("{not_there}\n@AGENTS.md\n"));
+    }
+}
+
+#[test]
+fn json_keeps_what_others_wrote() {
+    insta::assert_snapshot!(merged(AgentFile::GeminiCli, "{\n    // mine\n    \"theme\": \"x\", /* why */\n    \"mcpServers\": {\n        \"git\": {\"command\": \"uvx\"}, // theirs\n    },\n}\n"), @r#"
+    {
+        // mine
+        "theme": "x", /* why */
+        "mcpServers": {
+            "git": {"command": "uvx"}, // theirs
+            "aof": {
+                "command": "aof",
+                "args": ["mcp"],
+            },
+        },
+    }
+    "#);
+    insta::assert_snapshot!(merged(AgentFile::ClaudeCode, "{}"), @r#"
+    {
+      "mcpServers": {
+        "aof": {
+          "command": "aof",
+          "args": ["mcp"]
+        }
+      }
+    }
+    "#);
+    insta::assert_snapshot!(merged(AgentFile::ClaudeCode, "{\"mcpServers\":{\"aof\":{\"command\":\"npx\",\"args\":[\"old\"],\"env\":{\"A\":\"b\"}}}}"), @r#"{"mcpServers":{"aof":{"command":"aof","args":["mcp"],"env":{"A":"b"}}}}"#);
+    let crlf = merged(AgentFile::ClaudeCode, "{\r\n  \"a\": 1\r\n}\r\n");
+    assert_eq!(crlf.matches('\n').count(), crlf.matches("\r\n").count(), "{crlf:?}");
+    let value: Value = serde_json::from_str(&crlf).unwrap();
+    assert_eq!(value, json!({"a": 1, "mcpServers": {"aof": {"command": "aof", "args": ["mcp"]}}}));
+}
+
+#[test]
+fn an_entry_that_starts_the_server_is_a_persons_to_extend() {
+    for (file, text) in [
+        (AgentFile::ClaudeCode, r#"{"mcpServers": {"aof": {"command": "/opt/aof", "args": ["mcp", "--read-only"]}}}"#),
+        (AgentFile::OpenCode, r#"{"mcp": {"aof": {"type": "local", "command": ["aof", "mcp"], "enabled": false}}}"#),
+        (AgentFile::Codex, "[mcp_servers.aof]\ncommand = 'aof'\nargs = ['mcp', '-C', '..'] # here\nenabled = false\n"),
+    ] {
+        assert_eq!(merged(file, text), text);
+    }
+}
+
+#[test]
+fn open_code_has_its_servers_where_the_file_has_them() {
+    let second =
+        merged(AgentFile::OpenCode, "{\"mcp\": {\"servers\": {\"a\": {\"type\": \"local\", \"command\": [\"a\"]}}}}");
+    let value: Value = serde_json::from_str(&second).unwrap();
+    assert_eq!(value["mcp"]["servers"]["aof"]["command"], json!(["aof", "mcp"]));
+    let first = merged(AgentFile::OpenCode, "{\"mcp\": {\"servers\": {\"type\": \"local\", \"command\": [\"a\"]}}}");
+    assert_eq!(serde_json::from_str::<Value>(&first).unwrap()["mcp"]["aof"]["enabled"], json!(true));
+}
+
+#[test]
+fn toml_keeps_what_others_wrote() {
+    insta::assert_snapshot!(merged(AgentFile::Codex, "# mine\nmodel = 'x' # why\n\n[mcp_servers.git]\ncommand = \"uvx\"\n\n[profiles.a]\nb = 1\n"), @r#"
+    # mine
+    model = 'x' # why
+
+    [mcp_servers.git]
+    command = "uvx"
+
+    [mcp_servers.aof]
+    command = "aof"
+    args = ["mcp"]
+
+    [profiles.a]
+    b = 1
+    "#);
+    insta::assert_snapshot!(merged(AgentFile::Codex, "[mcp_servers.aof]\ncommand = \"npx\" # old\nstartup_timeout_sec = 20\n"), @r#"
+    [mcp_servers.aof]
+    command = "aof" # old
+    startup_timeout_sec = 20
+    args = ["mcp"]
+    "#);
+    assert_eq!(
+        merged(AgentFile::Codex, "model = 'x'\r\n"),
+        "model = 'x'\r\n\r\n[mcp_servers.aof]\r\ncommand = \"aof\"\r\nargs = [\"mcp\"]\r\n"
+    );
+}
+
+#[test]
+fn what_cannot_be_merged_is_refused_with_its_line() {
+    insta::assert_snapshot!(refused(AgentFile::ClaudeCode, "{\n  \"a\": 1\n  \"b\": 2\n}"), @"2: line 2 is not JSON: Expected comma (mend it, then run this again)");
+    insta::assert_snapshot!(refused(AgentFile::ClaudeCode, "[]"), @"-: the file is not an object (make it one, then run this again)");
+    insta::assert_snapshot!(refused(AgentFile::ClaudeCode, "{\"mcpServers\": []}"), @"-: `mcpServers` is not an object (make it one, then run this again)");
+    insta::assert_snapshot!(refused(AgentFile::ClaudeCode, "{\"a\": 1, \"mcpServers\": {}, \"mcpServers\": {}}"), @"-: it cannot be changed safely (a key may be there twice: leave one of them)");
+    insta::assert_snapshot!(refused(AgentFile::Codex, "a = 1\na = 2\n"), @"2: line 2 is not TOML: duplicate key (mend it, then run this again)");
+    insta::assert_snapshot!(refused(AgentFile::Codex, "mcp_servers = 1\n"), @"-: `mcp_servers` is not a table (make it one, then run this again)");
+}
