@@ -4,9 +4,10 @@ use std::process::ExitCode;
 
 use serde_json::{Value, json};
 
-use super::output::{BOLD, CYAN, YELLOW, inert, styled};
+use super::output::{BOLD, CYAN, YELLOW, styled};
 use super::session::Session;
 use crate::format::agent_files::AgentFile;
+use crate::format::plain::inert;
 use crate::ops::{DryRun, Wired, WiredFile, Wiring};
 
 /// Shows what became of each file, and what is to be written by hand.

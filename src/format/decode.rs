@@ -1,11 +1,15 @@
 //! From a tree to nouns: reads the fields of a mapping, says everything that is wrong with them, and everything nobody reads.
 
+use std::borrow::Cow;
 use std::fmt::Display;
 use std::ops::Range;
 use std::str::FromStr;
 
 use super::yaml::{Entry, Fault, Key, Kind, Node};
 use crate::model::{Map, listed, nearest};
+
+/// More fields than any shape has: what has been asked for is noted once a field.
+const FIELDS: usize = 32;
 
 /// The fields of one mapping. What has been asked for is known; what remains at the end is refused.
 pub(super) struct Fields<'n, 's> {
@@ -18,9 +22,9 @@ impl<'n, 's> Fields<'n, 's> {
     /// Returns the fields of the node. `what` names the mapping with its article: `a gate`.
     pub(super) fn of(node: &'n Node<'s>, what: &'static str, faults: &mut Vec<Fault>) -> Option<Self> {
         if matches!(node.kind, Kind::Mapping(_)) {
-            return Some(Self { node, what, known: Vec::new() });
+            return Some(Self { node, what, known: Vec::with_capacity(FIELDS) });
         }
-        faults.push(wrong_kind(node, &format!("{what} is a mapping of fields")));
+        faults.push(wrong_kind(node, format_args!("{what} is a mapping of fields")));
         None
     }
 
@@ -47,9 +51,9 @@ impl<'n, 's> Fields<'n, 's> {
         let node = self.take(key)?;
         let text = text_of(node);
         if text.is_none() {
-            faults.push(wrong_kind(node, &format!("`{key}` is a text")));
+            faults.push(wrong_kind(node, format_args!("`{key}` is a text")));
         }
-        text
+        text.map(Cow::into_owned)
     }
 
     /// Returns a text that reads as a `T`.
@@ -59,7 +63,7 @@ impl<'n, 's> Fields<'n, 's> {
         T::Err: Display,
     {
         let node = self.take(key)?;
-        parse_node(node, &format!("`{key}` is a text"), faults)
+        parse_node(node, format_args!("`{key}` is a text"), faults)
     }
 
     /// Returns a yes or no.
@@ -68,7 +72,7 @@ impl<'n, 's> Fields<'n, 's> {
         if let Kind::Bool(value) = node.kind {
             return Some(value);
         }
-        let fault = wrong_kind(node, &format!("`{key}` is `true` or `false`"));
+        let fault = wrong_kind(node, format_args!("`{key}` is `true` or `false`"));
         faults.push(match node.as_str() {
             Some("yes" | "Yes" | "on" | "On") => fault.help(format!("write `{key}: true`")),
             Some("no" | "No" | "off" | "Off") => fault.help(format!("write `{key}: false`")),
@@ -100,9 +104,9 @@ impl<'n, 's> Fields<'n, 's> {
     {
         let node = self.take(key)?;
         if matches!(node.kind, Kind::Sequence(_) | Kind::String(_)) {
-            return Some(parse_text_list(node, &format!("`{key}`"), faults));
+            return Some(parse_text_list(node, format_args!("`{key}`"), faults));
         }
-        faults.push(wrong_kind(node, &format!("`{key}` is a list")));
+        faults.push(wrong_kind(node, format_args!("`{key}` is a list")));
         None
     }
 
@@ -112,7 +116,7 @@ impl<'n, 's> Fields<'n, 's> {
         if let serde_json::Value::Object(map) = node.to_value() {
             return Some(map);
         }
-        faults.push(wrong_kind(node, &format!("`{key}` is a mapping of keys and values")));
+        faults.push(wrong_kind(node, format_args!("`{key}` is a mapping of keys and values")));
         None
     }
 
@@ -153,22 +157,22 @@ impl<'n, 's> Fields<'n, 's> {
 }
 
 /// Returns the items of a list that read as a `T`, or the one text in its place.
-pub(super) fn parse_text_list<T>(node: &Node<'_>, what: &str, faults: &mut Vec<Fault>) -> Vec<T>
+pub(super) fn parse_text_list<T>(node: &Node<'_>, what: impl Display, faults: &mut Vec<Fault>) -> Vec<T>
 where
     T: FromStr,
     T::Err: Display,
 {
     match &node.kind {
         Kind::Sequence(items) => {
-            let wanted = format!("each of {what} is a text");
-            items.iter().filter_map(|item| parse_node(item, &wanted, faults)).collect()
+            let wanted = |item| parse_node(item, format_args!("each of {what} is a text"), faults);
+            items.iter().filter_map(wanted).collect()
         }
         _ => parse_node(node, what, faults).into_iter().collect(),
     }
 }
 
 /// Returns the node as a `T`.
-pub(super) fn parse_node<T>(node: &Node<'_>, wanted: &str, faults: &mut Vec<Fault>) -> Option<T>
+pub(super) fn parse_node<T>(node: &Node<'_>, wanted: impl Display, faults: &mut Vec<Fault>) -> Option<T>
 where
     T: FromStr,
     T::Err: Display,
@@ -226,16 +230,16 @@ where
 }
 
 /// Says what was wanted and what is there.
-pub(super) fn wrong_kind(node: &Node<'_>, wanted: &str) -> Fault {
+pub(super) fn wrong_kind(node: &Node<'_>, wanted: impl Display) -> Fault {
     Fault::new("wrong_kind", node.span.clone(), format!("{wanted}, and this is {}", node.noun()))
 }
 
 /// Returns a text, or what a number or a yes or no looks like.
-pub(super) fn text_of(node: &Node<'_>) -> Option<String> {
+pub(super) fn text_of<'n>(node: &'n Node<'_>) -> Option<Cow<'n, str>> {
     match &node.kind {
-        Kind::String(text) => Some(text.clone().into_owned()),
-        Kind::Number(number) => Some(number.to_string()),
-        Kind::Bool(value) => Some(value.to_string()),
+        Kind::String(text) => Some(Cow::Borrowed(text)),
+        Kind::Number(number) => Some(number.to_string().into()),
+        Kind::Bool(value) => Some(value.to_string().into()),
         Kind::Null | Kind::Sequence(_) | Kind::Mapping(_) => None,
     }
 }

@@ -1,5 +1,7 @@
 //! `run` of an agent, a workflow, a gate and a branch: how agents are started, and what bounds their runs.
 
+use std::borrow::Cow;
+
 use super::decode::{Fields, parse_key, text_of, wrong_kind};
 use super::notify_file::is_variable;
 use super::yaml::{Fault, Kind, Node};
@@ -102,7 +104,7 @@ fn positive(fields: &mut Fields<'_, '_>, key: &'static str, most: u32, faults: &
 
 fn read_command(node: &Node<'_>, faults: &mut Vec<Fault>) -> Option<Vec<String>> {
     let words: Option<Vec<String>> = match &node.kind {
-        Kind::Sequence(items) => items.iter().map(|item| text_of(item)).collect(),
+        Kind::Sequence(items) => items.iter().map(|item| text_of(item).map(Cow::into_owned)).collect(),
         _ => None,
     };
     let sound = |words: &[String]| words.first().is_some_and(|program| !program.trim().is_empty());
@@ -136,7 +138,7 @@ fn read_env(node: &Node<'_>, faults: &mut Vec<Fault>) -> Vec<(String, String)> {
             faults
                 .push(fault.help("a name has letters, digits and `_`, and those that begin with `AOF_` are aof's own"));
         }
-        variables.push((name.to_owned(), value));
+        variables.push((name.to_owned(), value.into_owned()));
     }
     variables
 }

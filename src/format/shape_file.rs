@@ -139,7 +139,7 @@ fn list_of_values(
             Vec::new()
         }
         _ => {
-            faults.push(wrong_kind(list, &format!("`{key}` is a list of values")));
+            faults.push(wrong_kind(list, format_args!("`{key}` is a list of values")));
             Vec::new()
         }
     }

@@ -71,7 +71,7 @@ fn mapping(node: &Node<'_>, faults: &mut Vec<Fault>) -> Option<Signal> {
 }
 
 fn named(node: &Node<'_>, what: &str, faults: &mut Vec<Fault>) -> Option<String> {
-    let text: String = parse_node(node, &format!("{what} is a word"), faults)?;
+    let text: String = parse_node(node, format_args!("{what} is a word"), faults)?;
     name(&text, what, node, faults)?;
     Some(text)
 }

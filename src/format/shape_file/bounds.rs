@@ -61,7 +61,7 @@ fn number(fields: &mut Fields<'_, '_>, key: &'static str, faults: &mut Vec<Fault
     if let Form::Number(number) = &node.kind {
         return Some(number.clone());
     }
-    faults.push(wrong_kind(node, &format!("`{key}` is a number")));
+    faults.push(wrong_kind(node, format_args!("`{key}` is a number")));
     None
 }
 

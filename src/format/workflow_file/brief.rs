@@ -43,7 +43,7 @@ pub(super) fn by_outcome<'n, 's>(
     faults: &mut Vec<Fault>,
 ) -> Vec<(Outcome, &'n Entry<'s>)> {
     if !matches!(node.kind, Kind::Mapping(_)) {
-        faults.push(wrong_kind(node, &format!("{wanted}: a mapping")));
+        faults.push(wrong_kind(node, format_args!("{wanted}: a mapping")));
     }
     let mut found = Vec::new();
     for entry in node.entries() {
