@@ -2,6 +2,7 @@
 
 mod fences;
 mod generate;
+mod meant;
 mod random;
 mod table;
 

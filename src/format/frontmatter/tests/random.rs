@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use super::super::{Edit, Frontmatter, Path, Segment, SpliceRefusal, parse, split};
 use super::generate::{self, Random};
-use super::{oracle, splice};
-use crate::format::yaml::{Layout, Node};
+use super::{meant, oracle, splice};
+use crate::format::frontmatter::expected::Expected;
+use crate::format::yaml::{self, Layout, Limits, Node};
 
 /// Override with `AOF_SPLICE_CASES` and `AOF_SPLICE_SEED`.
 fn setting(name: &str, default: u64) -> u64 {
@@ -42,6 +43,8 @@ fn random_edits(half: u64) {
                 let story = || format!("case {case}: {edits:#?}\n--- before\n{file}\n--- after\n{changed}");
                 let new = parse(changed.as_bytes()).unwrap();
                 assert_eq!(new.root.to_value(), read(&changed), "{}", story());
+                assert_eq!(new.root.to_value(), meant::after(original.root.to_value(), &edits), "{}", story());
+                assert_proof_sees_differences(&mut r, &original.root, &edits, &new.root);
                 if file.starts_with("---\r") {
                     assert_eq!(changed.matches('\n').count(), changed.matches("\r\n").count(), "{}", story());
                 }
@@ -88,6 +91,18 @@ fn damaged_files_are_read_right_or_refused() {
         assert!(surroundings_stay(&original, &changed, &edits[0]), "{}", story());
     }
     assert!(read_right * 10 > cases, "only {read_right} of {cases} files were read");
+}
+
+/// What should be said is said by the new tree, and by none that another random edit leads to somewhere else.
+fn assert_proof_sees_differences(r: &mut Random, old: &Node<'_>, edits: &[Edit], new: &Node<'_>) {
+    let expected = Expected::after(old, edits);
+    assert!(expected.is_said_by(new));
+    let said = new.to_value();
+    let other = meant::after(said.clone(), &[generate::edit(r, new)]);
+    let text = other.to_string();
+    let tree = yaml::parse(&text, &Limits::default()).unwrap();
+    // JSON is YAML, so the tree says what the value does.
+    assert_eq!(expected.is_said_by(&tree), other == said, "{said}\n{other}");
 }
 
 fn read(file: &str) -> serde_json::Value {
