@@ -4,7 +4,7 @@
 #![allow(clippy::format_collect, reason = "texts of tests are short")]
 #![allow(clippy::too_many_lines, reason = "a story with its whole outputs is one test")]
 
-mod agents;
+mod agent_files;
 mod architecture;
 mod checker;
 mod clocks;
