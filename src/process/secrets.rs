@@ -6,6 +6,8 @@
 use std::collections::VecDeque;
 use std::fmt;
 
+use super::mask::Mask;
+
 /// The shortest value that is masked: a shorter one is found everywhere.
 pub const SHORTEST_SECRET: usize = 8;
 
@@ -58,6 +60,15 @@ impl Secrets {
     /// Returns whether there is nothing to mask.
     pub fn is_empty(&self) -> bool {
         self.states.is_empty()
+    }
+
+    /// Returns a whole text with the secrets masked.
+    pub fn masked(&self, bytes: &[u8]) -> Vec<u8> {
+        let mut masked = Vec::with_capacity(bytes.len());
+        let mut mask = Mask::new(self.clone());
+        mask.pass(bytes, &mut |bytes| masked.extend_from_slice(bytes));
+        mask.finish(&mut |bytes| masked.extend_from_slice(bytes));
+        masked
     }
 
     pub(super) fn name(&self, number: usize) -> &str {

@@ -26,6 +26,8 @@ pub enum Before {
     TimedOut(Duration),
     /// It printed nothing for too long.
     Idle(Duration),
+    /// It was interrupted, and that was not its fault: by what.
+    Interrupted(String),
     /// It came to no good end: why.
     Crashed(String),
     /// What it said does not count: why.
@@ -73,6 +75,9 @@ const EXAMPLE: &str = r#"{"outcome": "<one of the above>", "summary": "<what was
 /// Returns the opening of a prompt for another attempt: what happened, and that work goes on where it stands.
 pub fn again(before: &Before, attempt: u32, attempts: u32) -> String {
     let happened = match before {
+        Before::Interrupted(why) => {
+            format!("The attempt before was interrupted, and does not count: {}.", sentence(why))
+        }
         Before::TimedOut(after) => format!("The attempt before was stopped: it was not done after {}.", spell(*after)),
         Before::Idle(after) => format!("The attempt before was stopped: it printed nothing for {}.", spell(*after)),
         Before::Crashed(why) => format!("The attempt before came to no good end: {}.", sentence(why)),
@@ -83,7 +88,7 @@ pub fn again(before: &Before, attempt: u32, attempts: u32) -> String {
         Before::Bad(_) | Before::Refused(_) => {
             "The work may be done already: check it, do what is missing, and answer."
         }
-        Before::TimedOut(_) | Before::Idle(_) | Before::Crashed(_) => {
+        Before::TimedOut(_) | Before::Idle(_) | Before::Interrupted(_) | Before::Crashed(_) => {
             "Do not begin anew: look at what is there, keep what is good, and finish it."
         }
     };
@@ -202,6 +207,7 @@ mod tests {
         let all = [
             Before::TimedOut(Duration::from_mins(30)),
             Before::Idle(Duration::from_secs(610)),
+            Before::Interrupted("its runner was killed".to_owned()),
             Before::Crashed("`claude` was ended by signal 9.".to_owned()),
             Before::Bad("nothing was said".to_owned()),
             Before::Refused("`needs_review` needs blockers".to_owned()),
@@ -212,6 +218,9 @@ mod tests {
         Do not begin anew: look at what is there, keep what is good, and finish it.
 
         This is attempt 2 of 3. The attempt before was stopped: it printed nothing for 10 min 10 s.
+        Do not begin anew: look at what is there, keep what is good, and finish it.
+
+        This is attempt 2 of 3. The attempt before was interrupted, and does not count: its runner was killed.
         Do not begin anew: look at what is there, keep what is good, and finish it.
 
         This is attempt 2 of 3. The attempt before came to no good end: `claude` was ended by signal 9.

@@ -84,12 +84,11 @@ impl Trial<'_> {
     ) -> Result<Attempted, OpsError> {
         let (Command { words, stdin, environment }, prompt, mut record) = self.prepare(attempt)?;
         let begun = Instant::now();
-        let secrets = match self.secrets() {
+        let secrets = match secrets(self.launch, self.agent) {
             Ok(secrets) => secrets,
             Err(why) => return self.over(attempt, record, Came::Unavailable(why), begun, Told::default(), None, None),
         };
-        let names: Vec<(&str, &str)> = secrets.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
-        let transcript = Transcript::new(attempt.create(RunFile::Transcript)?, &Secrets::new(names), Room::default());
+        let transcript = Transcript::new(attempt.create(RunFile::Transcript)?, &secrets, Room::default());
         let mut program = Program::of(words, &self.project.root).expect("a checked command has a program");
         program.environment = environment.into_iter().map(|(name, value)| (name, value.into())).collect();
         program.input = stdin.into_bytes();
@@ -132,11 +131,11 @@ impl Trial<'_> {
             Ok(How::Idle) => (Came::Nothing(Before::Idle(limits.idle.unwrap_or(limits.time))), None, Told::default()),
             Ok(How::Exited(status)) => {
                 let code = u8::try_from(status).unwrap_or(u8::MAX);
-                let (came, told) = self.judge(attempt, &prompt, &exit(Exit::Status(code)), news)?;
+                let (came, told) = self.judge(attempt, &prompt, &exit(Exit::Status(code)), &secrets, news)?;
                 (came, Some(status), told)
             }
             Ok(How::Signalled(signal)) => {
-                let (came, told) = self.judge(attempt, &prompt, &exit(Exit::Signal(signal)), news)?;
+                let (came, told) = self.judge(attempt, &prompt, &exit(Exit::Signal(signal)), &secrets, news)?;
                 (came, None, told)
             }
         };
@@ -201,33 +200,12 @@ impl Trial<'_> {
         }
     }
 
-    /// Returns the values that must not be seen, by name; an error where one that is needed is not there.
-    fn secrets(&self) -> Result<Vec<(String, String)>, String> {
-        let mut secrets = Vec::new();
-        for name in &self.launch.secrets {
-            match std::env::var(name) {
-                Ok(value) if !value.is_empty() => secrets.push((name.clone(), value)),
-                _ => {
-                    return Err(format!(
-                        "`{}` needs `{name}`, and the environment has no such variable; set it where `aof` is started",
-                        self.agent
-                    ));
-                }
-            }
-        }
-        let is_secret = |name: &str| SECRET_ENDINGS.iter().any(|ending| name.to_uppercase().ends_with(ending));
-        secrets.extend(std::env::vars_os().filter_map(|(name, value)| {
-            let (name, value) = (name.into_string().ok()?, value.into_string().ok()?);
-            (is_secret(&name) && !self.launch.secrets.contains(&name)).then_some((name, value))
-        }));
-        Ok(secrets)
-    }
-
     fn judge(
         &self,
         attempt: &Attempt,
         prompt: &str,
         printed: &Printed<'_>,
+        secrets: &Secrets,
         news: &dyn Fn(News),
     ) -> Result<(Came, Told), OpsError> {
         let report = read(self.launch.reads(), printed);
@@ -235,7 +213,7 @@ impl Trial<'_> {
             news(News::Remark { ticket: self.ticket.clone(), text: text.clone() });
         }
         let output = match attempt.read(RunFile::Output, OUTPUT_LIMIT) {
-            Ok(output) => output,
+            Ok(output) => output.map(|output| secrets.masked(&output)),
             // Whatever the agent made of it, it is no answer.
             Err(fault @ (StoreError::TooLarge { .. } | StoreError::WrongKind { .. })) => {
                 return Ok((Came::Nothing(Before::Bad(fault.to_string())), told(&report)));
@@ -278,11 +256,33 @@ impl Trial<'_> {
     }
 }
 
+/// Returns the values that must not be seen; an error where one that is needed is not there.
+pub(super) fn secrets(launch: &Launch, agent: &AgentId) -> Result<Secrets, String> {
+    let mut secrets = Vec::new();
+    for name in &launch.secrets {
+        match std::env::var(name) {
+            Ok(value) if !value.is_empty() => secrets.push((name.clone(), value)),
+            _ => {
+                return Err(format!(
+                    "`{agent}` needs `{name}`, and the environment has no such variable; set it where `aof` is started"
+                ));
+            }
+        }
+    }
+    let is_secret = |name: &str| SECRET_ENDINGS.iter().any(|ending| name.to_uppercase().ends_with(ending));
+    secrets.extend(std::env::vars_os().filter_map(|(name, value)| {
+        let (name, value) = (name.into_string().ok()?, value.into_string().ok()?);
+        (is_secret(&name) && !launch.secrets.contains(&name)).then_some((name, value))
+    }));
+    Ok(Secrets::new(secrets.iter().map(|(name, value)| (name.as_str(), value.as_str()))))
+}
+
 /// Returns how the record tells of an attempt that came to nothing.
 pub(super) fn ending(before: &Before) -> (Ending, Option<String>) {
     match before {
         Before::TimedOut(_) => (Ending::Timeout, None),
         Before::Idle(_) => (Ending::Idle, None),
+        Before::Interrupted(why) => (Ending::Lost, Some(why.clone())),
         Before::Crashed(why) => (Ending::Crash, Some(why.clone())),
         Before::Bad(why) | Before::Refused(why) => (Ending::BadVerdict, Some(why.clone())),
     }

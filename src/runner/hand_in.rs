@@ -14,7 +14,7 @@ use super::visit::{Run, VisitEnd};
 use crate::engine::{Post, RefusalKind, Rules};
 use crate::model::{Completion, CompletionId, Map, Outcome, Station, Task, Ticket, Visit};
 use crate::ops::{DryRun, OpsError, complete, ended};
-use crate::store::runs::{Attempt, End, Record, Ruling};
+use crate::store::runs::{Attempt, End, Ending, Record, Ruling};
 
 /// How long is waited before a completion is tried again that something else stood in the way of.
 const ANEW: Duration = Duration::from_secs(1);
@@ -28,7 +28,8 @@ enum Handed {
 }
 
 impl Run<'_> {
-    pub(super) fn hand_in_noted(
+    /// Hands in what an attempt has said, and keeps in its record what became of it.
+    pub(super) fn hand_in(
         &self,
         said: Said,
         run: &CompletionId,
@@ -42,6 +43,7 @@ impl Run<'_> {
             Handed::In(outcome) => {
                 if let Some(end) = &mut record.end {
                     let source = source_word(source).to_owned();
+                    (end.how, end.reason) = (Ending::Verdict, None);
                     end.verdict = Some(Ruling { source, outcome, completion: run.clone() });
                 }
                 folder.note(record)?;
@@ -58,22 +60,6 @@ impl Run<'_> {
             Handed::Overtaken(why) => Ok(Ok(VisitEnd::Overtaken(why))),
             Handed::Stopped => Ok(Ok(VisitEnd::Stopped)),
         }
-    }
-
-    /// Hands in what a killed run had said; nothing if the rules refuse it.
-    pub(super) fn hand_in(
-        &self,
-        said: Said,
-        run: &CompletionId,
-        end: Option<&End>,
-        took: Duration,
-    ) -> Result<Option<VisitEnd>, OpsError> {
-        Ok(match self.completed(said, run, end, took)? {
-            Handed::In(_) => Some(VisitEnd::Completed),
-            Handed::Overtaken(why) => Some(VisitEnd::Overtaken(why)),
-            Handed::Stopped => Some(VisitEnd::Stopped),
-            Handed::Refused(_) => None,
-        })
     }
 
     /// Completes the visit. What stands in the way for a while, a merge or a lock, is waited for: no verdict is lost to it.
@@ -98,7 +84,9 @@ impl Run<'_> {
                     return Ok(Handed::In(outcome));
                 }
                 Err(OpsError::Refused(refusal)) if refusal.kind() != RefusalKind::Conflict => {
-                    return Ok(Handed::Refused(OpsError::Refused(refusal).to_string()));
+                    // Whoever tries again has to know all that is wrong.
+                    let fix = refusal.fix();
+                    return Ok(Handed::Refused(format!("{}; {fix}", OpsError::Refused(refusal))));
                 }
                 Err(OpsError::Refused(refusal)) => {
                     return Ok(Handed::Overtaken(OpsError::Refused(refusal).to_string()));
@@ -148,7 +136,7 @@ impl Run<'_> {
         let attempts = if count == 1 { "1 attempt".to_owned() } else { format!("{count} attempts") };
         let last = failures.last().cloned().unwrap_or_default();
         let said = Said {
-            source: Source::ExitStatus,
+            source: Source::Attempts,
             outcome: Some(outcome),
             summary: Some(format!("{attempts} of `{}` came to nothing; the last one: {last}", self.assignment.agent)),
             blockers: Some(failures.iter().zip(1..).map(|(why, number)| format!("attempt {number}: {why}")).collect()),
@@ -215,5 +203,6 @@ fn source_word(source: Source) -> &'static str {
         Source::Structured => "structured",
         Source::Signal => "signal",
         Source::ExitStatus => "exit",
+        Source::Attempts => "attempts",
     }
 }

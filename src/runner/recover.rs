@@ -3,72 +3,94 @@
 use std::time::Duration;
 
 use super::answer::Before;
-use super::attempt::{OUTPUT_LIMIT, with_asked};
+use super::attempt::{OUTPUT_LIMIT, secrets, with_asked};
 use super::printed::{Exit, Printed};
 use super::prompt::Earlier;
 use super::report::Report;
 use super::standing::{Standing, standing};
 use super::verdict::{Said, Source, Verdict, verdict};
-use super::visit::{Assignment, Run};
+use super::visit::{Assignment, Run, VisitEnd};
 use crate::engine::Post;
+use crate::model::CompletionId;
 use crate::ops::{OpsError, left_behind};
-use crate::store::runs::{End, Ending, Latest, Record, RunFile, Told};
+use crate::store::runs::{Attempt, End, Ending, Latest, Record, RunFile, Told};
 
 /// How long a program has that a killed runner left behind.
 const GRACE: Duration = Duration::from_secs(5);
+const KILLED: &str = "its runner was killed";
 
 impl Run<'_> {
-    /// Sees what a killed runner left: its program is ended, and what that had said counts if it was done by then.
-    pub(super) fn recover(&mut self) -> Result<Option<Box<Said>>, OpsError> {
-        let (attempt, record) = match self.runs.latest()? {
-            Latest::None => return Ok(None),
-            Latest::Ended(record) => {
-                if has_failed(&record) {
-                    self.remember(&record)?;
-                }
-                return Ok(None);
+    /// Sees what runners left that were killed or stopped: a program that still runs is ended, and what was said and not handed in
+    /// counts now. Returns how the visit ended, if that was all that was missing.
+    pub(super) fn recover(&mut self) -> Result<Option<VisitEnd>, OpsError> {
+        let (attempt, mut record, is_unheard) = match self.runs.latest()? {
+            Latest::None | Latest::Open(_, None) => return Ok(None),
+            Latest::Ended(attempt, record) => {
+                let is_unheard = is_unheard(&record);
+                (attempt, record, is_unheard)
             }
-            Latest::Open(attempt, record) => (attempt, record),
+            Latest::Open(attempt, Some(mut record)) => {
+                let is_unheard = self.lose(&mut record);
+                (attempt, record, is_unheard)
+            }
         };
-        let Some(mut record) = record else { return Ok(None) };
+        if let Some(said) = self.said_in(&attempt)?.filter(|_| is_unheard) {
+            let run: CompletionId = match record.run.parse() {
+                Ok(run) => run,
+                Err(_) => self.fresh_id()?,
+            };
+            match self.hand_in(*said, &run, &mut record, &attempt, Duration::ZERO)? {
+                Ok(end) => return Ok(Some(end)),
+                Err(before) => {
+                    let left = left_behind(&self.project.open()?, record.started)?;
+                    self.earlier = Some(Earlier { before, left });
+                }
+            }
+            return Ok(None);
+        }
+        // Not before: if this runner is killed too, what was said is still to be heard.
+        attempt.note(&record)?;
+        if is_unheard || has_failed(&record) || was_interrupted(&record) {
+            self.remember(&record)?;
+        }
+        Ok(None)
+    }
+
+    /// Ends an attempt whose runner was killed. Returns whether it had ended by itself, so that nobody has heard what it said.
+    fn lose(&self, record: &mut Record) -> bool {
         let alive = record.is_alive();
         if let Some(group) = record.group.as_ref().filter(|_| alive) {
             group.end(GRACE);
         }
-        let at = (self.project.clock)();
-        let reason = Some("its runner was killed".to_owned());
         record.end = Some(End {
-            at,
+            at: (self.project.clock)(),
             how: Ending::Lost,
             status: None,
-            reason,
+            reason: Some(KILLED.to_owned()),
             transcript: None,
             told: Told::default(),
             verdict: None,
         });
-        // What cannot be read there is no answer.
-        let output = attempt.read(RunFile::Output, OUTPUT_LIMIT).unwrap_or_default().filter(|_| !alive);
-        let prompt = attempt.read(RunFile::Prompt, OUTPUT_LIMIT)?.unwrap_or_default();
-        let prompt = String::from_utf8_lossy(&prompt);
-        let said = output.map(|output| self.said_in(&output, &prompt)).transpose()?.flatten();
-        attempt.note(&record)?;
-        if said.is_none() {
-            self.remember(&record)?;
-        }
-        Ok(said)
+        !alive
     }
 
-    fn said_in(&self, output: &[u8], prompt: &str) -> Result<Option<Box<Said>>, OpsError> {
+    /// Returns what an attempt left in its file, if that is an answer.
+    fn said_in(&self, attempt: &Attempt) -> Result<Option<Box<Said>>, OpsError> {
         let Assignment { ticket, agent, .. } = self.assignment;
+        // What cannot be read there is no answer.
+        let Some(output) = attempt.read(RunFile::Output, OUTPUT_LIMIT).unwrap_or_default() else { return Ok(None) };
+        let prompt = attempt.read(RunFile::Prompt, OUTPUT_LIMIT)?.unwrap_or_default();
         let workspace = self.project.open()?;
         let Standing::Open(open) = standing(&workspace, ticket, agent, self.since)? else { return Ok(None) };
         let rules = &open.in_force.rules;
         let launch = rules.org.agent(agent).and_then(|known| known.run.as_ref());
         let post = Post::meant(rules, &open.file.task, open.opening.station.branch.as_ref());
         let (Some(launch), Some(post)) = (launch, post) else { return Ok(None) };
+        // Without the secrets, nobody knows what of it must not be seen.
+        let Ok(secrets) = secrets(launch, agent) else { return Ok(None) };
         let printed = Printed { stdout: b"", stderr: b"", exit: Exit::SUCCESS };
-        let found = with_asked(&open, &post, agent, ticket, launch, prompt, |asked| {
-            verdict(asked, &Report::default(), &printed, Some(output))
+        let found = with_asked(&open, &post, agent, ticket, launch, &String::from_utf8_lossy(&prompt), |asked| {
+            verdict(asked, &Report::default(), &printed, Some(&secrets.masked(&output)))
         });
         Ok(match found {
             Verdict::Said(said) if said.source == Source::OutputFile => Some(said),
@@ -80,9 +102,20 @@ impl Run<'_> {
     fn remember(&mut self, record: &Record) -> Result<(), OpsError> {
         let workspace = self.project.open()?;
         let left = left_behind(&workspace, record.started)?;
-        self.earlier = Some(Earlier { before: Before::Crashed(why_of(record)), left });
+        let why = why_of(record);
+        let before = if has_failed(record) { Before::Crashed(why) } else { Before::Interrupted(why) };
+        self.earlier = Some(Earlier { before, left });
         Ok(())
     }
+}
+
+/// Returns whether it has said something that nobody has heard: its runner was killed before.
+fn is_unheard(record: &Record) -> bool {
+    record.end.as_ref().is_some_and(|end| end.how == Ending::Verdict && end.verdict.is_none())
+}
+
+fn was_interrupted(record: &Record) -> bool {
+    record.end.as_ref().is_some_and(|end| matches!(end.how, Ending::Stopped | Ending::Lost))
 }
 
 /// Returns whether the attempt counts: it had its chance, and nothing came of it.
@@ -96,7 +129,8 @@ pub(super) fn why_of(record: &Record) -> String {
     let usual = match end.how {
         Ending::Timeout => "it took too long, and was stopped",
         Ending::Idle => "it printed nothing for too long, and was stopped",
-        Ending::Lost => "its runner was killed",
+        Ending::Lost | Ending::Verdict => KILLED,
+        Ending::Stopped => "somebody stopped it",
         _ => "it came to nothing",
     };
     end.reason.clone().unwrap_or_else(|| usual.to_owned())

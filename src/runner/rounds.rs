@@ -190,6 +190,8 @@ impl<'a> Rounds<'a> {
                     Found::Finished(status) => return Ok(End::Finished(status)),
                     Found::Nothing(waits) => match self.ask(&waits, audience)? {
                         Some(()) => self.begun += 1,
+                        // Whoever was asked wants to stop.
+                        None if stop.load(Ordering::Relaxed) => {}
                         None => return Ok(self.idle(waits, audience)),
                     },
                     Found::Work(_) => {}
@@ -257,12 +259,19 @@ impl<'a> Rounds<'a> {
                 self.visits += 1;
                 return Ok(());
             }
-            VisitEnd::Overtaken(why) | VisitEnd::Busy(why) => why,
+            VisitEnd::Overtaken(why) | VisitEnd::Busy(why) => {
+                // Of a task that is driven, it is told why it goes no further.
+                if let Wish::Agents { .. } = self.wish {
+                    audience.hear(&News::Remark { ticket: assignment.ticket.clone(), text: why.clone() });
+                }
+                why
+            }
             VisitEnd::Stopped => "it was stopped".to_owned(),
             VisitEnd::Unavailable(why) => {
                 audience.hear(&News::Unavailable { agent: assignment.agent.clone(), why: why.clone() });
-                self.unavailable.insert(assignment.agent, why.clone());
-                why
+                // Somebody else may be able to.
+                self.unavailable.insert(assignment.agent, why);
+                return Ok(());
             }
         };
         self.tried.insert(assignment.ticket, why);

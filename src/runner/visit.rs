@@ -91,11 +91,8 @@ pub(super) struct Run<'a> {
 impl Run<'_> {
     fn go(&mut self) -> Result<VisitEnd, OpsError> {
         let Assignment { ticket, agent, .. } = self.assignment;
-        if let Some(said) = self.recover()? {
-            let run = self.fresh_id()?;
-            if let Some(end) = self.hand_in(*said, &run, None, Duration::ZERO)? {
-                return Ok(end);
-            }
+        if let Some(end) = self.recover()? {
+            return Ok(end);
         }
         let mut begun = false;
         loop {
@@ -177,7 +174,7 @@ impl Run<'_> {
         let workspace = self.project.open()?;
         if let Standing::Said(said) = standing(&workspace, ticket, agent, self.since)? {
             if let (Some(end), Some(stamp)) = (&mut record.end, &said.visit.completion) {
-                end.how = Ending::Verdict;
+                (end.how, end.reason) = (Ending::Verdict, None);
                 let outcome = said.visit.outcome.to_string();
                 end.verdict = Some(Ruling { source: "own".to_owned(), outcome, completion: stamp.id.clone() });
                 folder.note(&record)?;
@@ -190,7 +187,7 @@ impl Run<'_> {
             Came::Overtaken(why) => return Ok(Some(VisitEnd::Overtaken(why))),
             Came::Unavailable(why) => return Ok(Some(VisitEnd::Unavailable(why))),
             Came::Nothing(before) => before,
-            Came::Said(said) => match self.hand_in_noted(*said, &run, &mut record, &folder, took)? {
+            Came::Said(said) => match self.hand_in(*said, &run, &mut record, &folder, took)? {
                 Ok(end) => return Ok(Some(end)),
                 Err(before) => before,
             },
@@ -282,7 +279,7 @@ fn sentence(before: &Before) -> String {
     match before {
         Before::TimedOut(time) => format!("it was not done after {} s, and was stopped", time.as_secs()),
         Before::Idle(time) => format!("it printed nothing for {} s, and was stopped", time.as_secs()),
-        Before::Crashed(why) | Before::Bad(why) => why.clone(),
+        Before::Interrupted(why) | Before::Crashed(why) | Before::Bad(why) => why.clone(),
         Before::Refused(why) => format!("what it said was refused: {why}"),
     }
 }

@@ -5,6 +5,7 @@
 #![allow(clippy::too_many_lines, reason = "a story with its whole outputs is one test")]
 
 mod agent_files;
+mod agents;
 mod architecture;
 mod checker;
 mod clocks;
@@ -34,6 +35,11 @@ mod regressions;
 mod routes;
 mod rules;
 mod running;
+mod running_attempts;
+mod running_input;
+mod running_stops;
+mod running_verdicts;
+mod running_workflows;
 mod stepping_in;
 mod task_complete;
 mod task_new;

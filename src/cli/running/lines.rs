@@ -72,6 +72,9 @@ pub(super) fn why(waits: &Waits) -> String {
                 waits.ticket.task
             )
         }
+        Why::NotStartable if waits.agents.is_empty() => {
+            format!("waits: nobody in role `{}` may work there now; see `aof why {}`", waits.role, waits.ticket.task)
+        }
         Why::NotStartable => {
             format!("waits for {}: org.yaml does not say how to start any of them (`run`)", whom(&waits.agents))
         }

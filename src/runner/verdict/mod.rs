@@ -116,6 +116,8 @@ pub enum Source {
     Signal,
     /// The exit status.
     ExitStatus,
+    /// What came of all attempts: nothing.
+    Attempts,
 }
 
 impl fmt::Display for Source {
@@ -125,6 +127,7 @@ impl fmt::Display for Source {
             Self::Structured => "the JSON object that was printed",
             Self::Signal => "the last message",
             Self::ExitStatus => "the exit status",
+            Self::Attempts => "what came of all attempts",
         })
     }
 }

@@ -69,7 +69,7 @@ pub enum Latest {
     /// There was none.
     None,
     /// The last one ended.
-    Ended(Record),
+    Ended(Attempt, Record),
     /// The last one has no end: its runner was killed. Without a record, it was killed before the program was started.
     Open(Attempt, Option<Record>),
 }
@@ -174,7 +174,7 @@ impl VisitRuns {
         let number = self.attempts()?;
         let Some(attempt) = Attempt::standing(&self.folder, number)? else { return Ok(Latest::None) };
         Ok(match attempt.record()? {
-            Some(record) if record.end.is_some() => Latest::Ended(record),
+            Some(record) if record.end.is_some() => Latest::Ended(attempt, record),
             record => Latest::Open(attempt, record),
         })
     }

@@ -86,7 +86,7 @@ fn an_attempt_has_its_files_and_the_next_one_its_number() {
     assert_eq!(attempt.record().unwrap(), Some(begun.clone()));
     let ended = Record { end: Some(end(Ending::Verdict)), ..begun };
     attempt.note(&ended).unwrap();
-    assert!(matches!(visit.latest().unwrap(), Latest::Ended(latest) if latest == ended));
+    assert!(matches!(visit.latest().unwrap(), Latest::Ended(_, latest) if latest == ended));
     let text = fs::read_to_string(attempt.path_of(RunFile::Record)).unwrap();
     let fields: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert_eq!(fields["ticket"], "AOF-abc@3/security");
@@ -178,7 +178,10 @@ fn what_a_killed_runner_left_is_found_and_can_be_ended() {
     assert!(found.group.as_ref().unwrap().end(Duration::from_mins(1)));
     assert!(!found.is_alive());
     attempt.note(&Record { end: Some(end(Ending::Lost)), ..found }).unwrap();
-    assert!(matches!(ours.latest().unwrap(), Latest::Ended(Record { end: Some(End { how: Ending::Lost, .. }), .. })));
+    assert!(matches!(
+        ours.latest().unwrap(),
+        Latest::Ended(_, Record { end: Some(End { how: Ending::Lost, .. }), .. })
+    ));
 }
 
 #[test]
