@@ -4,6 +4,10 @@
 use std::io::{self, BufRead, Write};
 use std::path::Path;
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
 
 use crate::cli::output::{BOLD, CYAN, DIM, Output, YELLOW, styled};
 use crate::cli::session::now;
@@ -11,6 +15,9 @@ use crate::format::plain::{inert, one_line};
 use crate::model::{AgentId, Completion, Map, Outcome};
 use crate::runner::Asked;
 use crate::store::random::DeliveryId;
+
+/// How often is looked whether somebody wants to stop, rather than to answer.
+const TICK: Duration = Duration::from_millis(50);
 
 /// What somebody said at the prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,7 +28,13 @@ enum Answer {
 }
 
 /// Asks the person; nothing when it is not theirs to say, or not now.
-pub(super) fn ask(output: Output, person: &AgentId, project: &Path, asked: &Asked<'_>) -> Option<Completion> {
+pub(super) fn ask(
+    output: Output,
+    person: &AgentId,
+    project: &Path,
+    asked: &Asked<'_>,
+    stop: &AtomicBool,
+) -> Option<Completion> {
     let opening = asked.opening;
     if !opening.agents.contains(person) {
         return None;
@@ -39,11 +52,11 @@ pub(super) fn ask(output: Output, person: &AgentId, project: &Path, asked: &Aske
     }
     let outcomes: Vec<Outcome> = asked.context.outcomes.iter().map(|(outcome, _)| outcome.clone()).collect();
     loop {
-        let line = prompt(output, &question(&outcomes))?;
+        let line = prompt(&question(&outcomes), stop)?;
         match answer(&outcomes, &line) {
             Some(Answer::Later) => return None,
             Some(Answer::Diff) => show_diff(output, project, &task.created.to_string()),
-            Some(Answer::Outcome(outcome)) => return completion(output, person, asked, &outcome),
+            Some(Answer::Outcome(outcome)) => return completion(output, person, asked, &outcome, stop),
             None => output.say(format!("`{}` is none of these", inert(line.trim()))),
         }
     }
@@ -74,12 +87,18 @@ fn answer(outcomes: &[Outcome], line: &str) -> Option<Answer> {
     }
 }
 
-fn completion(output: Output, person: &AgentId, asked: &Asked<'_>, outcome: &Outcome) -> Option<Completion> {
+fn completion(
+    output: Output,
+    person: &AgentId,
+    asked: &Asked<'_>,
+    outcome: &Outcome,
+    stop: &AtomicBool,
+) -> Option<Completion> {
     let mut blockers = Vec::new();
     if matches!(outcome, Outcome::NeedsReview | Outcome::Blocked) {
         output.say("What has to be mended, or is waited for? A line for each; an empty line ends.");
         loop {
-            let line = prompt(output, "- ")?;
+            let line = prompt("- ", stop)?;
             match line.trim() {
                 "" if blockers.is_empty() => output.say(format!("{} it needs at least one", styled(YELLOW, "note:"))),
                 "" => break,
@@ -92,7 +111,7 @@ fn completion(output: Output, person: &AgentId, asked: &Asked<'_>, outcome: &Out
         (Outcome::Complete, None) => "Approved".to_owned(),
         (outcome, None) => format!("Decided: {outcome}"),
     };
-    let summary = prompt(output, &format!("A word on it ({}): ", one_line(&usual)))?;
+    let summary = prompt(&format!("A word on it ({}): ", one_line(&usual)), stop)?;
     let summary = if summary.trim().is_empty() { usual } else { summary.trim().to_owned() };
     let id = DeliveryId::new(now()).ok()?.completion();
     Some(Completion {
@@ -109,13 +128,24 @@ fn completion(output: Output, person: &AgentId, asked: &Asked<'_>, outcome: &Out
     })
 }
 
-/// Returns what was typed; nothing when the input has ended.
-fn prompt(_: Output, text: &str) -> Option<String> {
+/// Returns what was typed; nothing when the input has ended, or somebody wants to stop.
+fn prompt(text: &str, stop: &AtomicBool) -> Option<String> {
     let mut stderr = anstream::stderr();
     let _ = write!(stderr, "{text}").and_then(|()| stderr.flush());
-    let mut line = String::new();
-    let read = io::stdin().lock().read_line(&mut line).unwrap_or(0);
-    (read > 0).then_some(line)
+    let (tell, heard) = mpsc::channel();
+    // No signal ends the wait for a line. Whoever stops leaves this one waiting, and the program ends soon.
+    thread::spawn(move || {
+        let mut line = String::new();
+        let read = io::stdin().lock().read_line(&mut line).unwrap_or(0);
+        drop(tell.send((read > 0).then_some(line)));
+    });
+    loop {
+        match heard.recv_timeout(TICK) {
+            Ok(line) => return line,
+            Err(RecvTimeoutError::Timeout) if !stop.load(Ordering::Relaxed) => {}
+            Err(_) => return None,
+        }
+    }
 }
 
 /// Shows what changed since the task was made, task files aside, as git shows it.

@@ -32,8 +32,8 @@ Examples:
 
 org.yaml says how an agent is started: `agents: {coder: {run: {preset: claude}}}`; see docs/running.md.")]
 pub(super) struct Args {
-    /// The agent that is started; several are served in turn
-    #[arg(long = "agent", value_name = "ID", env = "AOF_AGENT", hide_env_values = true, conflicts_with_all = ["all", "task"])]
+    /// The agent that is started, in place of `$AOF_AGENT`; several are served in turn
+    #[arg(long = "agent", value_name = "ID", conflicts_with_all = ["all", "task"])]
     agents: Vec<AgentId>,
     /// Every agent that org.yaml says how to start
     #[arg(long, conflicts_with = "task")]
@@ -88,7 +88,7 @@ fn agents(workspace: &Workspace, rules: &crate::engine::Rules, args: &Args) -> R
     let all = || rules.org.all_agents().into_iter().filter(|agent| startable(agent)).cloned().collect::<Vec<_>>();
     let wanted = match args.agents.as_slice() {
         [] if args.all => all(),
-        [] => vec![acting_agent(workspace, &rules.org, None, Session::at_terminal())?],
+        [] => vec![acting_agent(workspace, &rules.org, said_by_shell()?.as_ref(), Session::at_terminal())?],
         named => named.to_vec(),
     };
     let fix = "say it in org.yaml, as in `agents: {coder: {run: {preset: claude}}}`; see docs/running.md";
@@ -100,19 +100,30 @@ fn agents(workspace: &Workspace, rules: &crate::engine::Rules, args: &Args) -> R
         known_worker(rules, agent, args.role.as_ref())?;
         if !startable(agent) {
             let others = all();
-            let fix = match others.as_slice() {
-                [] => fix.to_owned(),
-                others => format!("{fix}; there is `run` of {}", crate::model::listed(others)),
-            };
-            let problem = if agent.is_human() {
-                format!("`{agent}` is a person: no program is started for it")
+            let (problem, fix) = if agent.is_human() {
+                let fix = "name an agent that is a program".to_owned();
+                (format!("`{agent}` is a person: no program is started for it"), fix)
             } else {
-                format!("org.yaml does not say how `{agent}` is started")
+                (format!("org.yaml does not say how `{agent}` is started"), fix.to_owned())
+            };
+            let fix = match others.as_slice() {
+                [] => fix,
+                others => format!("{fix}; there is `run` of {}", crate::model::listed(others)),
             };
             return Err(Trouble::Unfit { code: "not_startable", problem, fix });
         }
     }
     Ok(wanted)
+}
+
+/// Returns the agent that the shell names. It may do so for all commands: unlike `--agent` it bars no other choice.
+fn said_by_shell() -> Result<Option<AgentId>, Trouble> {
+    let name = std::env::var("AOF_AGENT").ok().filter(|name| !name.is_empty());
+    name.map(|name| name.parse()).transpose().map_err(|error| Trouble::Unfit {
+        code: "invalid_agent",
+        problem: format!("`AOF_AGENT` names no agent: {error}"),
+        fix: "name one with `--agent`".to_owned(),
+    })
 }
 
 /// Works, shows it, and tells what came of it.
@@ -130,7 +141,7 @@ pub(super) fn go(
         problem: format!("cannot listen for signals: {cause}"),
         fix: "try again".to_owned(),
     })?;
-    let mut view = View::of(session, workspace, wish, !how.no_ask)?;
+    let mut view = View::of(session, workspace, wish, !how.no_ask, &stop)?;
     let account: Account = work(&project, wish, usize::from(how.jobs), pace, &stop, &mut view)?;
     view.close();
     Ok(Outcome::of(workspace, wish, &account)?.show(session))

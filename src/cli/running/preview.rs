@@ -4,35 +4,31 @@ use std::process::ExitCode;
 
 use serde_json::{Value, json};
 
-use super::lines::why;
+use super::lines::{waits_value, why};
 use crate::cli::output::{BOLD, CYAN, DIM, styled};
 use crate::cli::session::Session;
 use crate::cli::trouble::Trouble;
 use crate::format::plain::inert;
 use crate::ops::Workspace;
-use crate::runner::{Preview, Wish, preview};
+use crate::runner::{Preview, Waits, Wish, preview};
 
 /// Shows what a runner would do next.
 pub(in crate::cli) fn of_wish(session: &Session, workspace: &Workspace, wish: &Wish) -> Result<ExitCode, Trouble> {
     let project = super::project(session, workspace)?;
     let (previews, waits) = preview(&project, wish)?;
-    shown(session, &previews);
-    if !session.output.is_json() {
-        for waits in &waits {
-            session.output.line(format!("{} {}: {}", styled(CYAN, &waits.ticket), waits.station, why(waits)));
-        }
-        if previews.is_empty() && waits.is_empty() {
-            session.output.line("nothing would be started");
-        }
+    shown(session, &previews, &waits);
+    if !session.output.is_json() && previews.is_empty() && waits.is_empty() {
+        session.output.line("nothing would be started");
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// Shows each command with its prompt.
-pub(in crate::cli) fn shown(session: &Session, previews: &[Preview]) {
+/// Shows each command with its prompt, and what waits.
+pub(in crate::cli) fn shown(session: &Session, previews: &[Preview], waits: &[Waits]) {
     if session.output.is_json() {
         let runs: Vec<Value> = previews.iter().map(value).collect();
-        session.output.data(json!({"dryRun": true, "runs": runs}));
+        let waits: Vec<Value> = waits.iter().map(waits_value).collect();
+        session.output.data(json!({"dryRun": true, "runs": runs, "waits": waits}));
         return;
     }
     for preview in previews {
@@ -56,6 +52,9 @@ pub(in crate::cli) fn shown(session: &Session, previews: &[Preview]) {
             output.line(format!("  {} {line}", styled(DIM, "|")));
         }
         output.line("");
+    }
+    for waits in waits {
+        session.output.line(format!("{} {}: {}", styled(CYAN, &waits.ticket), waits.station, why(waits)));
     }
 }
 

@@ -1,6 +1,8 @@
 //! Who looks on while agents work: a terminal that shows it live, lines, or lines of JSON; and whoever can be asked there.
 
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use serde_json::Value;
 
@@ -20,10 +22,18 @@ pub(super) struct View {
     live: Option<Live>,
     /// Who can be asked, and where the project is.
     person: Option<(AgentId, PathBuf)>,
+    /// Whether somebody wants all this to stop.
+    stop: Arc<AtomicBool>,
 }
 
 impl View {
-    pub(super) fn of(session: &Session, workspace: &Workspace, wish: &Wish, ask: bool) -> Result<Self, Trouble> {
+    pub(super) fn of(
+        session: &Session,
+        workspace: &Workspace,
+        wish: &Wish,
+        ask: bool,
+        stop: &Arc<AtomicBool>,
+    ) -> Result<Self, Trouble> {
         let output = session.output;
         let live = (!output.is_json()).then(|| Live::at_terminal(workspace, wish)).transpose()?.flatten();
         let person = if ask && Session::at_terminal() && !output.is_json() {
@@ -34,7 +44,7 @@ impl View {
         } else {
             None
         };
-        Ok(Self { output, live, person })
+        Ok(Self { output, live, person, stop: Arc::clone(stop) })
     }
 
     pub(super) fn close(mut self) {
@@ -72,7 +82,7 @@ impl Audience for View {
 
     fn decide(&mut self, asked: &Asked<'_>) -> Option<Completion> {
         let (person, root) = self.person.as_ref()?;
-        let ask = || approval::ask(self.output, person, root, asked);
+        let ask = || approval::ask(self.output, person, root, asked, &self.stop);
         match &self.live {
             Some(live) => live.aside(ask),
             None => ask(),

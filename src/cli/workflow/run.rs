@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::create::lacking_text;
 use crate::cli::output::{CYAN, styled};
@@ -70,7 +70,7 @@ pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
     };
     if args.how.dry_run {
         let previews = preview_of(&project(session, &workspace)?, &workspace, &changed.after, &changed.path)?;
-        preview::shown(session, &previews);
+        preview::shown(session, &previews, &[]);
         return Ok(ExitCode::SUCCESS);
     }
     let id = &changed.after.task.id;
@@ -105,11 +105,15 @@ fn begun(
         return Err(Trouble::Unfit {
             code: "roles_missing",
             problem: format!("the template `{template}` needs roles that org.yaml lacks"),
-            fix: format!("{}\n\nthen commit it, and run this again", lacking_text(roles, agents)),
+            fix: format!("{}\n\nthen commit it, and run this again", lacking_text(roles, agents).trim_end()),
         });
     }
     if mode == DryRun::Yes {
-        session.output.line(format!("dry run: `{name}` would begin as {}, from the template", made.path));
+        if session.output.is_json() {
+            session.output.data(json!({"dryRun": true, "begins": made.path.to_string(), "runs": [], "waits": []}));
+        } else {
+            session.output.line(format!("dry run: `{name}` would begin as {}, from the template", made.path));
+        }
         return Ok(Begun::Would);
     }
     let made = create_workflow(workspace, &NewWorkflow { name: name.clone(), template }, mode)?;

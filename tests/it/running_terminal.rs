@@ -1,0 +1,158 @@
+//! Runners at a terminal: the live view, and people who are asked.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::fd::AsFd;
+use std::process::{Child, ExitStatus};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
+
+use insta::assert_snapshot;
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+
+use crate::agents::{history, project_of, send, stand};
+use crate::checker::check;
+use crate::environment::{TestEnvironment, eventually};
+
+/// A program at a terminal of its own.
+struct Seat {
+    keys: File,
+    screen: Arc<Mutex<String>>,
+    seen: usize,
+    reader: JoinHandle<()>,
+    child: Child,
+}
+
+impl Seat {
+    fn of(env: &TestEnvironment, args: &[&str]) -> Self {
+        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(master.as_fd()).unwrap();
+        unlockpt(master.as_fd()).unwrap();
+        let name = ptsname(master.as_fd(), Vec::new()).unwrap().into_string().unwrap();
+        let end = || File::options().read(true).write(true).open(&name).unwrap();
+        let mut command = env.aof_command(args);
+        command.env("TERM", "xterm").env("GIT_PAGER", "cat").stdin(end()).stdout(end()).stderr(end());
+        let child = command.spawn().unwrap();
+        // The command holds its ends: only when these are gone too does the screen end with the program.
+        drop(command);
+        let keys = File::from(master);
+        let mut screen = keys.try_clone().unwrap();
+        let shown = Arc::new(Mutex::new(String::new()));
+        let kept = Arc::clone(&shown);
+        let reader = thread::spawn(move || {
+            let mut bytes = [0; 4096];
+            while let Ok(count @ 1..) = screen.read(&mut bytes) {
+                kept.lock().unwrap().push_str(&String::from_utf8_lossy(&bytes[..count]));
+            }
+        });
+        Self { keys, screen: shown, seen: 0, reader, child }
+    }
+
+    /// Waits until it shows something new.
+    #[track_caller]
+    fn shows(&mut self, text: &str) {
+        let found = || self.screen.lock().unwrap()[self.seen..].find(text);
+        let mut at = None;
+        eventually(&format!("`{text}` on the screen"), || {
+            at = found();
+            at.is_some()
+        });
+        self.seen += at.unwrap() + text.len();
+    }
+
+    fn types(&mut self, line: &str) {
+        self.keys.write_all(format!("{line}\n").as_bytes()).unwrap();
+    }
+
+    fn ends(mut self) -> (ExitStatus, String) {
+        let status = self.child.wait().unwrap();
+        drop(self.keys);
+        self.reader.join().unwrap();
+        let screen = self.screen.lock().unwrap().clone();
+        (status, screen)
+    }
+}
+
+fn environment() -> TestEnvironment {
+    let rules = "\
+workflow:
+  gates:
+    - {id: work, role: worker}
+    - {id: approve, role: lead, requireHuman: true, canReject: true}
+";
+    let script = "\
+echo thinking
+echo 'fn login() {}' > login.rs
+echo '{\"outcome\": \"complete\", \"summary\": \"Did it\"}' > \"$AOF_OUTPUT\"
+";
+    let env = project_of(rules, &[("coder", "worker", "", script), ("human-ada", "lead", "", "")]);
+    env.edit("org.yaml", "human-ada: {maxTasks: 5}", "human-ada: {email: ada@example.org}");
+    env.commit_all("people");
+    env
+}
+
+#[test]
+fn a_person_is_asked_and_what_is_said_counts() {
+    let env = environment();
+    let id = env.new_task(&["Add login"]);
+    let mut seat = Seat::of(&env, &["run", "--task", &id]);
+    seat.shows("1/2: work");
+    seat.shows("work -> approve (complete)");
+    seat.shows("[y]es, [n]o, blocked, [d]iff, [l]ater?");
+    seat.types("perhaps");
+    seat.shows("`perhaps` is none of these");
+    seat.types("d");
+    seat.shows("login.rs");
+    seat.types("n");
+    seat.shows("\n- ");
+    seat.types("");
+    seat.shows("it needs at least one");
+    seat.types("login.rs has no tests");
+    seat.shows("\n- ");
+    seat.types("");
+    seat.shows("A word on it (login.rs has no tests):");
+    seat.types("");
+    seat.shows("approve -> work (needs_review)");
+    seat.shows("[l]ater?");
+    seat.types("y");
+    seat.shows("A word on it (Approved):");
+    seat.types("Fine now");
+    let (status, screen) = seat.ends();
+    assert_eq!(status.code(), Some(0), "{screen}");
+    assert!(screen.contains(", 4 visits"), "{screen}");
+    assert_snapshot!(history(&env, &id), @"
+    work coder complete [file] Did it
+    approve human-ada needs_review [-] login.rs has no tests
+    work coder complete [file] Did it
+    approve human-ada complete [-] Fine now
+    ");
+    let _ = std::fs::remove_file(env.path("login.rs"));
+    check(&env);
+}
+
+#[test]
+fn whoever_wants_to_answer_later_leaves_it_waiting() {
+    let env = environment();
+    let id = env.new_task(&["Add login"]);
+    let mut seat = Seat::of(&env, &["run", "--task", &id]);
+    seat.shows("[l]ater?");
+    seat.types("l");
+    let (status, screen) = seat.ends();
+    assert_eq!(status.code(), Some(7), "{screen}");
+    assert_eq!(stand(&env, &id), "ready approve -");
+    let (status, screen) = Seat::of(&env, &["run", "--task", &id, "--no-ask"]).ends();
+    assert_eq!(status.code(), Some(7), "{screen}");
+    assert!(!screen.contains("[l]ater?"), "{screen}");
+}
+
+#[test]
+fn a_runner_can_be_stopped_while_it_asks() {
+    let env = environment();
+    let id = env.new_task(&["Add login"]);
+    let mut seat = Seat::of(&env, &["run", "--task", &id]);
+    seat.shows("[l]ater?");
+    send("INT", &seat.child);
+    let (status, screen) = seat.ends();
+    assert_eq!(status.code(), Some(130), "{screen}");
+    assert_eq!(stand(&env, &id), "ready approve -");
+}
