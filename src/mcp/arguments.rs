@@ -39,12 +39,7 @@ impl Given {
                     return Err(Trouble::Argument {
                         code: "invalid_argument",
                         name: (*name).to_owned(),
-                        problem: format!(
-                            "`{name}` of `{}` is {}, and is to be {}",
-                            tool.name,
-                            kind(value),
-                            form.noun()
-                        ),
+                        problem: format!("`{name}` of `{}` is to be {}, not {}", tool.name, form.noun(), brief(value)),
                         fix: (*about).to_owned(),
                     });
                 }
@@ -117,13 +112,14 @@ fn bad_id(name: &str, fault: &IdFault) -> Trouble {
     }
 }
 
-fn kind(value: &Value) -> &'static str {
+/// Returns what came instead, in so many words.
+fn brief(value: &Value) -> String {
     match value {
-        Value::Null => "nothing",
-        Value::Bool(_) => "true or false",
-        Value::Number(_) => "a number",
-        Value::String(_) => "a text",
-        Value::Array(_) => "a list",
-        Value::Object(_) => "an object",
+        Value::Null => "nothing".to_owned(),
+        Value::Bool(_) | Value::Number(_) => format!("`{value}`"),
+        Value::String(text) if text.len() <= 40 => format!("the text `{text}`"),
+        Value::String(_) => "a text".to_owned(),
+        Value::Array(_) => "a list".to_owned(),
+        Value::Object(_) => "an object".to_owned(),
     }
 }

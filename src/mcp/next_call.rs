@@ -8,7 +8,7 @@ use super::schema::Form;
 use super::tools::Tool;
 use super::trouble::Trouble;
 use crate::engine::Refusal;
-use crate::model::{Map, RoleId, Ticket, nearest};
+use crate::model::{AgentId, Map, Outcome, nearest};
 use crate::ops::{Kind, OpsError};
 
 const SUMMARY: &str = "<what you did, in one or two sentences>";
@@ -30,8 +30,14 @@ pub(super) fn look(task: impl std::fmt::Display) -> Value {
 }
 
 /// Returns the call that works; nothing where none does.
-pub(super) fn next_call(trouble: &Trouble, tool: &Tool, given: &Map, state: Option<&Value>) -> Option<Value> {
-    let mended = Mended { tool, map: given.clone(), state };
+pub(super) fn next_call(
+    trouble: &Trouble,
+    tool: &Tool,
+    given: &Map,
+    state: Option<&Value>,
+    agent: Option<&AgentId>,
+) -> Option<Value> {
+    let mended = Mended { tool, map: given.clone(), state, agent };
     Some(match trouble {
         Trouble::NoCurrent { .. } => next_task(),
         Trouble::SeveralCurrent { claims, .. } => mended.of_task(&claims.first()?.ticket.to_string()),
@@ -64,6 +70,16 @@ fn of_error(error: &OpsError, mended: Mended<'_>) -> Option<Value> {
 }
 
 fn of_refusal(refusal: &Refusal, mended: Mended<'_>) -> Option<Value> {
+    match refusal {
+        // Nobody but the caller knows how it went: what it is to say is not put into its mouth.
+        Refusal::MissingOutcome { valid, .. } | Refusal::SkipNotAllowed { valid, .. } => {
+            return Some(mended.with("outcome", one_of(valid)));
+        }
+        Refusal::InvalidOutcome { valid, .. } if refusal.meant().is_none() => {
+            return Some(mended.with("outcome", one_of(valid)));
+        }
+        _ => {}
+    }
     if let Some(example) = refusal.example() {
         return Some(mended.like(&example));
     }
@@ -71,7 +87,10 @@ fn of_refusal(refusal: &Refusal, mended: Mended<'_>) -> Option<Value> {
         Refusal::TooLong { field, .. } => mended.shorter(field),
         Refusal::ContradictoryStatus { .. } | Refusal::ContradictoryVerdict { .. } => mended.without("outcome"),
         Refusal::WrongTask { assigned, .. } => mended.of_task(assigned.as_str()),
-        Refusal::BranchNeeded { open, .. } | Refusal::NoSuchBranch { open, .. } => mended.of_task(&first(open)?),
+        Refusal::BranchNeeded { open, .. } | Refusal::NoSuchBranch { open, .. } => {
+            let ticket = mended.own_branch().or_else(|| open.first().map(|(ticket, _)| ticket.to_string()))?;
+            mended.of_task(&ticket)
+        }
         Refusal::VisitAhead { task, .. } => look(task),
         Refusal::CompletionReused { .. } => mended.without("id"),
         Refusal::MissingInput { missing, .. } => mended.with_input(missing),
@@ -92,8 +111,9 @@ fn of_refusal(refusal: &Refusal, mended: Mended<'_>) -> Option<Value> {
     })
 }
 
-fn first(open: &[(Ticket, RoleId)]) -> Option<String> {
-    open.first().map(|(ticket, _)| ticket.to_string())
+fn one_of(valid: &[Outcome]) -> Value {
+    let words: Vec<&str> = valid.iter().map(Outcome::as_str).collect();
+    json!(format!("<one of {}>", words.join(", ")))
 }
 
 /// The call as it came, about to be mended.
@@ -101,6 +121,7 @@ struct Mended<'a> {
     tool: &'a Tool,
     map: Map,
     state: Option<&'a Value>,
+    agent: Option<&'a AgentId>,
 }
 
 impl Mended<'_> {
@@ -112,6 +133,16 @@ impl Mended<'_> {
             self.map.insert("task".to_owned(), ticket);
         }
         call(self.tool.name, self.map)
+    }
+
+    /// Returns the open branch that is the agent's to work at.
+    fn own_branch(&self) -> Option<String> {
+        let branches = self.state?["available"]["branches"].as_array()?;
+        let own = |branch: &&Value| {
+            let agents = branch["agents"].as_array();
+            agents.is_some_and(|agents| agents.iter().any(|agent| agent.as_str() == self.agent.map(AgentId::as_str)))
+        };
+        branches.iter().find(own).and_then(|branch| branch["ticket"].as_str()).map(str::to_owned)
     }
 
     fn with(mut self, name: &str, value: Value) -> Value {
@@ -199,14 +230,16 @@ impl Mended<'_> {
         let value = match (known.form, self.map.get(name)) {
             (Form::Texts, Some(Value::String(text))) => json!([text]),
             (Form::Texts, _) => json!([format!("<{name}>")]),
-            (Form::Text, Some(value @ (Value::Number(_) | Value::Bool(_)))) => json!(value.to_string()),
             (Form::Text, _) => json!(format!("<{name}>")),
             (Form::Count, _) => json!(0),
             (Form::Flag, Some(Value::String(text))) => json!(text == "true"),
             (Form::Flag, _) => json!(true),
             (Form::Word(words), given) => {
                 let near = given.and_then(Value::as_str).and_then(|given| nearest(given, words.iter().copied()));
-                json!(near.or(words.first().copied()))
+                match near {
+                    Some(near) => json!(near),
+                    None => return self.without(name),
+                }
             }
             (Form::Object, _) => json!({}),
         };

@@ -73,7 +73,7 @@ impl Form {
         match self {
             Self::Text => "a text".to_owned(),
             Self::Texts => "a list of texts".to_owned(),
-            Self::Count => "a whole number".to_owned(),
+            Self::Count => "a whole number, not less than 0".to_owned(),
             Self::Flag => "true or false".to_owned(),
             Self::Word(words) => format!("one of {}", crate::model::listed(words)),
             Self::Object => "an object".to_owned(),

@@ -38,7 +38,8 @@ impl Trouble {
         }
         let project = desk.open(tool.name).ok();
         let state = project.as_ref().and_then(|project| state(project, &self.task(project, tool, given)?));
-        let next = next_call(self, tool, given, state.as_ref());
+        let agent = project.as_ref().and_then(Project::viewer);
+        let next = next_call(self, tool, given, state.as_ref(), agent.as_ref());
         let next = next.filter(|next| super::tools::listed(desk).any(|tool| next["tool"] == tool.name));
         if next.is_none() && self.is_for_people() {
             let message = value["message"].as_str().unwrap_or_default();
@@ -61,7 +62,8 @@ impl Trouble {
                 error => reason_of(error),
             },
             Self::Argument { code, name, problem, fix } => {
-                json!({"error": code, "message": format!("{problem}\n\n{fix}"), "argument": name})
+                let fix = if fix.is_empty() { String::new() } else { format!("\n\n{fix}") };
+                json!({"error": code, "message": format!("{problem}{fix}"), "argument": name})
             }
             Self::NoCurrent { agent } => json!({
                 "error": "no_current_task",

@@ -242,7 +242,7 @@ fn what_is_said_of_the_tools_is_short_complete_and_the_same_each_time() {
     assert_eq!(later.ask("initialize", hello)["protocolVersion"], "2025-11-25");
 }
 
-/// Refuses a call, shows its fields, and makes the call that is advised instead.
+/// Makes a call that is refused, and returns its fields; nothing has changed.
 fn refusal(env: &TestEnvironment, client: &mut McpClient<'_>, tool: &str, arguments: Value) -> String {
     let head = env.head();
     let told = client.refused(tool, arguments);
@@ -646,7 +646,7 @@ fn refusals_say_where_the_task_stands_and_what_works() {
         "tool": "aof_task_complete",
         "arguments": {
           "summary": "Looks good",
-          "outcome": "complete",
+          "outcome": "<one of complete, needs_review, blocked>",
           "task": "AOF-xxxxx@1"
         }
       }
@@ -654,6 +654,9 @@ fn refusals_say_where_the_task_stands_and_what_works() {
     "#);
     let told = reviewer.refused(complete, json!({"outcome": "rejected", "summary": "Not yet"}));
     assert_eq!(told["nextCall"]["arguments"]["outcome"], "needs_review");
+    // Nobody is led to pass a gate by a word that means nothing.
+    let told = reviewer.refused(complete, json!({"outcome": "hmm", "summary": "Not yet"}));
+    assert_eq!(told["nextCall"]["arguments"]["outcome"], "<one of complete, needs_review, blocked>");
     reviewer.call(complete, json!({"outcome": "complete", "summary": "Good"}));
     assert_snapshot!(refusal(&env, &mut reviewer, complete, json!({"outcome": "complete", "summary": "Done", "task": id})), @r#"
     {
@@ -790,13 +793,13 @@ fn arguments_that_do_not_fit_are_refused_with_those_that_do() {
       did you mean `blockers`?
       -> {"tool":"aof_task_complete","arguments":{"outcome":"blocked","summary":"Stuck","blockers":["No access"],"task":"AOF-xxxxx@0"}}
     aof_task_complete: "invalid_argument"
-      `blockers` of `aof_task_complete` is a text, and is to be a list of texts
+      `blockers` of `aof_task_complete` is to be a list of texts, not the text `No access`
       Needed with needs_review and blocked
       -> {"tool":"aof_task_complete","arguments":{"outcome":"blocked","summary":"Stuck","blockers":["No access"],"task":"AOF-xxxxx@0"}}
     aof_task_complete: "invalid_argument"
-      `outcome` of `aof_task_complete` is a number, and is to be a text
+      `outcome` of `aof_task_complete` is to be a text, not `3`
       How it went; needed unless `text` says it
-      -> {"tool":"aof_task_complete","arguments":{"outcome":"3","summary":"Stuck","task":"AOF-xxxxx@0"}}
+      -> {"tool":"aof_task_complete","arguments":{"outcome":"<outcome>","summary":"Stuck","task":"AOF-xxxxx@0"}}
     aof_task_complete: "unknown_argument"
       `aof_task_complete` takes no argument `agent`
       it takes `summary`, `outcome`, `blockers`, `rejectionNotes`, `task`, `outputs`, `metadata`, `text`, `file`, `id`
@@ -818,19 +821,18 @@ fn arguments_that_do_not_fit_are_refused_with_those_that_do() {
       name it by its path from the project's folder
       -> {"tool":"aof_task_complete","arguments":{"outcome":"complete","summary":"x","file":"<file>","task":"AOF-xxxxx@0"}}
     aof_task_list: "invalid_argument"
-      `status` of `aof_task_list` is a text, and is to be one of `ready`, `in_progress`, `blocked`, `complete`, `failed`, `cancelled`, `new`
-      
-      -> {"tool":"aof_task_list","arguments":{"status":"ready"}}
+      `status` of `aof_task_list` is to be one of `ready`, `in_progress`, `blocked`, `complete`, `failed`, `cancelled`, `new`, not the text `done`
+      -> {"tool":"aof_task_list","arguments":{}}
     aof_task_list: "unknown_gate"
       there is no gate `revew`
       did you mean `review`?
       -> {"tool":"aof_task_list","arguments":{"gate":"review"}}
     aof_task_list: "invalid_argument"
-      `limit` of `aof_task_list` is a number, and is to be a whole number
+      `limit` of `aof_task_list` is to be a whole number, not less than 0, not `-1`
       How many at most; 20
       -> {"tool":"aof_task_list","arguments":{"limit":0}}
     aof_task_list: "invalid_argument"
-      `ready` of `aof_task_list` is a text, and is to be true or false
+      `ready` of `aof_task_list` is to be true or false, not the text `true`
       Only what can be handed out now
       -> {"tool":"aof_task_list","arguments":{"ready":true}}
     aof_task_next: "wrong_role"

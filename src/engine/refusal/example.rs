@@ -7,6 +7,14 @@ use super::fix::meant;
 use crate::model::Outcome;
 
 impl Refusal {
+    /// Returns the outcome that was meant by a word that is none here, if that can be told.
+    pub fn meant(&self) -> Option<&Outcome> {
+        match self {
+            Self::InvalidOutcome { given, valid, .. } => meant(given, valid),
+            _ => None,
+        }
+    }
+
     /// Returns a completion, or a command, that would be accepted in this one's place.
     pub fn example(&self) -> Option<Value> {
         match self {
