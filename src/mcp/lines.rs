@@ -147,10 +147,10 @@ impl Lines {
             }
             // A call that was called off gets no answer.
             JsonRpcMessage::Notification(notification) => {
-                if let ClientNotification::CancelledNotification(cancelled) = &notification.notification {
-                    if let Some(id) = &cancelled.params.request_id {
-                        self.open.close(id);
-                    }
+                if let ClientNotification::CancelledNotification(cancelled) = &notification.notification
+                    && let Some(id) = &cancelled.params.request_id
+                {
+                    self.open.close(id);
                 }
             }
             JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => {}
@@ -184,11 +184,10 @@ fn read(deliver: &mpsc::UnboundedSender<Incoming>, answers: &mpsc::UnboundedSend
             }
         };
         let delivered = match message {
-            Ok(message) => deliver.send(Incoming::Message(Box::new(message))).is_ok(),
+            Ok(Some(message)) => deliver.send(Incoming::Message(Box::new(message))).is_ok(),
+            Ok(None) => true,
             Err(answer) => {
-                if let Some(answer) = answer {
-                    drop(queue(answers, answer.to_string().into_bytes()));
-                }
+                drop(queue(answers, answer.to_string().into_bytes()));
                 true
             }
         };
@@ -227,8 +226,8 @@ fn next_line(stdin: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<Option<
     }
 }
 
-/// Returns the message, or the answer to what is none. A notification has no answer, whatever it says.
-fn parsed(line: &[u8]) -> Result<ClientJsonRpcMessage, Option<Value>> {
+/// Returns the message, or the answer to what is none. Nothing for a notification that says nothing: it has no answer.
+fn parsed(line: &[u8]) -> Result<Option<ClientJsonRpcMessage>, Value> {
     let line = line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line);
     let value: Value = serde_json::from_slice(line)
         .map_err(|fault| refused(ErrorCode::PARSE_ERROR, format!("this line is not JSON: {fault}"), None))?;
@@ -239,18 +238,18 @@ fn parsed(line: &[u8]) -> Result<ClientJsonRpcMessage, Option<Value>> {
     }
     let method = value.get("method").and_then(Value::as_str).map(str::to_owned);
     let notifies = method.is_some() && value.get("id").is_none();
-    serde_json::from_value(value).map_err(|fault| match method {
-        _ if notifies => None,
+    serde_json::from_value(value).map(Some).or_else(|fault| match method {
+        _ if notifies => Ok(None),
         Some(method) => {
             let problem = format!("the parameters of `{method}` are malformed: {fault}");
-            refused(ErrorCode::INVALID_PARAMS, problem, id.as_ref())
+            Err(refused(ErrorCode::INVALID_PARAMS, problem, id.as_ref()))
         }
-        None => refused(ErrorCode::INVALID_REQUEST, format!("this is no JSON-RPC message: {fault}"), id.as_ref()),
+        None => Err(refused(ErrorCode::INVALID_REQUEST, format!("this is no JSON-RPC message: {fault}"), id.as_ref())),
     })
 }
 
-fn refused(code: ErrorCode, problem: String, id: Option<&Value>) -> Option<Value> {
-    Some(json!({"jsonrpc": "2.0", "id": id, "error": ErrorData::new(code, problem, None)}))
+fn refused(code: ErrorCode, problem: String, id: Option<&Value>) -> Value {
+    json!({"jsonrpc": "2.0", "id": id, "error": ErrorData::new(code, problem, None)})
 }
 
 #[cfg(test)]
