@@ -5,7 +5,8 @@ use super::trouble::Trouble;
 use crate::model::Ticket;
 use crate::ops::claimed;
 
-/// Returns the visit that the server was started for, else the one task, or branch of one, that the agent has. What a person holds counts only where there is nothing else.
+/// Returns the visit that the server was started for, else the one task, or branch of one, that the agent has. What a person holds
+/// counts only where there is nothing else.
 pub(super) fn current(project: &Project<'_>) -> Result<Ticket, Trouble> {
     let agent = project.agent()?;
     if let Some((ticket, _)) = project.run() {

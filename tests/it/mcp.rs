@@ -968,6 +968,31 @@ fn without_a_task_the_one_at_hand_is_meant() {
 }
 
 #[test]
+fn a_server_of_a_run_hands_out_nothing_else() {
+    let env = TestEnvironment::new();
+    let ids = [env.new_task(&["One"]), env.new_task(&["Two"])];
+    let mut all = McpClient::of(&env, "agent-7");
+    for _ in 0..2 {
+        all.call("aof_task_next", json!({"another": true}));
+    }
+    let ticket = format!("{}@0", ids[1]);
+    let words = ["--agent", "agent-7"];
+    let mut one = McpClient::start_with(&env, Era::New, &words, &[("AOF_TASK", &ticket), ("AOF_RUN", "run-1")]);
+    let told = one.call("aof_task_next", json!({}));
+    assert_eq!((&told["task"]["ticket"], &told["task"]["title"]), (&json!(ticket), &json!("Two")));
+    assert_eq!(one.call("aof_task_get", json!({}))["title"], "Two");
+    let told = one.call("aof_task_complete", json!({"outcome": "complete", "summary": "Done"}));
+    assert_eq!((&told["task"], &told["gate"]), (&json!(ids[1]), &json!("review")));
+    let told = one.follow(&told);
+    assert_eq!(told["task"], Value::Null);
+    assert_eq!(told["message"], format!("{ticket} is what you were started for, and it is done"));
+    let told = one.refused("aof_task_complete", json!({"outcome": "complete", "summary": "Once more"}));
+    assert_eq!(told["error"], "visit_ended");
+    assert_eq!(all.call("aof_task_get", json!({}))["title"], "One");
+    check(&env);
+}
+
+#[test]
 fn at_a_fork_the_branch_at_hand_is_meant() {
     let env = TestEnvironment::with_rules(
         "workflow:\n  gates:\n    - {id: review, type: fork, branches: [{id: code, role: architect}, {id: docs, role: writer}]}\n",

@@ -158,6 +158,7 @@ impl<'e> McpClient<'e> {
 
     /// Calls a tool, which must do what it is asked to.
     #[track_caller]
+    #[expect(clippy::needless_pass_by_value, reason = "a call reads as one line")]
     pub(crate) fn call(&mut self, tool: &str, arguments: Value) -> Value {
         let (refused, told) = self.called(tool, &arguments);
         assert!(!refused, "{tool} {arguments}: {told:#}");
@@ -170,6 +171,7 @@ impl<'e> McpClient<'e> {
 
     /// Calls a tool, which must refuse.
     #[track_caller]
+    #[expect(clippy::needless_pass_by_value, reason = "a call reads as one line")]
     pub(crate) fn refused(&mut self, tool: &str, arguments: Value) -> Value {
         let (refused, told) = self.called(tool, &arguments);
         assert!(refused, "{tool} {arguments}: {told:#}");

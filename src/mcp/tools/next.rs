@@ -3,15 +3,15 @@
 use serde_json::{Value, json};
 
 use super::{Effect, Tool};
-use crate::engine::Post;
+use crate::engine::{Post, Warning};
 use crate::mcp::arguments::Given;
 use crate::mcp::brief;
 use crate::mcp::desk::Project;
 use crate::mcp::next_call::call;
 use crate::mcp::schema::{Argument, Field, Form};
 use crate::mcp::trouble::Trouble;
-use crate::model::{RoleId, listed};
-use crate::ops::{DryRun, Next, Wanted, brief_of, known_worker, next, warnings_value};
+use crate::model::{RoleId, Ticket, listed};
+use crate::ops::{DryRun, Next, Wanted, brief_of, briefed, known_worker, next, show, warnings_value};
 
 pub(super) const TOOL: Tool = Tool {
     name: "aof_task_next",
@@ -40,6 +40,9 @@ fn run(project: &Project<'_>, given: &Given) -> Result<Value, Trouble> {
     let role: Option<RoleId> = given.id("role")?;
     let rules = project.rules();
     known_worker(rules, &agent, role.as_ref())?;
+    if let Some((ticket, _)) = project.run() {
+        return only(project, ticket);
+    }
     let wanted = if given.flag("another") { Wanted::Another } else { Wanted::Next };
     let found = next(&project.workspace, &project.in_force, &agent, role.as_ref(), wanted, DryRun::No)?;
     let (changed, ticket) = match found {
@@ -51,12 +54,7 @@ fn run(project: &Project<'_>, given: &Given) -> Result<Value, Trouble> {
                 count => format!("; {count} tasks are there, but taken, blocked or waiting"),
             };
             let of = if roles.is_empty() { String::new() } else { format!(" in {}", listed(&roles)) };
-            return Ok(json!({
-                "task": null,
-                "message": format!("nothing to do for `{agent}`{of}{others}"),
-                "warnings": [],
-                "nextCall": null,
-            }));
+            return Ok(nothing(&format!("nothing to do for `{agent}`{of}{others}")));
         }
     };
     let post = Post::meant(rules, &changed.after.task, ticket.branch.as_ref());
@@ -65,10 +63,31 @@ fn run(project: &Project<'_>, given: &Given) -> Result<Value, Trouble> {
         Some(context) => (context.ticket.to_string(), brief::value(&changed.after, context)),
         None => (ticket.to_string(), json!({"id": ticket.task.as_str(), "ticket": ticket.to_string()})),
     };
-    Ok(json!({
+    Ok(yours(&ticket, &task, &changed.warnings))
+}
+
+/// Answers for a server that was started for one visit: it hands out nothing else.
+fn only(project: &Project<'_>, ticket: &Ticket) -> Result<Value, Trouble> {
+    let (view, _) = show(&project.workspace, &ticket.task)?;
+    let task = &view.file.task;
+    let open = ticket.visit.is_none_or(|visit| task.gate.as_ref().is_some_and(|open| open.visit == visit));
+    if !open || task.gate.is_none() {
+        return Ok(nothing(&format!("{ticket} is what you were started for, and it is done")));
+    }
+    let (file, context, _) = briefed(&project.workspace, ticket)?;
+    Ok(yours(&context.ticket.to_string(), &brief::value(&file, &context), &context.warnings))
+}
+
+fn yours(ticket: &str, task: &Value, warnings: &[Warning]) -> Value {
+    let done = json!({"task": ticket, "outcome": "<one of outcomes>", "summary": "<what you did>"});
+    json!({
         "task": task,
         "message": format!("{ticket} is yours: do what its brief expects, then say how it went"),
-        "warnings": warnings_value(&changed.warnings),
-        "nextCall": call("aof_task_complete", json!({"task": ticket, "outcome": "<one of outcomes>", "summary": "<what you did>"})),
-    }))
+        "warnings": warnings_value(warnings),
+        "nextCall": call("aof_task_complete", done),
+    })
+}
+
+fn nothing(message: &str) -> Value {
+    json!({"task": null, "message": message, "warnings": [], "nextCall": null})
 }
