@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::{self, Scope};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::hand_in::moved;
 use super::news::{News, Waits, Why};
@@ -19,6 +19,8 @@ use crate::ops::{DryRun, Next, Opening, OpsError, Wanted, Workspace, claimed, co
 
 /// How often whoever shows what goes on is asked to, when nothing happens.
 const TICK: Duration = Duration::from_millis(100);
+/// How often new work is looked for while somebody is at work and others could begin.
+const LOOK: Duration = Duration::from_secs(1);
 
 /// What is to be worked at.
 #[derive(Debug, Clone)]
@@ -167,14 +169,21 @@ impl<'a> Rounds<'a> {
         stop: &'a AtomicBool,
         audience: &mut dyn Audience,
     ) -> Result<End, OpsError> {
+        let mut looked: Option<Instant> = None;
         loop {
             let mut found = Found::Nothing(Vec::new());
+            let is_due = self.running.is_empty() || looked.is_none_or(|at| at.elapsed() >= LOOK);
             let may_begin = |rounds: &Self| match pace {
                 Pace::Through => rounds.running.len() < jobs,
                 Pace::OneVisit => rounds.begun == 0,
             };
-            while !stop.load(Ordering::Relaxed) && may_begin(self) {
-                found = self.find(DryRun::No)?;
+            while is_due && !stop.load(Ordering::Relaxed) && may_begin(self) {
+                looked = Some(Instant::now());
+                found = match self.find(DryRun::No) {
+                    // Nobody who is at work is ended for what passes.
+                    Err(error) if error.passes() && !self.running.is_empty() => Found::Nothing(Vec::new()),
+                    found => found?,
+                };
                 let Found::Work(assignment) = found else { break };
                 self.begin(scope, tell.clone(), assignment, stop);
                 found = Found::Nothing(Vec::new());
@@ -199,7 +208,12 @@ impl<'a> Rounds<'a> {
                 continue;
             }
             match heard.recv_timeout(TICK) {
-                Ok(word) => self.hear(word, audience)?,
+                Ok(word) => {
+                    if let Word::Ended(..) = &word {
+                        looked = None;
+                    }
+                    self.hear(word, audience)?;
+                }
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => audience.tick(),
             }
         }
@@ -303,8 +317,9 @@ impl<'a> Rounds<'a> {
                     let ticket = self.exact(&ticket)?;
                     return Ok(Found::Work(Assignment { ticket, agent: agent.clone(), claimed_here: true }));
                 }
-                // It has as many as it may have, and they are under way.
-                Err(OpsError::Unfit { code: "too_many_tasks", .. }) if !self.running.is_empty() => {}
+                // It has as many as it may have, and somebody is at them, or was.
+                Err(OpsError::Unfit { code: "too_many_tasks", .. })
+                    if !self.running.is_empty() || !self.tried.is_empty() => {}
                 Ok(Next::Nothing { .. }) => {}
                 Err(error) => return Err(error),
             }

@@ -153,6 +153,45 @@ fn of_two_runners_one_works_and_the_other_says_who() {
 }
 
 #[test]
+fn who_has_all_it_may_have_at_another_runner_has_nothing_left() {
+    let env = one_gate("", ENDLESS);
+    env.edit("org.yaml", "coder: {run:", "coder: {maxTasks: 1, run:");
+    env.commit_all("one at a time");
+    let (_, runner) = at_work(&env);
+    let _ = env.new_task(&["Another"]);
+    let other = env.aof(&["run", "--agent", "coder"]).success();
+    assert_eq!(other.stdout, "nothing is left to do, 0 visits\n");
+    assert!(other.stderr.contains("runs it"), "{other}");
+    send("INT", &runner);
+    let _ = env.finish("run", runner).code(130);
+}
+
+#[test]
+fn a_claim_that_would_end_is_renewed_while_its_agent_works() {
+    // It works until its claim has been renewed.
+    let script = format!("until git log --format=%s | grep -q renewed; do sleep 0.05; done\n{DONE}");
+    let env = one_gate("", &script);
+    env.edit("project.yaml", "role: worker", "role: worker, lease: 3s");
+    env.commit_all("lease");
+    let on_time = |args: &[&str]| {
+        let mut command = env.aof_command(args);
+        command.env_remove("AOF_NOW");
+        env.run(command).success()
+    };
+    let _ = on_time(&["task", "new", "Add login"]);
+    let _ = on_time(&["run", "--agent", "coder"]);
+    assert_snapshot!(env.log(), @"
+    coder: AOF-xxxxx: work -> end (complete)
+    coder: AOF-xxxxx: renewed by coder at work
+    coder: AOF-xxxxx: claimed by coder at work
+    Ada: AOF-xxxxx: created at work
+    Ada: lease
+    Ada: rules
+    ");
+    check(&env);
+}
+
+#[test]
 fn a_runner_that_is_stopped_ends_its_agent_and_gives_back_what_it_took() {
     for signal in ["INT", "TERM"] {
         insta::allow_duplicates! {
