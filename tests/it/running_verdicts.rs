@@ -48,7 +48,11 @@ fn each_way_to_say_it_and_each_way_to_fail_is_told_apart() {
         ("a signal", "kill -KILL $$\n".to_owned()),
         ("no blockers", "echo '{\"outcome\": \"needs_review\", \"summary\": \"No\"}'\n".to_owned()),
     ];
-    let table = scripts.map(|(name, script)| format!("{name}: {}", reviewed(&review("attempts: 1", &script))));
+    let env = review("attempts: 1", ". \"$HOME/script\"\n");
+    let table = scripts.map(|(name, script)| {
+        std::fs::write(env.home().join("script"), script).unwrap();
+        format!("{name}: {}", reviewed(&env))
+    });
     assert_snapshot!(table.concat(), @"
     a file: verdict complete by file
     a file in YAML: verdict complete by file
