@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 
 use insta::assert_snapshot;
+use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
 use crate::agents::{history, project_of, send, stand};
@@ -28,6 +29,8 @@ impl Seat {
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(master.as_fd()).unwrap();
         unlockpt(master.as_fd()).unwrap();
+        // A program that held its own terminal open would outlive a test that fails.
+        fcntl_setfd(&master, FdFlags::CLOEXEC).unwrap();
         let name = ptsname(master.as_fd(), Vec::new()).unwrap().into_string().unwrap();
         let end = || File::options().read(true).write(true).open(&name).unwrap();
         let mut command = env.aof_command(args);
