@@ -13,9 +13,9 @@ use crate::mcp::{Access, Checked, McpError, Setup, check, serve};
 /// Serve agents by the Model Context Protocol, on stdin and stdout
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-An agent tool starts this itself; tell it the command `aof` with the arguments `mcp --agent ID`. Who acts is settled by how the
-server is started, never by what a model says: `--agent`, else `AOF_AGENT`, else the agent of org.yaml with git's email. A
-person's id (`human-...`) is not served.
+An agent tool starts this itself; tell it the command `aof` with the arguments `mcp --agent ID`.
+Who acts is settled by how the server is started, never by what a model says: `--agent`, else
+`AOF_AGENT`, else the agent of org.yaml with git's email. A person's id (`human-...`) is refused.
 
 Examples:
   aof mcp --check --agent agent-7     try it out: who acts, what it may do, and what is wrong
