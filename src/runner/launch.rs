@@ -80,6 +80,9 @@ fn template(launch: &Launch, with_model: bool) -> Vec<String> {
                 "mcp_servers.aof.command=\"{aof}\"",
                 "-c",
                 "mcp_servers.aof.args=[\"-C\", \"{project}\", \"mcp\", \"--agent\", \"{agent}\"]",
+                // Its servers get nothing of the environment but what is named.
+                "-c",
+                "mcp_servers.aof.env_vars=[\"AOF_TASK\", \"AOF_RUN\"]",
                 "-",
             ],
         ),
@@ -234,6 +237,24 @@ mod tests {
             assert!(!words(&facts()).contains(&"--model".to_owned()), "{preset}");
         }
         assert_eq!(launch(Preset::Command, &["a"]).reads(), Reads::Text);
+    }
+
+    #[test]
+    fn codex_hands_on_to_aofs_server_which_run_it_is() {
+        let command = command(&launch(Preset::Codex, &[]), &facts());
+        let settings: Vec<&str> =
+            command.words.windows(2).filter(|pair| pair[0] == "-c").map(|pair| pair[1].as_str()).collect();
+        assert_eq!(
+            settings,
+            [
+                r#"mcp_servers.aof.command="/bin/aof""#,
+                r#"mcp_servers.aof.args=["-C", "/p", "mcp", "--agent", "coder"]"#,
+                r#"mcp_servers.aof.env_vars=["AOF_TASK", "AOF_RUN"]"#
+            ]
+        );
+        for name in ["AOF_TASK", "AOF_RUN"] {
+            assert!(command.environment.iter().any(|(told, _)| told == name), "{name}");
+        }
     }
 
     #[test]
