@@ -347,6 +347,8 @@ pub(super) fn mcp_config(facts: &Facts) -> String {
             "AOF_TASK": facts.ticket.to_string(),
             "AOF_RUN": facts.run,
         },
+        // Claude Code hides the tools of other servers until the model searches for them, and the prompt names one of these.
+        "alwaysLoad": true,
     });
     format!("{:#}\n", json!({"mcpServers": {"aof": server}}))
 }

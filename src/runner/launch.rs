@@ -68,7 +68,8 @@ fn template(launch: &Launch, with_model: bool) -> Vec<String> {
     }
     let (before, model, after): (&[&str], &[&str], &[&str]) = match launch.preset {
         Preset::Claude => (
-            &["claude", "-p", "--output-format", "json", "--permission-mode", "acceptEdits"],
+            // As a stream: a program that prints nothing before it ends cannot be told from one that hangs.
+            &["claude", "-p", "--output-format", "stream-json", "--verbose", "--permission-mode", "acceptEdits"],
             &["--model", "{model}"],
             &["--mcp-config", "{mcpConfig}", "--strict-mcp-config", "--allowedTools", "mcp__aof"],
         ),
