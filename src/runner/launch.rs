@@ -66,9 +66,9 @@ fn template(launch: &Launch, with_model: bool) -> Vec<String> {
     if !launch.command.is_empty() {
         return launch.command.clone();
     }
+    // All as streams of events: a program that prints nothing before it ends cannot be told from one that hangs.
     let (before, model, after): (&[&str], &[&str], &[&str]) = match launch.preset {
         Preset::Claude => (
-            // As a stream: a program that prints nothing before it ends cannot be told from one that hangs.
             &["claude", "-p", "--output-format", "stream-json", "--verbose", "--permission-mode", "acceptEdits"],
             &["--model", "{model}"],
             &["--mcp-config", "{mcpConfig}", "--strict-mcp-config", "--allowedTools", "mcp__aof"],
@@ -87,12 +87,10 @@ fn template(launch: &Launch, with_model: bool) -> Vec<String> {
                 "-",
             ],
         ),
-        Preset::Gemini => (
-            &["gemini", "-p", "", "-o", "json", "--approval-mode", "auto_edit", "--skip-trust"],
-            &["--model", "{model}"],
-            &[],
-        ),
-        Preset::Opencode => (&["opencode", "run", "--format", "json"], &["--model", "{model}"], &["--", "{prompt}"]),
+        Preset::Gemini => {
+            (&["gemini", "-p", "", "-o", "stream-json", "--approval-mode", "auto_edit"], &["--model", "{model}"], &[])
+        }
+        Preset::Opencode => (&["opencode", "run", "--format", "json"], &["--model", "{model}"], &[]),
         Preset::Command => (&[], &[], &[]),
     };
     let model = if with_model { model } else { &[] };
@@ -152,7 +150,10 @@ fn environment(launch: &Launch, facts: &Facts) -> Vec<(String, String)> {
         ("AOF_MCP_CONFIG", path(&facts.mcp_config)),
     ];
     let own = own.map(|(name, value)| (name.to_owned(), value));
-    launch.env.iter().cloned().chain(own).collect()
+    // In a folder that it does not trust, Gemini CLI edits nothing and starts no server; its flag for that comes too late for servers.
+    let trust = launch.preset == Preset::Gemini && launch.command.is_empty();
+    let trust = trust.then(|| ("GEMINI_CLI_TRUST_WORKSPACE".to_owned(), "true".to_owned()));
+    trust.into_iter().chain(launch.env.iter().cloned()).chain(own).collect()
 }
 
 #[cfg(test)]
@@ -215,17 +216,14 @@ mod tests {
             (Preset::Claude, &[][..], true),
             (Preset::Codex, &[], true),
             (Preset::Gemini, &[], true),
-            (Preset::Opencode, &[], false),
+            (Preset::Opencode, &[], true),
             (Preset::Claude, &["claude", "-p", "{prompt}"], false),
             (Preset::Command, &["a", "--file={promptFile}"], false),
             (Preset::Command, &["a"], true),
         ] {
             let command = command(&launch(preset, words), &facts());
             assert_eq!(!command.stdin.is_empty(), on_stdin, "{preset} {words:?}");
-            assert_eq!(
-                command.words.iter().any(|word| word.contains("rm -rf")),
-                words.contains(&"{prompt}") || preset == Preset::Opencode
-            );
+            assert_eq!(command.words.iter().any(|word| word.contains("rm -rf")), words.contains(&"{prompt}"));
         }
     }
 
@@ -256,6 +254,20 @@ mod tests {
         for name in ["AOF_TASK", "AOF_RUN"] {
             assert!(command.environment.iter().any(|(told, _)| told == name), "{name}");
         }
+    }
+
+    #[test]
+    fn gemini_trusts_the_project_unless_somebody_says_otherwise() {
+        let trust = |launch: &Launch| {
+            let told = command(launch, &facts()).environment;
+            told.into_iter().rev().find(|(name, _)| name == "GEMINI_CLI_TRUST_WORKSPACE").map(|(_, value)| value)
+        };
+        assert_eq!(trust(&launch(Preset::Gemini, &[])).as_deref(), Some("true"));
+        assert_eq!(trust(&launch(Preset::Gemini, &["gemini"])), None);
+        assert_eq!(trust(&launch(Preset::Claude, &[])), None);
+        let mut own = launch(Preset::Gemini, &[]);
+        own.env.push(("GEMINI_CLI_TRUST_WORKSPACE".to_owned(), "false".to_owned()));
+        assert_eq!(trust(&own).as_deref(), Some("false"));
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! Gemini CLI: the object of `--output-format json`; an error comes as an object on the standard error.
+//! Gemini CLI: the object of `--output-format json`, or the events of `stream-json`; an error of the first comes as an object on
+//! the standard error.
 
 use serde_json::Value;
 
@@ -12,8 +13,12 @@ const TOOL: &str = "gemini";
 
 /// Returns what Gemini CLI reported. What its exit status stands for counts before what it says.
 pub fn gemini(printed: &Printed<'_>) -> Report {
-    let is_result = |map: &Map| ["response", "error", "stats"].iter().any(|key| map.contains_key(*key));
-    let out = objects(printed.stdout).into_iter().rfind(is_result);
+    // An event has a type, and a tool's may have an error, too.
+    let is_result = |map: &Map| {
+        !map.contains_key("type") && ["response", "error", "stats"].iter().any(|key| map.contains_key(*key))
+    };
+    let list = objects(printed.stdout);
+    let out = gathered(&list).or_else(|| list.into_iter().rfind(is_result));
     let trouble_map = objects(printed.stderr).into_iter().rfind(|map| map.contains_key("error"));
     let error =
         [&out, &trouble_map].into_iter().flatten().find_map(|map| map.get("error").filter(|error| !error.is_null()));
@@ -30,13 +35,35 @@ pub fn gemini(printed: &Printed<'_>) -> Report {
             }
         }
         None if trouble.is_none() => {
-            let remark = "`gemini` printed no result that could be read; start it with `--output-format json`";
+            let remark =
+                "`gemini` printed no result that could be read; start it with `--output-format json` or `stream-json`";
             report.remarks.push(remark.to_owned());
         }
         None => report.session = trouble_map.as_ref().and_then(|map| word(map, "session_id")).map(plain_text),
     }
     report.trouble = trouble;
     report
+}
+
+/// Returns the events of a stream as the one object that would have come in their place: the last message is the response.
+fn gathered(events: &[Map]) -> Option<Map> {
+    let result = events.iter().rfind(|event| word(event, "type") == Some("result"))?;
+    let mut response = String::new();
+    for event in events {
+        match (word(event, "type"), word(event, "role")) {
+            (Some("message"), Some("assistant")) => {
+                response.push_str(event.get("content").and_then(Value::as_str).unwrap_or_default());
+            }
+            (Some("message" | "tool_use"), _) => response.clear(),
+            _ => {}
+        }
+    }
+    let mut whole = result.clone();
+    whole.insert("response".to_owned(), response.into());
+    if let Some(session) = events.iter().find_map(|event| event.get("session_id")) {
+        whole.insert("session_id".to_owned(), session.clone());
+    }
+    Some(whole)
 }
 
 fn trouble(printed: &Printed<'_>, error: Option<&Value>) -> Option<Trouble> {
@@ -74,9 +101,15 @@ fn usage(models: &Map, report: &mut Report) {
     let mut sum = Tokens::default();
     let mut most = 0;
     for (name, model) in models {
-        let Some(tokens) = model.as_object().and_then(|model| inner(model, "tokens")) else { continue };
-        let output = count(tokens, "candidates").saturating_add(count(tokens, "thoughts"));
-        sum.input = sum.input.saturating_add(count(tokens, "prompt"));
+        let Some(model) = model.as_object() else { continue };
+        // A stream tells of all of it, and beside the model.
+        let (input, output) = match inner(model, "tokens") {
+            Some(tokens) => {
+                (count(tokens, "prompt"), count(tokens, "candidates").saturating_add(count(tokens, "thoughts")))
+            }
+            None => (count(model, "input_tokens"), count(model, "output_tokens")),
+        };
+        sum.input = sum.input.saturating_add(input);
         sum.output = sum.output.saturating_add(output);
         if output >= most {
             most = output;

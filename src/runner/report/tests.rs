@@ -162,6 +162,33 @@ fn gemini_says_it_in_one_object() {
 }
 
 #[test]
+fn gemini_says_it_in_events() {
+    let begun = "{\"type\":\"init\",\"session_id\":\"g-2\",\"model\":\"large\"}\n\
+        {\"type\":\"message\",\"role\":\"user\",\"content\":\"approved\"}\n\
+        {\"type\":\"message\",\"role\":\"assistant\",\"content\":\"I look around.\",\"delta\":true}\n\
+        {\"type\":\"tool_use\",\"tool_name\":\"read_file\",\"parameters\":{}}\n\
+        {\"type\":\"tool_result\",\"status\":\"error\",\"output\":\"approved\",\"error\":{\"type\":\"x\",\"message\":\"quota\"}}\n\
+        {\"type\":\"message\",\"role\":\"assistant\",\"content\":\"All is\",\"delta\":true}\n\
+        {\"type\":\"message\",\"role\":\"assistant\",\"content\":\"\\n\",\"delta\":true}\n\
+        {\"type\":\"message\",\"role\":\"assistant\",\"content\":\"well.\",\"delta\":true}\n";
+    let stats = "\"stats\":{\"input_tokens\":2100,\"models\":{\"large\":{\"input_tokens\":2000,\"output_tokens\":100},\
+        \"small\":{\"input_tokens\":100,\"output_tokens\":5}}}";
+    let report = gemini(&good(&format!("{begun}{{\"type\":\"result\",\"status\":\"success\",{stats}}}\n")));
+    assert_eq!((report.text.as_str(), report.session.as_deref()), ("All is\nwell.", Some("g-2")));
+    assert_eq!((report.tokens, report.model.as_deref()), (Some(Tokens { input: 2100, output: 105 }), Some("large")));
+    assert_eq!((report.trouble, report.remarks), (None, vec![]));
+
+    let error = "{\"type\":\"result\",\"status\":\"error\",\"error\":{\"type\":\"unknown\",\"message\":\
+        \"[API Error: {\\\"error\\\":{\\\"code\\\":401,\\\"message\\\":\\\"no\\\"}}]\"}}\n";
+    let report = gemini(&printed(&format!("{begun}{error}"), "", Exit::Status(145)));
+    assert_eq!((kind(&report), report.text.as_str()), (Some(TroubleKind::Unavailable), ""));
+    assert_eq!(report.session.as_deref(), Some("g-2"));
+
+    let report = gemini(&printed(begun, "", Exit::Signal(9)));
+    assert_eq!((report.text.as_str(), report.trouble, report.remarks.len()), ("", None, 1));
+}
+
+#[test]
 fn geminis_errors_come_on_the_other_stream() {
     let auth = "Loading.\n{\n  \"session_id\": \"g\",\n  \"error\": {\n    \"type\": \"Error\",\n    \"message\": \"Please set an Auth \
         method\",\n    \"code\": 41\n  }\n}\n";

@@ -132,8 +132,9 @@ fn by_message(message: &str) -> Option<TroubleKind> {
     // Only the beginning: what a server answered may be quoted behind it.
     let message = &message[..message.floor_char_boundary(4096)];
     let data = || {
-        let map: Map = serde_json::from_str(message.get(message.find('{')?..)?.trim_end()).ok()?;
-        by_data(&map)
+        // Some put a bracket around it.
+        let quoted = serde_json::Deserializer::from_str(message.get(message.find('{')?..)?);
+        by_data(&quoted.into_iter::<Map>().next()?.ok()?)
     };
     let lower = message.to_ascii_lowercase();
     let said = || WORDS.iter().find(|(words, _)| lower.contains(words)).map(|(_, kind)| *kind);
@@ -190,6 +191,7 @@ mod tests {
             (None, None, "API Error: 529 {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\"}}", Transient),
             (None, None, "{\"error\": {\"code\": 401, \"message\": \"quota\"}}", Unavailable),
             (None, None, "{\"type\":\"error\",\"error\":{\"type\":\"invalid_request_error\"},\"status\":400}", Failed),
+            (None, None, "[API Error: {\"error\": {\"code\": 503, \"message\": \"your api key\"}}]", Transient),
             (None, None, "the file is missing", Failed),
             (None, None, "", Failed),
         ] {
