@@ -97,15 +97,16 @@ fn what_others_wrote_stays_byte_for_byte() {
     assert_eq!(text.matches('\n').count(), text.matches("\r\n").count());
     assert_snapshot!(env.git(&["show", "--format=", "-U1", "HEAD", "--", ".gemini", ".codex"]), @r#"
     diff --git a/.codex/config.toml b/.codex/config.toml
-    index 6acba12..00e1eaf 100644
+    index 6acba12..ec52865 100644
     --- a/.codex/config.toml
     +++ b/.codex/config.toml
-    @@ -1 +1,5 @@
+    @@ -1 +1,6 @@
      model = 'x' # ours
     +
     +[mcp_servers.aof]
     +command = "aof"
     +args = ["mcp"]
+    +env_vars = ["AOF_AGENT", "AOF_TASK", "AOF_RUN"]
     diff --git a/.gemini/settings.json b/.gemini/settings.json
     index fe3a3a0..c789244 100644
     --- a/.gemini/settings.json
@@ -299,6 +300,7 @@ fn a_rehearsal_shows_each_line_and_writes_nothing() {
     + [mcp_servers.aof]
     + command = "aof"
     + args = ["mcp"]
+    + env_vars = ["AOF_AGENT", "AOF_TASK", "AOF_RUN"]
 
     .gemini/settings.json
     + {

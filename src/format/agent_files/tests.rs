@@ -50,6 +50,7 @@ fn new_files_are_whole() {
     [mcp_servers.aof]
     command = "aof"
     args = ["mcp"]
+    env_vars = ["AOF_AGENT", "AOF_TASK", "AOF_RUN"]
     "#);
     assert_eq!(AgentFile::ClaudeInstructions.snippet(), "@AGENTS.md\n");
     assert!(AgentFile::Instructions.snippet().lines().count() <= 25);
@@ -158,6 +159,7 @@ fn toml_keeps_what_others_wrote() {
     [mcp_servers.aof]
     command = "aof"
     args = ["mcp"]
+    env_vars = ["AOF_AGENT", "AOF_TASK", "AOF_RUN"]
 
     [profiles.a]
     b = 1
@@ -167,10 +169,12 @@ fn toml_keeps_what_others_wrote() {
     command = "aof" # old
     startup_timeout_sec = 20
     args = ["mcp"]
+    env_vars = ["AOF_AGENT", "AOF_TASK", "AOF_RUN"]
     "#);
     assert_eq!(
         merged(AgentFile::Codex, "model = 'x'\r\n"),
-        "model = 'x'\r\n\r\n[mcp_servers.aof]\r\ncommand = \"aof\"\r\nargs = [\"mcp\"]\r\n"
+        "model = 'x'\r\n\r\n[mcp_servers.aof]\r\ncommand = \"aof\"\r\nargs = [\"mcp\"]\r\n\
+         env_vars = [\"AOF_AGENT\", \"AOF_TASK\", \"AOF_RUN\"]\r\n"
     );
 }
 

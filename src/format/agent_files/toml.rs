@@ -1,5 +1,7 @@
 //! Our table of a TOML file, comments and layout of everything else kept. What the new text says is read back and compared before
 //! anybody may write it. The one home of the `toml_edit` crate.
+//!
+//! Codex hands on to its servers those variables alone that are named: without them the server would not know who acts.
 
 use serde_json::{Map, Value, json};
 use toml_edit::{Array, DocumentMut, Item, Table, TableLike, Value as TomlValue};
@@ -11,8 +13,11 @@ use crate::format::yaml::line_column;
 const SERVERS: &str = "mcp_servers";
 const NAME: &str = "aof";
 
-/// Returns the text with the server. An entry that starts it stays as it is; of one that starts something else only `command` and
-/// `args` change.
+/// What the server takes from the environment: who acts, and for which run.
+const VARIABLES: [&str; 3] = ["AOF_AGENT", "AOF_TASK", "AOF_RUN"];
+
+/// Returns the text with the server. An entry that starts it stays as it is; of one that starts something else only `command`,
+/// `args` and `env_vars` change.
 pub(super) fn merged(text: &str) -> Result<String, Unmergeable> {
     let newline = line_break(text);
     let plain = text.replace("\r\n", "\n");
@@ -40,11 +45,13 @@ pub(super) fn merged(text: &str) -> Result<String, Unmergeable> {
     let own = own.as_table_like_mut().ok_or_else(|| not_table(&format!("{SERVERS}.{NAME}")))?;
     set(own, "command", "aof".into());
     set(own, "args", Array::from_iter(["mcp"]).into());
+    set(own, "env_vars", Array::from_iter(VARIABLES).into());
     let merged = document.to_string();
     let wanted = expected.as_object_mut().and_then(|root| member(root, SERVERS)).and_then(|map| member(map, NAME));
     if let Some(wanted) = wanted {
         wanted.insert("command".to_owned(), json!("aof"));
         wanted.insert("args".to_owned(), json!(["mcp"]));
+        wanted.insert("env_vars".to_owned(), json!(VARIABLES));
     }
     if said(&merged)? != expected {
         return Err(unsafe_change());
