@@ -130,7 +130,7 @@ fn read_env(node: &Node<'_>, faults: &mut Vec<Fault>) -> Vec<(String, String)> {
     for entry in node.entries() {
         let name = entry.key.text.as_ref();
         let Some(value) = text_of(&entry.value) else {
-            faults.push(wrong_kind(&entry.value, &format!("`{name}` is a text")));
+            faults.push(wrong_kind(&entry.value, format!("`{name}` is a text")));
             continue;
         };
         if !is_variable(name) || name.starts_with("AOF_") {

@@ -19,7 +19,7 @@ use crate::process::{Attendant, How, Limits, Orphans, Program, Room, Secrets, St
 /// How long a program has to tell its version.
 const VERSION: Duration = Duration::from_secs(20);
 /// How long it has to answer at most.
-const ANSWER: Duration = Duration::from_secs(120);
+const ANSWER: Duration = Duration::from_mins(2);
 /// How much of its answer is shown, in characters.
 const LONGEST: usize = 200;
 /// What it is asked.

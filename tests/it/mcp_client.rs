@@ -100,7 +100,7 @@ impl<'e> McpClient<'e> {
     /// Returns the next line that the server writes. Nothing but the protocol is ever there.
     #[track_caller]
     pub(crate) fn line(&mut self) -> Value {
-        let line = self.lines.recv_timeout(Duration::from_secs(60)).expect("the server answers");
+        let line = self.lines.recv_timeout(Duration::from_mins(1)).expect("the server answers");
         let message: Value = serde_json::from_str(&line).unwrap_or_else(|fault| panic!("{fault}: {line}"));
         assert_eq!(message["jsonrpc"], "2.0", "{line}");
         message
