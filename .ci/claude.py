@@ -145,9 +145,9 @@ def events(message):
 
 class Handler(http.server.BaseHTTPRequestHandler):
     def do_POST(self):
-        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
         if self.path.split("?")[0] != "/v1/messages":
             return self.unexpected()
+        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
         says, turn = self.server.stand_in.answer(self.headers["x-api-key"], body)
         if isinstance(says, Refuse):
             return self.reply(says.status, {"type": "error", "error": {"type": says.kind, "message": says.message}})

@@ -194,7 +194,8 @@ mod tests {
         "#);
         assert!(!answer_format(&asked, Mcp::Absent, Path::new("o")).contains("aof_task_complete"));
         // Who only repeats what it was told has not answered.
-        let printed = Printed { stdout: told.as_bytes(), stderr: b"", exit: Exit::SUCCESS };
+        let echo = told.rfind("```").map(|at| &told[..at + 3]).unwrap();
+        let printed = Printed { stdout: echo.as_bytes(), stderr: b"", exit: Exit::SUCCESS };
         let without = Asked { signal: None, ..asked };
         let Verdict::Bad { why } = verdict(&without, &text(&printed), &printed, None) else { panic!("an echo passes") };
         assert!(why.contains("`<one of the above>`, which is none here"), "{why}");

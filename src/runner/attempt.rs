@@ -9,6 +9,7 @@ use serde_json::json;
 use super::answer::{Before, Mcp};
 use super::attend::{Attending, Reason};
 use super::launch::{Command, Facts, command};
+use super::masked::{masked, masked_text};
 use super::news::News;
 use super::printed::{Exit, Printed};
 use super::project::Project;
@@ -86,7 +87,18 @@ impl Trial<'_> {
         let begun = Instant::now();
         let secrets = match secrets(self.launch, self.agent) {
             Ok(secrets) => secrets,
-            Err(why) => return self.over(attempt, record, Came::Unavailable(why), begun, Told::default(), None, None),
+            Err(why) => {
+                return Ok(self.over(
+                    attempt,
+                    record,
+                    Came::Unavailable(why),
+                    begun,
+                    Told::default(),
+                    None,
+                    None,
+                    news,
+                ));
+            }
         };
         let transcript = Transcript::new(attempt.create(RunFile::Transcript)?, &secrets, Room::default());
         let mut program = Program::of(words, &self.project.root).expect("a checked command has a program");
@@ -96,7 +108,7 @@ impl Trial<'_> {
             Ok(running) => running,
             Err(error) => {
                 let came = Came::Unavailable(unstartable(self.agent, &error));
-                return self.over(attempt, record, came, begun, Told::default(), None, None);
+                return Ok(self.over(attempt, record, came, begun, Told::default(), None, None, news));
             }
         };
         record.group = running.group();
@@ -131,15 +143,15 @@ impl Trial<'_> {
             Ok(How::Idle) => (Came::Nothing(Before::Idle(limits.idle.unwrap_or(limits.time))), None, Told::default()),
             Ok(How::Exited(status)) => {
                 let code = u8::try_from(status).unwrap_or(u8::MAX);
-                let (came, told) = self.judge(attempt, &prompt, &exit(Exit::Status(code)), &secrets, news)?;
+                let (came, told) = self.judge(attempt, &prompt, &exit(Exit::Status(code)), &secrets, news);
                 (came, Some(status), told)
             }
             Ok(How::Signalled(signal)) => {
-                let (came, told) = self.judge(attempt, &prompt, &exit(Exit::Signal(signal)), &secrets, news)?;
+                let (came, told) = self.judge(attempt, &prompt, &exit(Exit::Signal(signal)), &secrets, news);
                 (came, None, told)
             }
         };
-        self.over(attempt, record, came, begun, told, status, mark)
+        Ok(self.over(attempt, record, came, begun, told, status, mark, news))
     }
 
     /// Returns the program, its prompt and its record, with everything that it finds in its folder.
@@ -207,7 +219,7 @@ impl Trial<'_> {
         printed: &Printed<'_>,
         secrets: &Secrets,
         news: &dyn Fn(News),
-    ) -> Result<(Came, Told), OpsError> {
+    ) -> (Came, Told) {
         let report = read(self.launch.reads(), printed);
         for text in &report.remarks {
             news(News::Remark { ticket: self.ticket.clone(), text: text.clone() });
@@ -216,20 +228,26 @@ impl Trial<'_> {
             Ok(output) => output.map(|output| secrets.masked(&output)),
             // Whatever the agent made of it, it is no answer.
             Err(fault @ (StoreError::TooLarge { .. } | StoreError::WrongKind { .. })) => {
-                return Ok((Came::Nothing(Before::Bad(fault.to_string())), told(&report)));
+                return (Came::Nothing(Before::Bad(fault.to_string())), told(&report));
             }
-            Err(fault) => return Err(fault.into()),
+            Err(fault) => {
+                let text = format!("the file of the answer could not be read: {fault}");
+                news(News::Remark { ticket: self.ticket.clone(), text });
+                None
+            }
         };
         let verdict = with_asked(self.open, self.post, self.agent, self.ticket, self.launch, prompt, |asked| {
             verdict(asked, &report, printed, output.as_deref())
         });
         let came = match verdict {
-            Verdict::Said(said) => Came::Said(said),
-            Verdict::Bad { why } => Came::Nothing(Before::Bad(why)),
-            Verdict::Crashed(trouble) if trouble.kind == TroubleKind::Unavailable => Came::Unavailable(trouble.why),
-            Verdict::Crashed(trouble) => Came::Nothing(Before::Crashed(trouble.why)),
+            Verdict::Said(said) => Came::Said(Box::new(masked(secrets, *said))),
+            Verdict::Bad { why } => Came::Nothing(Before::Bad(masked_text(secrets, &why))),
+            Verdict::Crashed(trouble) if trouble.kind == TroubleKind::Unavailable => {
+                Came::Unavailable(masked_text(secrets, &trouble.why))
+            }
+            Verdict::Crashed(trouble) => Came::Nothing(Before::Crashed(masked_text(secrets, &trouble.why))),
         };
-        Ok((came, told(&report)))
+        (came, told(&report))
     }
 
     #[expect(clippy::too_many_arguments, reason = "what a record ends with")]
@@ -242,7 +260,8 @@ impl Trial<'_> {
         told: Told,
         status: Option<i32>,
         transcript: Option<TranscriptMark>,
-    ) -> Result<Attempted, OpsError> {
+        news: &dyn Fn(News),
+    ) -> Attempted {
         let (how, reason) = match &came {
             Came::Said(_) => (Ending::Verdict, None),
             Came::Nothing(before) => ending(before),
@@ -251,8 +270,12 @@ impl Trial<'_> {
             Came::Overtaken(why) => (Ending::Overtaken, Some(why.clone())),
         };
         record.end = Some(End { at: (self.project.clock)(), how, status, reason, transcript, told, verdict: None });
-        attempt.note(&record)?;
-        Ok(Attempted { came, record, took: begun.elapsed() })
+        // Whatever became of the files meanwhile: what the agent said counts.
+        if let Err(fault) = attempt.note(&record) {
+            let text = format!("the record of the attempt could not be kept: {fault}");
+            news(News::Remark { ticket: self.ticket.clone(), text });
+        }
+        Attempted { came, record, took: begun.elapsed() }
     }
 }
 

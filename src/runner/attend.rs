@@ -94,7 +94,7 @@ impl<'a, W> Attending<'a, W> {
     }
 
     fn keep_claim(&mut self) -> Result<(), OpsError> {
-        let workspace = self.project.open()?;
+        let workspace = Project { wait: Duration::ZERO, ..self.project.clone() }.open()?;
         if let Standing::Open(_) = standing(&workspace, self.ticket, self.agent, self.since)? {
             renew(&workspace, self.ticket, self.agent, None, DryRun::No)?;
         }
@@ -127,9 +127,14 @@ impl<W: Write> Attendant for Attending<'_, W> {
         self.looked = Instant::now();
         let lease = self.lease.map(Duration::from_secs);
         if lease.is_some_and(|lease| self.renewed.elapsed() >= lease / 3) {
-            self.renewed = Instant::now();
-            if let Err(error) = self.keep_claim() {
-                self.remark(&error);
+            match self.keep_claim() {
+                Ok(()) => self.renewed = Instant::now(),
+                // The next look comes soon, and what the program prints does not wait.
+                Err(error) if error.passes() => {}
+                Err(error) => {
+                    self.renewed = Instant::now();
+                    self.remark(&error);
+                }
             }
         }
         // A file that did not change says what it said.

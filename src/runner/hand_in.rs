@@ -10,14 +10,11 @@ use super::news::News;
 use super::recover::{has_failed, why_of};
 use super::standing::Open;
 use super::verdict::{Said, Source};
-use super::visit::{Run, VisitEnd};
+use super::visit::{ANEW, Run, VisitEnd};
 use crate::engine::{Post, RefusalKind, Rules};
 use crate::model::{Completion, CompletionId, Map, Outcome, Station, Task, Ticket, Visit};
 use crate::ops::{DryRun, OpsError, complete, ended};
-use crate::store::runs::{Attempt, End, Ending, Record, Ruling};
-
-/// How long is waited before a completion is tried again that something else stood in the way of.
-const ANEW: Duration = Duration::from_secs(1);
+use crate::store::runs::{Attempt, End, Ending, Record, Ruling, RunFile};
 
 /// What became of a completion.
 enum Handed {
@@ -38,6 +35,7 @@ impl Run<'_> {
         took: Duration,
     ) -> Result<Result<VisitEnd, Before>, OpsError> {
         let source = said.source;
+        self.keep(&said, folder);
         let end = record.end.clone();
         match self.completed(said, run, end.as_ref(), took)? {
             Handed::In(outcome) => {
@@ -46,7 +44,7 @@ impl Run<'_> {
                     (end.how, end.reason) = (Ending::Verdict, None);
                     end.verdict = Some(Ruling { source, outcome, completion: run.clone() });
                 }
-                folder.note(record)?;
+                self.note(folder, record);
                 Ok(Ok(VisitEnd::Completed))
             }
             Handed::Refused(why) => {
@@ -54,11 +52,45 @@ impl Run<'_> {
                 if let Some(end) = &mut record.end {
                     (end.how, end.reason) = ending(&before);
                 }
-                folder.note(record)?;
+                self.note(folder, record);
                 Ok(Err(before))
             }
             Handed::Overtaken(why) => Ok(Ok(VisitEnd::Overtaken(why))),
             Handed::Stopped => Ok(Ok(VisitEnd::Stopped)),
+        }
+    }
+
+    /// Keeps the record of an attempt. What cannot be kept is told: no verdict depends on it.
+    pub(super) fn note(&self, folder: &Attempt, record: &Record) {
+        if let Err(fault) = folder.note(record) {
+            let text = format!("the record of the attempt could not be kept: {fault}");
+            (self.news)(News::Remark { ticket: self.assignment.ticket.clone(), text });
+        }
+    }
+
+    /// Keeps what was said only in what was printed, in the file that is looked into when this runner does not come to hand it in.
+    fn keep(&self, said: &Said, folder: &Attempt) {
+        if said.source != Source::Structured {
+            return;
+        }
+        let answer = json!({
+            "outcome": said.outcome.as_ref().map(ToString::to_string),
+            "summary": said.summary,
+            "blockers": said.blockers,
+            "rejectionNotes": said.rejection_notes,
+            "outputs": said.outputs,
+            "metadata": said.metadata,
+        });
+        let kept: Map = answer
+            .as_object()
+            .into_iter()
+            .flatten()
+            .filter(|(_, value)| !value.is_null())
+            .map(|(key, value)| (key.clone(), value.clone()))
+            .collect();
+        if let Err(fault) = folder.write(RunFile::Output, Value::Object(kept).to_string().as_bytes()) {
+            let text = format!("the answer could not be kept: {fault}");
+            (self.news)(News::Remark { ticket: self.assignment.ticket.clone(), text });
         }
     }
 
@@ -122,7 +154,8 @@ impl Run<'_> {
             outputs: said.outputs,
             metadata,
             body: said.body,
-            id: said.id.unwrap_or_else(|| run.clone()),
+            // An id of the agent's own could be one that has counted already.
+            id: run.clone(),
         }
     }
 
@@ -144,12 +177,11 @@ impl Run<'_> {
             outputs: Map::new(),
             metadata: Map::new(),
             body: None,
-            id: None,
         };
         let run = self.fresh_id()?;
         let end = records.into_iter().next_back().and_then(|record| record.end);
         Ok(match self.completed(said, &run, end.as_ref(), Duration::ZERO)? {
-            Handed::In(_) => VisitEnd::Completed,
+            Handed::In(_) => VisitEnd::GivenUp(last),
             Handed::Refused(why) => VisitEnd::Unavailable(why),
             Handed::Overtaken(why) => VisitEnd::Overtaken(why),
             Handed::Stopped => VisitEnd::Stopped,

@@ -11,6 +11,7 @@ mod attend;
 mod doctor;
 mod hand_in;
 mod launch;
+mod masked;
 mod news;
 mod preview;
 pub mod printed;

@@ -53,6 +53,8 @@ pub enum News {
         /// Why, and what to do.
         why: String,
     },
+    /// Something that passes keeps everybody from beginning anything.
+    Obstacle(String),
     /// Something to know that stops nothing.
     Remark {
         /// Where.

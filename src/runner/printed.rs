@@ -9,6 +9,8 @@ pub enum Exit {
     Status(u8),
     /// By that signal.
     Signal(i32),
+    /// Nobody was there to see it.
+    Unseen,
 }
 
 impl Exit {
@@ -21,6 +23,7 @@ impl fmt::Display for Exit {
         match self {
             Self::Status(status) => write!(f, "ended with exit status {status}"),
             Self::Signal(signal) => write!(f, "was ended by signal {signal}"),
+            Self::Unseen => f.write_str("ended while nobody saw how"),
         }
     }
 }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::answer::Before;
 use super::attempt::{OUTPUT_LIMIT, secrets, with_asked};
+use super::masked::masked;
 use super::printed::{Exit, Printed};
 use super::prompt::Earlier;
 use super::report::Report;
@@ -34,7 +35,7 @@ impl Run<'_> {
                 (attempt, record, is_unheard)
             }
         };
-        if let Some(said) = self.said_in(&attempt)?.filter(|_| is_unheard) {
+        if let Some(said) = self.said_in(&attempt, &record)?.filter(|_| is_unheard) {
             let run: CompletionId = match record.run.parse() {
                 Ok(run) => run,
                 Err(_) => self.fresh_id()?,
@@ -74,8 +75,9 @@ impl Run<'_> {
         !alive
     }
 
-    /// Returns what an attempt left in its file, if that is an answer.
-    fn said_in(&self, attempt: &Attempt) -> Result<Option<Box<Said>>, OpsError> {
+    /// Returns what an attempt left in its file, if that is an answer. Nothing passes where nobody saw how the program ended: half an
+    /// answer looks like a whole one.
+    fn said_in(&self, attempt: &Attempt, record: &Record) -> Result<Option<Box<Said>>, OpsError> {
         let Assignment { ticket, agent, .. } = self.assignment;
         // What cannot be read there is no answer.
         let Some(output) = attempt.read(RunFile::Output, OUTPUT_LIMIT).unwrap_or_default() else { return Ok(None) };
@@ -88,12 +90,14 @@ impl Run<'_> {
         let (Some(launch), Some(post)) = (launch, post) else { return Ok(None) };
         // Without the secrets, nobody knows what of it must not be seen.
         let Ok(secrets) = secrets(launch, agent) else { return Ok(None) };
-        let printed = Printed { stdout: b"", stderr: b"", exit: Exit::SUCCESS };
+        let status = record.end.as_ref().and_then(|end| end.status);
+        let exit = status.and_then(|status| u8::try_from(status).ok()).map_or(Exit::Unseen, Exit::Status);
+        let printed = Printed { stdout: b"", stderr: b"", exit };
         let found = with_asked(&open, &post, agent, ticket, launch, &String::from_utf8_lossy(&prompt), |asked| {
             verdict(asked, &Report::default(), &printed, Some(&secrets.masked(&output)))
         });
         Ok(match found {
-            Verdict::Said(said) if said.source == Source::OutputFile => Some(said),
+            Verdict::Said(said) if said.source == Source::OutputFile => Some(Box::new(masked(&secrets, *said))),
             _ => None,
         })
     }

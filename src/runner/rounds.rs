@@ -67,6 +67,8 @@ pub struct Account {
     pub visits: usize,
     /// The agents that could not be started, each with why.
     pub unavailable: BTreeMap<AgentId, String>,
+    /// How many of them came to nothing, each with why.
+    pub given_up: Vec<(Ticket, String)>,
     /// Why it stopped.
     pub end: End,
 }
@@ -108,8 +110,9 @@ pub fn work(
         let end = rounds.go(scope, &tell, &heard, jobs.max(1), pace, stop, audience);
         // Whatever ended it: nobody is left at work behind its back.
         stop.fetch_or(end.is_err(), Ordering::Relaxed);
-        rounds.wind_up(&heard, audience)?;
-        Ok(Account { visits: rounds.visits, unavailable: rounds.unavailable, end: end? })
+        let wound_up = rounds.wind_up(&heard, audience);
+        let end = end.and_then(|end| wound_up.map(|()| end))?;
+        Ok(Account { visits: rounds.visits, unavailable: rounds.unavailable, given_up: rounds.given_up, end })
     })
 }
 
@@ -127,8 +130,11 @@ pub(super) struct Rounds<'a> {
     /// What came to nothing here, and is not tried again.
     tried: BTreeMap<Ticket, String>,
     unavailable: BTreeMap<AgentId, String>,
+    given_up: Vec<(Ticket, String)>,
     visits: usize,
     begun: usize,
+    /// The agent that got something to do last.
+    served: Option<AgentId>,
 }
 
 /// What there is to do.
@@ -148,8 +154,10 @@ impl<'a> Rounds<'a> {
             running: BTreeSet::new(),
             tried: BTreeMap::new(),
             unavailable: BTreeMap::new(),
+            given_up: Vec::new(),
             visits: 0,
             begun: 0,
+            served: None,
         })
     }
 
@@ -170,6 +178,7 @@ impl<'a> Rounds<'a> {
         audience: &mut dyn Audience,
     ) -> Result<End, OpsError> {
         let mut looked: Option<Instant> = None;
+        let mut obstacle: Option<String> = None;
         loop {
             let mut found = Found::Nothing(Vec::new());
             let is_due = self.running.is_empty() || looked.is_none_or(|at| at.elapsed() >= LOOK);
@@ -180,11 +189,22 @@ impl<'a> Rounds<'a> {
             while is_due && !stop.load(Ordering::Relaxed) && may_begin(self) {
                 looked = Some(Instant::now());
                 found = match self.find(DryRun::No) {
-                    // Nobody who is at work is ended for what passes.
-                    Err(error) if error.passes() && !self.running.is_empty() => Found::Nothing(Vec::new()),
+                    // A merge, or whoever has the lock, ends some time; nobody who is at work is ended for it.
+                    Err(error) if error.passes() => {
+                        obstacle = Some(error.problem()).filter(|text| {
+                            let is_new = obstacle.as_ref() != Some(text);
+                            if is_new {
+                                audience.hear(&News::Obstacle(text.clone()));
+                            }
+                            true
+                        });
+                        break;
+                    }
                     found => found?,
                 };
+                obstacle = None;
                 let Found::Work(assignment) = found else { break };
+                self.served = Some(assignment.agent.clone());
                 self.begin(scope, tell.clone(), assignment, stop);
                 found = Found::Nothing(Vec::new());
             }
@@ -194,6 +214,11 @@ impl<'a> Rounds<'a> {
                 }
                 if pace == Pace::OneVisit && self.begun > 0 {
                     return Ok(End::Stepped);
+                }
+                if obstacle.is_some() {
+                    audience.tick();
+                    thread::sleep(TICK);
+                    continue;
                 }
                 match found {
                     Found::Finished(status) => return Ok(End::Finished(status)),
@@ -273,7 +298,12 @@ impl<'a> Rounds<'a> {
                 self.visits += 1;
                 return Ok(());
             }
-            VisitEnd::Overtaken(why) | VisitEnd::Busy(why) => {
+            VisitEnd::GivenUp(why) => {
+                self.visits += 1;
+                self.given_up.push((assignment.ticket, why));
+                return Ok(());
+            }
+            VisitEnd::Overtaken(why) | VisitEnd::Busy(why) | VisitEnd::Broken(why) => {
                 // Of a task that is driven, it is told why it goes no further.
                 if let Wish::Agents { .. } = self.wish {
                     audience.hear(&News::Remark { ticket: assignment.ticket.clone(), text: why.clone() });
@@ -304,7 +334,11 @@ impl<'a> Rounds<'a> {
     /// Looks for what one of the agents has already, then for what it can take.
     fn of_agents(&self, agents: &[AgentId], role: Option<&RoleId>, dry_run: DryRun) -> Result<Found, OpsError> {
         let in_force = self.workspace.rules()?;
-        for agent in agents.iter().filter(|agent| !self.unavailable.contains_key(*agent)) {
+        // In turn: whoever was served last comes last.
+        let last = agents.iter().position(|agent| Some(agent) == self.served.as_ref());
+        let (earlier, later) = agents.split_at(last.map_or(0, |index| index + 1));
+        let turn = later.iter().chain(earlier);
+        for agent in turn.filter(|agent| !self.unavailable.contains_key(*agent)) {
             for claim in claimed(&self.workspace, &in_force, agent, role).iter().filter(|claim| !claim.held) {
                 let ticket = self.exact(&claim.ticket)?;
                 if !self.running.contains(&ticket) && !self.tried.contains_key(&ticket) {
@@ -317,9 +351,8 @@ impl<'a> Rounds<'a> {
                     let ticket = self.exact(&ticket)?;
                     return Ok(Found::Work(Assignment { ticket, agent: agent.clone(), claimed_here: true }));
                 }
-                // It has as many as it may have, and somebody is at them, or was.
-                Err(OpsError::Unfit { code: "too_many_tasks", .. })
-                    if !self.running.is_empty() || !self.tried.is_empty() => {}
+                // It has as many as it may have: some are under way, or wait for somebody.
+                Err(OpsError::Unfit { code: "too_many_tasks", .. }) => {}
                 Ok(Next::Nothing { .. }) => {}
                 Err(error) => return Err(error),
             }

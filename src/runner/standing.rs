@@ -59,12 +59,17 @@ pub(super) fn standing(
         None => visit.branch.is_none(),
     };
     if let Some(visit) = task.history.iter().skip(since).find(is_this).cloned() {
-        return Ok(if visit.agent.as_ref() == Some(agent) {
+        // A time limit that ran out names whoever had it, too: only a completion is a word of the agent's.
+        return Ok(if visit.agent.as_ref() == Some(agent) && visit.completion.is_some() {
             Standing::Said(Box::new(Ended { visit, file: view.file, in_force }))
         } else {
-            let who = visit.agent.as_ref().map_or_else(|| "somebody else".to_owned(), |agent| format!("`{agent}`"));
-            Standing::Gone(format!("{who} ended the visit with `{}`", visit.outcome))
+            let who = visit.agent.as_ref().filter(|_| visit.completion.is_some());
+            let who = who.map_or_else(String::new, |agent| format!(" by `{agent}`"));
+            Standing::Gone(format!("the visit was ended{who}: {}", visit.outcome))
         });
+    }
+    if task.gate.as_ref().is_some_and(|open| open.held.is_some()) {
+        return Ok(Standing::Gone("a person holds the task".to_owned()));
     }
     let found = openings(&in_force.rules, task).into_iter().find(|opening| opening.ticket == *ticket);
     let context = found.as_ref().and_then(|opening| {

@@ -15,13 +15,18 @@ use super::recover::has_failed;
 use super::standing::{Open, Standing, standing};
 use crate::engine::{Post, Rules};
 use crate::model::{AgentId, CompletionId, Launch, Period, RunBounds, Task, Ticket, Visit};
-use crate::ops::{DryRun, OpsError, Workspace, claim, left_behind, release, show};
+use crate::ops::{DryRun, OpsError, claim, left_behind, release, show};
 use crate::store::Holder;
 use crate::store::random::{DeliveryId, chance};
 use crate::store::runs::{Ending, Right, Ruling, Runs, VisitRuns};
 
 /// How often is looked whether a pause is over, or the runner is to stop.
 const PAUSE: Duration = Duration::from_millis(50);
+
+/// How long is waited before something is tried again that somebody else stood in the way of.
+pub(super) const ANEW: Duration = Duration::from_secs(1);
+/// How long giving back is tried.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Who is to work at what.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,8 +44,12 @@ pub(super) struct Assignment {
 pub(super) enum VisitEnd {
     /// It ended with a completion.
     Completed,
+    /// All attempts came to nothing, and the completion says so: why the last one did.
+    GivenUp(String),
     /// It is not the agent's any more: why.
     Overtaken(String),
+    /// Something is wrong with this task, or with the files of this visit, and with nothing else: what.
+    Broken(String),
     /// Another runner is at it: who.
     Busy(String),
     /// The agent cannot be started, or cannot work: why, and what to do.
@@ -68,11 +77,15 @@ pub(super) fn work(
     };
     let since = show(&workspace, &assignment.ticket.task)?.0.file.task.history.len();
     let mut visit = Run { project, assignment, runs, since, stop, news, earlier: None };
-    let end = visit.go()?;
-    if assignment.claimed_here && matches!(end, VisitEnd::Unavailable(_) | VisitEnd::Stopped) {
-        visit.give_back()?;
+    let end = match visit.go() {
+        Err(error) if !error.is_general() => Ok(VisitEnd::Broken(error.problem())),
+        end => end,
+    };
+    let is_over = matches!(end, Ok(VisitEnd::Completed | VisitEnd::GivenUp(_) | VisitEnd::Overtaken(_)));
+    if assignment.claimed_here && !is_over {
+        visit.give_back();
     }
-    Ok(end)
+    end
 }
 
 /// A visit that is being run.
@@ -112,7 +125,7 @@ impl Run<'_> {
                 Some(holder) if holder == agent => {}
                 Some(holder) => return Ok(VisitEnd::Overtaken(format!("`{holder}` has it"))),
                 None => {
-                    if let Some(end) = self.take(&workspace)? {
+                    if let Some(end) = self.take()? {
                         return Ok(end);
                     }
                 }
@@ -173,11 +186,14 @@ impl Run<'_> {
         // What the agent did itself counts before all that it says.
         let workspace = self.project.open()?;
         if let Standing::Said(said) = standing(&workspace, ticket, agent, self.since)? {
+            if let Some(text) = against_own(&came, &said.visit) {
+                (self.news)(News::Remark { ticket: ticket.clone(), text });
+            }
             if let (Some(end), Some(stamp)) = (&mut record.end, &said.visit.completion) {
                 (end.how, end.reason) = (Ending::Verdict, None);
                 let outcome = said.visit.outcome.to_string();
                 end.verdict = Some(Ruling { source: "own".to_owned(), outcome, completion: stamp.id.clone() });
-                folder.note(&record)?;
+                self.note(&folder, &record);
             }
             self.tell_moved(&said.in_force.rules, &said.visit, &said.file.task, took);
             return Ok(Some(VisitEnd::Completed));
@@ -206,21 +222,40 @@ impl Run<'_> {
         Ok(u32::try_from(failed).unwrap_or(u32::MAX))
     }
 
-    fn take(&self, workspace: &Workspace) -> Result<Option<VisitEnd>, OpsError> {
-        match claim(workspace, &self.assignment.ticket, &self.assignment.agent, DryRun::No) {
-            Ok(_) => Ok(None),
-            Err(OpsError::Refused(refusal)) => Ok(Some(VisitEnd::Overtaken(OpsError::Refused(refusal).to_string()))),
-            Err(error) => Err(error),
+    fn take(&self) -> Result<Option<VisitEnd>, OpsError> {
+        loop {
+            match claim(&self.project.open()?, &self.assignment.ticket, &self.assignment.agent, DryRun::No) {
+                Ok(_) => return Ok(None),
+                Err(OpsError::Refused(refusal)) => {
+                    return Ok(Some(VisitEnd::Overtaken(OpsError::Refused(refusal).to_string())));
+                }
+                // A merge, or whoever has the lock, ends some time.
+                Err(error) if error.passes() => {
+                    if !self.sleep(ANEW) {
+                        return Ok(Some(VisitEnd::Stopped));
+                    }
+                }
+                Err(error) => return Err(error),
+            }
         }
     }
 
-    fn give_back(&self) -> Result<(), OpsError> {
-        let workspace = self.project.open()?;
-        match release(&workspace, &self.assignment.ticket, Some(&self.assignment.agent), DryRun::No) {
-            // It went by itself meanwhile.
-            Ok(_) | Err(OpsError::Refused(_)) => Ok(()),
-            Err(error) => Err(error),
-        }
+    /// Gives back what was claimed. Where that cannot be done it is told: nobody else can work at it then.
+    fn give_back(&self) {
+        let Assignment { ticket, agent, .. } = self.assignment;
+        let begun = Instant::now();
+        let fault = loop {
+            let released =
+                self.project.open().and_then(|workspace| release(&workspace, ticket, Some(agent), DryRun::No));
+            match released {
+                // It went by itself meanwhile.
+                Ok(_) | Err(OpsError::Refused(_)) => return,
+                Err(error) if error.passes() && begun.elapsed() < PATIENCE => thread::sleep(PAUSE),
+                Err(error) => break error,
+            }
+        };
+        let text = format!("{}; `aof task release {ticket} --agent {agent}` gives it back", fault.problem());
+        (self.news)(News::Remark { ticket: ticket.clone(), text });
     }
 
     /// Waits before the next attempt, somewhere in the second half of the pause: several runners do not come back at once.
@@ -273,6 +308,24 @@ pub(super) fn bounds(open: &Open, post: &Post<'_>, launch: &Launch) -> RunBounds
     let workflow = open.in_force.rules.workflow_of(&open.file.task);
     let own = [&post.duty.run.limits, &launch.limits].into_iter().chain(workflow.map(|workflow| &workflow.run));
     RunBounds::of(&own.collect::<Vec<_>>())
+}
+
+/// Returns what speaks against the completion that the agent made itself: it counts, and whoever looks on should know.
+fn against_own(came: &Came, visit: &Visit) -> Option<String> {
+    let outcome = &visit.outcome;
+    match came {
+        Came::Said(said) if said.outcome.as_ref().is_none_or(|said| said.to_string() == outcome.to_string()) => None,
+        Came::Said(said) => {
+            let other = said.outcome.as_ref().map(ToString::to_string).unwrap_or_default();
+            Some(format!("the agent completed with `{outcome}`, which counts, and then said `{other}`"))
+        }
+        // Who has completed its task need not say anything else.
+        Came::Nothing(Before::Bad(_)) | Came::Stopped | Came::Overtaken(_) => None,
+        Came::Nothing(before) => {
+            Some(format!("the agent completed with `{outcome}`, which counts, and then: {}", sentence(before)))
+        }
+        Came::Unavailable(why) => Some(format!("the agent completed with `{outcome}`, which counts, and then: {why}")),
+    }
 }
 
 fn sentence(before: &Before) -> String {

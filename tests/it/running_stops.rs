@@ -79,15 +79,12 @@ fn what_a_killed_runner_left_is_ended_and_the_work_goes_on() {
     check(&env);
 }
 
-#[test]
-fn an_answer_counts_that_nobody_was_there_to_hear() {
-    let script = "\
-echo x >> \"$HOME/calls\"
-echo $$ > \"$HOME/pid\"
-until [ -e \"$HOME/go\" ]; do sleep 0.01; done
-echo '{\"outcome\": \"complete\", \"summary\": \"Did it all alone\"}' > \"$AOF_OUTPUT\"
-";
-    let env = one_gate("", script);
+/// The agent ends by itself while its runner is stopped, and the runner is killed. Returns the task.
+fn ended_unseen(answer: &str) -> (TestEnvironment, String) {
+    let script = format!(
+        "echo x >> \"$HOME/calls\"\necho $$ > \"$HOME/pid\"\nuntil [ -e \"$HOME/go\" ]; do sleep 0.01; done\necho '{answer}' > \"$AOF_OUTPUT\"\n"
+    );
+    let env = one_gate("", &script);
     let (id, runner) = at_work(&env);
     eventually("the record knows the group", || {
         records(&env, &format!("{id}@0")).first().is_some_and(|record| record["group"].is_object())
@@ -97,10 +94,27 @@ echo '{\"outcome\": \"complete\", \"summary\": \"Did it all alone\"}' > \"$AOF_O
     let pid = line_at_home(&env, "pid");
     eventually("the agent has ended", || !lives(&pid));
     kill(runner);
-    let _ = env.aof(&["run", "--task", &id]).success();
+    (env, id)
+}
+
+#[test]
+fn a_block_counts_that_nobody_was_there_to_hear() {
+    let (env, id) =
+        ended_unseen("{\"outcome\": \"blocked\", \"summary\": \"No way on\", \"blockers\": [\"No access\"]}");
+    let _ = env.aof(&["run", "--task", &id]).code(7);
     assert_eq!(said_at_home(&env, "calls"), "x\n", "it is done once");
-    assert_snapshot!(history(&env, &id), @"work coder complete [file] Did it all alone");
-    assert_eq!(endings(&env, &format!("{id}@0")), "verdict complete by file\n");
+    assert_snapshot!(history(&env, &id), @"work coder blocked [file] No way on");
+    assert_eq!(endings(&env, &format!("{id}@0")), "verdict blocked by file\n");
+    check(&env);
+}
+
+/// Nobody knows whether the program ended well, nor whether the answer was whole.
+#[test]
+fn a_pass_does_not_count_that_nobody_was_there_to_hear() {
+    let (env, id) = ended_unseen("{\"outcome\": \"complete\", \"summary\": \"Did it all alone\"}");
+    let _ = env.aof(&["run", "--task", &id]).success();
+    assert_eq!(said_at_home(&env, "calls"), "x\nx\n", "it is done again");
+    assert_eq!(history(&env, &id).lines().count(), 1);
     check(&env);
 }
 
@@ -262,7 +276,7 @@ fn an_agent_is_ended_whose_task_is_cancelled() {
     AOF-xxxxx: cancelled: Not wanted
     --- stderr
     Step 1/2: work: coder at AOF-xxxxx@0
-    overtaken: somebody else ended the visit with `cancelled`
+    overtaken: the visit was ended: cancelled
     ");
 }
 
@@ -276,7 +290,7 @@ fn an_agent_is_ended_whose_task_is_moved_by_a_person() {
     --- stderr
     Step 1/2: work: coder at AOF-xxxxx@0
     AOF-xxxxx@1 review: waits for `critic`: org.yaml does not say how to start any of them (`run`)
-    overtaken: somebody else ended the visit with `override`
+    overtaken: the visit was ended: override
     ");
 }
 

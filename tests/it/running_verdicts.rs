@@ -70,7 +70,7 @@ fn each_way_to_say_it_and_each_way_to_fail_is_told_apart() {
     an unknown outcome: bad_verdict: the JSON object that was printed has the outcome `lgtm`, which is none here; there are `complete`, `needs_review`, `blocked`
     another task: bad_verdict: the JSON object that was printed is about `AOF-xxxxx`, and the work is `AOF-xxxxx@1`; leave `task` away
     another agent: bad_verdict: the JSON object that was printed is signed by `coder`, and the work is `critic`'s; leave `agent` away
-    its own prompt: bad_verdict: `sh agents/critic.sh` ended with exit status 0 and did not say how the work ended: looked for a completion of its own, the file `$AOF_OUTPUT` (it is not there, or empty), a block of JSON with `outcome` at the end of the last message (its last block of JSON stands in the prompt just as it is); `outcome` is one of `complete`, `needs_review`, `blocked`
+    its own prompt: bad_verdict: `sh agents/critic.sh` ended with exit status 0 and did not say how the work ended: looked for a completion of its own, the file `$AOF_OUTPUT` (it is not there, or empty), a block of JSON with `outcome` at the end of the last message (the last message has no such block); `outcome` is one of `complete`, `needs_review`, `blocked`
     a folder for a file: bad_verdict: `$PROJECT/.aof/runs/AOF-xxxxx@1/1/output` is a folder, not a file
     a pipe for a file: bad_verdict: `$PROJECT/.aof/runs/AOF-xxxxx@1/1/output` is a named pipe, not a file
     a link for a file: bad_verdict: `$PROJECT/.aof/runs/AOF-xxxxx@1/1/output` is a symbolic link, not a file
@@ -134,7 +134,7 @@ fn what_an_agent_completed_itself_counts_before_all_else() {
     assert_snapshot!(endings(&env, &format!("{id}@1")), @"verdict needs_review by own");
     assert_snapshot!(history(&env, &id), @"
     work coder complete [-] Did it
-    review critic needs_review [-] No
+    review critic needs_review [own] No
     ");
     assert_eq!(stand(&env, &id), "ready work -");
     // The record says which entry it came to.

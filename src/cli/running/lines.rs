@@ -41,6 +41,7 @@ pub(super) fn line(news: &News) -> Option<String> {
         News::Unavailable { agent, why } => {
             format!("{} {agent} cannot work: {}", styled(YELLOW, "warning:"), one_line(why))
         }
+        News::Obstacle(text) => format!("{} {}; waiting", styled(YELLOW, "note:"), one_line(text)),
         News::Remark { ticket, text } => format!("{} {ticket}: {}", styled(YELLOW, "note:"), one_line(text)),
     })
 }
@@ -127,6 +128,7 @@ pub(super) fn value(news: &News) -> Value {
         }),
         News::Waits(waits) => waits_value(waits),
         News::Unavailable { agent, why } => json!({"event": "unavailable", "agent": agent.as_str(), "why": why}),
+        News::Obstacle(text) => json!({"event": "obstacle", "text": text}),
         News::Remark { ticket, text } => {
             json!({"event": "remark", "task": ticket.task.as_str(), "ticket": ticket.to_string(), "text": text})
         }

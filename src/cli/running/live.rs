@@ -102,7 +102,7 @@ impl Live {
                     bar.set_message(format!("{text}  {}", styled(YELLOW, "waits for another attempt")));
                 }
             }
-            News::Waits(_) | News::Unavailable { .. } | News::Remark { .. } => {}
+            News::Waits(_) | News::Unavailable { .. } | News::Obstacle(_) | News::Remark { .. } => {}
         }
         if let Some(line) = line {
             // A view that cannot be drawn any more hides nothing: the task files say it all.

@@ -46,6 +46,9 @@ impl Outcome {
         let unavailable =
             account.unavailable.iter().map(|(agent, why)| format!("{agent} cannot work: {}", one_line(why)));
         let unavailable: Vec<String> = unavailable.collect();
+        let given_up =
+            account.given_up.iter().map(|(ticket, why)| format!("{ticket} came to nothing: {}", one_line(why)));
+        let given_up = given_up.collect::<Vec<_>>().join("; ");
         let (code, error, text) = match &account.end {
             End::Finished(Status::Complete) => (0, None, format!("{}, {visits}", styled(GREEN, "complete"))),
             End::Finished(status) => {
@@ -70,6 +73,7 @@ impl Outcome {
                 };
                 (WAITS, Some(whys), format!("{}, {visits} so far", styled(YELLOW, "waits")))
             }
+            _ if !account.given_up.is_empty() => (1, Some(given_up.clone()), format!("{visits}, and {given_up}")),
             End::NothingLeft => (0, None, format!("nothing is left to do, {visits}")),
             End::Stepped => (0, None, format!("{visits}; go on with the same command")),
         };

@@ -18,7 +18,7 @@ const BYTES: usize = 4 * 1024;
 pub(super) fn declared<'a>(asked: &Asked<'a>, exit: Exit) -> Option<&'a Outcome> {
     match exit {
         Exit::Status(status) => asked.exit.iter().find(|(known, _)| *known == status).map(|(_, outcome)| outcome),
-        Exit::Signal(_) => None,
+        Exit::Signal(_) | Exit::Unseen => None,
     }
 }
 

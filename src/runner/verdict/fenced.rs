@@ -1,4 +1,4 @@
-//! The last block fenced as `json` in a message. A block inside another block, a quote or deep indentation is an example, and a
+//! The block fenced as `json` that a message ends with: nothing but blank lines stands behind it. A block inside another block, a quote or deep indentation is an example, and a
 //! block without an end is half of one: neither counts.
 
 /// What a message ends with.
@@ -19,7 +19,7 @@ struct Open {
     from: usize,
 }
 
-/// Returns the last block of a message that is fenced as `json`.
+/// Returns the block fenced as `json` that ends the message.
 pub(super) fn last_json(text: &str) -> Fenced<'_> {
     let mut found = Fenced::Nothing;
     let mut open: Option<Open> = None;
@@ -36,7 +36,12 @@ pub(super) fn last_json(text: &str) -> Fenced<'_> {
                 }
                 open = None;
             }
-            None if is_shallow => open = opens(rest, end),
+            None if is_shallow && !rest.is_empty() => {
+                open = opens(rest, end);
+                // What comes behind it may take it back.
+                found = Fenced::Nothing;
+            }
+            None if !rest.is_empty() => found = Fenced::Nothing,
             _ => {}
         }
         start = end;
@@ -62,12 +67,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_closed_block_counts() {
+    fn the_block_at_the_end_counts() {
         for (text, found) in [
             ("", Fenced::Nothing),
             ("```json\n{\"a\": 1}\n```", Fenced::Block("{\"a\": 1}\n")),
-            ("```json\n1\n```\ntext\n~~~ JSON \r\n2\r\n~~~\r\nmore", Fenced::Block("2\r\n")),
-            ("```json\n1\n```\n```\n2\n```\n", Fenced::Block("1\n")),
+            ("```json\n1\n```\ntext\n~~~ JSON \r\n2\r\n~~~\r\n \n", Fenced::Block("2\r\n")),
+            ("```json\n1\n```\n\nNo, that is wrong.\n", Fenced::Nothing),
+            ("```json\n1\n```\n```\n2\n```\n", Fenced::Nothing),
             ("```json\n1\n```\n```json\n2", Fenced::Open),
             ("```json\n1\n~~~\n```\n", Fenced::Block("1\n~~~\n")),
             ("````markdown\n```json\n1\n```\n````\n", Fenced::Nothing),

@@ -23,7 +23,7 @@ mod tests;
 use std::fmt;
 
 use crate::format::completion_file::Answer;
-use crate::model::{AgentId, CompletionId, Map, Outcome, Outputs, Signal, Ticket};
+use crate::model::{AgentId, Map, Outcome, Outputs, Signal, Ticket};
 use crate::runner::report::Trouble;
 
 pub use sources::verdict;
@@ -101,8 +101,6 @@ pub struct Said {
     pub metadata: Map,
     /// A text for the task's body, or the text that the engine reads the verdict from.
     pub body: Option<String>,
-    /// What makes it count once, if it says so.
-    pub id: Option<CompletionId>,
 }
 
 /// Where a verdict was found.
@@ -143,7 +141,6 @@ impl Said {
             outputs: answer.outputs,
             metadata: answer.metadata,
             body: answer.body,
-            id: answer.id,
         }
     }
 
@@ -158,7 +155,6 @@ impl Said {
             outputs: Map::new(),
             metadata: Map::new(),
             body: None,
-            id: None,
         }
     }
 }

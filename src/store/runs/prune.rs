@@ -38,7 +38,8 @@ pub(super) fn visits(runs: &Folder, but: &str, now: SystemTime) -> Result<(), St
         let changed = entry.metadata().and_then(|metadata| metadata.modified());
         let is_old = changed.is_ok_and(|changed| now.duration_since(changed).is_ok_and(|age| age >= KEPT));
         if (is_old || name.starts_with(GONE)) && runs.kind(name)? == Some(Kind::Folder) {
-            removed += remove_visit(runs, name)?;
+            // One that cannot be removed keeps none of the others.
+            removed += remove_visit(runs, name).unwrap_or_default();
         }
     }
     Ok(())
