@@ -307,3 +307,37 @@ fn an_agent_is_ended_whose_task_is_given_to_somebody_else() {
     overtaken: `typist` has it now
     ");
 }
+
+#[test]
+fn an_agent_is_ended_whose_task_a_person_holds() {
+    let env = one_gate("", ENDLESS);
+    let (id, runner) = at_work(&env);
+    let _ = env.aof(&["task", "hold", &id, "--reason", "Wait for legal"]).success();
+    let _ = env.finish("run", runner).code(7);
+    are_gone(&env);
+    assert_eq!(endings(&env, &format!("{id}@0")), "overtaken: a person holds the task\n", "no attempt is used up");
+    assert_eq!(history(&env, &id), "");
+}
+
+/// One agent breaks its own task file; the other's work is not its matter.
+#[test]
+fn a_task_that_cannot_be_read_any_more_stops_no_other() {
+    let rules = "workflow: {gates: [{id: work, role: worker}]}\n";
+    let breaks = "printf 'no: [yaml' > \"tasks/${AOF_TASK%@*}.md\"\n";
+    let env = project_of(rules, &[("breaker", "worker", "", breaks), ("coder", "worker", "", DONE)]);
+    env.new_task(&["One"]);
+    env.new_task(&["Two"]);
+    let run = env.aof(&["run", "--agent", "breaker", "--agent", "coder"]).success();
+    assert!(run.stdout.contains("nothing is left to do, 1 visit"), "{run}");
+    assert!(run.stderr.contains("coder at "), "{run}");
+}
+
+#[test]
+fn a_visit_that_came_to_nothing_is_a_failure_of_the_run() {
+    let env = one_gate("attempts: 1", "exit 3\n");
+    env.new_task(&["Add login"]);
+    let run = env.aof(&["run", "--agent", "coder", "--json"]).code(1);
+    let last: serde_json::Value = serde_json::from_str(run.stdout.lines().last().unwrap()).unwrap();
+    assert_eq!(last["success"], false, "{run}");
+    assert!(last["error"].as_str().unwrap().contains("@0 came to nothing"), "{run}");
+}
