@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::AsFd;
-use std::process::{Child, ExitStatus};
+use std::process::{Child, Command, ExitStatus};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 
@@ -26,6 +26,13 @@ struct Seat {
 
 impl Seat {
     fn of(env: &TestEnvironment, args: &[&str]) -> Self {
+        Self::with(env, args, |command| {
+            command.env("TERM", "xterm");
+        })
+    }
+
+    /// Starts the command when it is made ready.
+    fn with(env: &TestEnvironment, args: &[&str], ready: impl FnOnce(&mut Command)) -> Self {
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(master.as_fd()).unwrap();
         unlockpt(master.as_fd()).unwrap();
@@ -34,7 +41,8 @@ impl Seat {
         let name = ptsname(master.as_fd(), Vec::new()).unwrap().into_string().unwrap();
         let end = || File::options().read(true).write(true).open(&name).unwrap();
         let mut command = env.aof_command(args);
-        command.env("TERM", "xterm").env("GIT_PAGER", "cat").stdin(end()).stdout(end()).stderr(end());
+        command.env("GIT_PAGER", "cat").stdin(end()).stdout(end()).stderr(end());
+        ready(&mut command);
         let child = command.spawn().unwrap();
         // The command holds its ends: only when these are gone too does the screen end with the program.
         drop(command);
@@ -158,4 +166,24 @@ fn a_runner_can_be_stopped_while_it_asks() {
     let (status, screen) = seat.ends();
     assert_eq!(status.code(), Some(130), "{screen}");
     assert_eq!(stand(&env, &id), "ready approve -");
+}
+
+#[test]
+fn a_terminal_without_a_cursor_is_told_in_lines() {
+    let env = environment();
+    for term in [Some("dumb"), None] {
+        let id = env.new_task(&["Add login"]);
+        let mut seat = Seat::with(&env, &["run", "--task", &id], |command| {
+            command.env_remove("TERM").envs(term.map(|term| ("TERM", term)));
+        });
+        seat.shows("Step 1/2: work: coder at ");
+        seat.shows("work -> approve (complete)");
+        seat.shows("[l]ater?");
+        seat.types("y");
+        seat.shows("A word on it (Approved):");
+        seat.types("");
+        seat.shows("approve -> complete (complete)");
+        let (status, screen) = seat.ends();
+        assert_eq!(status.code(), Some(0), "{screen}");
+    }
 }

@@ -1,5 +1,5 @@
 //! The live view at a terminal: for one task a line for each of its gates, else one for each agent at work. It is drawn on
-//! stderr; where that is no terminal there is none.
+//! stderr; where that is no terminal, or one without a cursor, there is none.
 
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
@@ -30,12 +30,16 @@ pub(super) struct Live {
 }
 
 impl Live {
-    /// Returns the view, if stderr is a terminal.
+    /// Returns the view, if stderr is a terminal that lines can be drawn on again: `TERM=dumb` is none.
     pub(super) fn at_terminal(workspace: &Workspace, wish: &Wish) -> Result<Option<Self>, Trouble> {
         if !std::io::stderr().is_terminal() {
             return Ok(None);
         }
         let all = MultiProgress::with_draw_target(ProgressDrawTarget::stderr());
+        // What is hidden swallows the lines above it too.
+        if all.is_hidden() {
+            return Ok(None);
+        }
         let mut live = Self { all, gates: Vec::new(), running: BTreeMap::new() };
         if let Wish::Task(id) = wish {
             let (view, in_force) = show(workspace, id)?;
