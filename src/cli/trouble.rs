@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use serde_json::{Value, json};
 
-use super::output::{BOLD, RED, styled};
+use super::output::{BOLD, JSON_VERSION, RED, styled};
 use super::session::Session;
 use crate::audit::AuditError;
 use crate::engine::RefusalKind;
@@ -64,6 +64,21 @@ impl Trouble {
                 output.say(format!("\nexample:\n{example}"));
             }
         }
+        ExitCode::from(self.code())
+    }
+
+    /// Shows what went wrong as the last line of a stream of JSON, and returns the exit code.
+    pub(super) fn end(&self, session: &Session) -> ExitCode {
+        let mut value =
+            json!({"jsonVersion": JSON_VERSION, "event": "ended", "success": false, "error": self.problem()});
+        if let (Value::Object(map), Value::Object(fields)) = (&mut value, self.value()) {
+            // What stands for the error elsewhere stands beside its sentence here.
+            for (key, field) in fields {
+                map.insert(if key == "error" { "code".to_owned() } else { key }, field);
+            }
+        }
+        session.output.line(value.to_string());
+        session.output.say(inert(&self.problem()));
         ExitCode::from(self.code())
     }
 

@@ -13,7 +13,7 @@ use crate::audit::{AuditError, CommitId, Head, Person};
 use crate::engine::{Act, Actor, Decision, Refusal, Rules, Step, Warning, begin, decide};
 use crate::format::task_file::{self, Defaults};
 use crate::model::{
-    AgentId, Map, Org, Permission, Project, Routing, Status, Task, TaskId, Timestamp, WorkflowName, nearest,
+    AgentId, Map, Org, Permission, Project, Routing, Status, Task, TaskId, Timestamp, Workflow, WorkflowName, nearest,
 };
 use crate::store::Paths;
 use crate::store::StoreError;
@@ -181,6 +181,13 @@ pub(super) fn check_title(title: &str) -> Result<(), OpsError> {
         problem: "a task needs a title".to_owned(),
         fix: "say what is to be done in a few words, as in `Add login`".to_owned(),
     })
+}
+
+/// Checks the title and the input of a new task against a workflow, which need not be there yet.
+pub fn check_new(workflow: &Workflow, new: &NewTask) -> Result<(), OpsError> {
+    check_title(&new.title)?;
+    begin(workflow, &new.input)?;
+    Ok(())
 }
 
 fn task(paths: &Paths, project: &Project, new: &NewTask, now: Timestamp) -> Result<Task, OpsError> {

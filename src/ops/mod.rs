@@ -62,7 +62,7 @@ pub use author::{acting_agent, viewer};
 pub use brief_text::{brief_markdown, output_lines, verdict_in_words};
 pub use changed::{changed_value, ended, warnings_value, way};
 pub use complete::{Completed, add_text, complete, note_run};
-pub use create::{NewTask, create, new_from};
+pub use create::{NewTask, check_new, create, new_from};
 pub use deliver::{Delivered, Recipient, deliver, pending, reason_of, resume};
 pub use diff::{Fate as TaskFate, Prospect, RulesDiff, Turn, diff_rules};
 pub use edit::{Comment, Fields, Manuscript, comment, edit_fields, edit_text, open_manuscript};

@@ -180,6 +180,15 @@ fn a_template_that_the_project_lacks_is_begun_first() {
     env.write("org.yaml", format!("{roles}{agents}"));
     env.commit_all("roles");
     let head = env.head();
+    for words in [&["reviewed"][..], &["reviewed", "none.md"], &["reviewed", "spec.md", "none.md"]] {
+        for more in [&[][..], &["--dry-run"]] {
+            let output = env.aof(&[&["workflow", "run"][..], words, more].concat());
+            assert!(!output.to_string().contains("began") && output.stdout.is_empty(), "{output}");
+            assert_ne!(output.code, Some(0), "{output}");
+        }
+    }
+    assert!(!env.path("workflows/reviewed.yaml").exists());
+    assert_eq!(env.head(), head);
     assert_snapshot!(env.aof(&["workflow", "run", "reviewed", "spec.md", "--dry-run"]), @"
     exit 0
     --- stdout
@@ -224,4 +233,41 @@ fn a_template_that_the_project_lacks_is_begun_first() {
     Ada: rules
     ");
     check(&env);
+}
+
+#[test]
+fn a_stream_of_json_ends_with_a_line_that_says_so() {
+    let env = environment();
+    let lines = |words: &[&str]| {
+        let output = env.aof(&[&["--json"][..], words].concat());
+        assert!(output.stdout.lines().all(|line| serde_json::from_str::<serde_json::Value>(line).is_ok()), "{output}");
+        output.stdout
+    };
+    let told = [
+        lines(&["workflow", "run", "feature"]),
+        lines(&["workflow", "run", "featur", "--input", "Add login"]),
+        lines(&["run", "--task", "AOF-none"]),
+        lines(&["run", "--agent", "nobody"]),
+    ];
+    assert_snapshot!(told.concat(), @r#"
+    {"jsonVersion":1,"event":"ended","success":false,"error":"nothing says what is to be done","code":"missing_input","message":"nothing says what is to be done\n\nsay it with `--input \"...\"`, or name a file"}
+    {"jsonVersion":1,"event":"ended","success":false,"error":"there is no workflow `featur`","code":"unknown_workflow","message":"there is no workflow `featur`\n\ndid you mean `feature`?","given":"featur","known":["feature","fix"]}
+    {"jsonVersion":1,"event":"ended","success":false,"error":"there is no task `AOF-none`","code":"task_not_found","message":"there is no task `AOF-none`\n\nsee what there is with `aof task list --all`"}
+    {"jsonVersion":1,"event":"ended","success":false,"error":"there is no agent `nobody`","code":"unknown_agent","message":"there is no agent `nobody`\n\nthere is `coder`","given":"nobody","known":["coder"]}
+    "#);
+}
+
+#[test]
+fn a_stream_of_json_ends_so_when_the_repository_goes_under_way() {
+    let env = project_of(
+        "workflow: {gates: [{id: work, role: worker}, {id: check, role: worker}]}\n",
+        &[("coder", "worker", "", "mv .git gone\n")],
+    );
+    let output = env.aof(&["--json", "workflow", "run", "default", "--input", "Add login"]);
+    let lines: Vec<serde_json::Value> =
+        output.stdout.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("{output}"))).collect();
+    assert!(lines.len() > 1, "{output}");
+    let end = lines.last().unwrap();
+    assert_eq!((&end["event"], &end["success"]), (&"ended".into(), &false.into()), "{output}");
+    assert!(end["error"].is_string() && end["code"].is_string(), "{output}");
 }

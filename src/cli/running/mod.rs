@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 pub(super) use self::result::Outcome;
-use self::view::View;
+use self::view::{Asking, View};
 use super::arguments::key_value;
 use super::session::{Session, now};
 use super::trouble::Trouble;
@@ -66,6 +66,18 @@ pub(super) struct How {
 }
 
 pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
+    ended(session, &args.how, start(session, args))
+}
+
+/// What tells line by line ends with a line that says how it ended, whatever ended it.
+pub(super) fn ended(session: &Session, how: &How, outcome: Result<ExitCode, Trouble>) -> Result<ExitCode, Trouble> {
+    match outcome {
+        Err(trouble) if session.output.is_json() && !how.dry_run => Ok(trouble.end(session)),
+        outcome => outcome,
+    }
+}
+
+fn start(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
     let workspace = session.workspace_in_background("run")?;
     let in_force = session.rules(&workspace)?;
     let rules = &in_force.rules;
@@ -141,9 +153,11 @@ pub(super) fn go(
         problem: format!("cannot listen for signals: {cause}"),
         fix: "try again".to_owned(),
     })?;
-    let mut view = View::of(session, workspace, wish, !how.no_ask, &stop)?;
-    let account: Account = work(&project, wish, usize::from(how.jobs), pace, &stop, &mut view)?;
+    let asking = if how.no_ask { Asking::Never } else { Asking::AtTerminal };
+    let mut view = View::of(session, workspace, wish, asking, &stop)?;
+    let account: Result<Account, _> = work(&project, wish, usize::from(how.jobs), pace, &stop, &mut view);
     view.close();
+    let account = account?;
     Ok(Outcome::of(workspace, wish, &account)?.show(session))
 }
 

@@ -16,6 +16,13 @@ use crate::model::{AgentId, Completion};
 use crate::ops::{Workspace, acting_agent};
 use crate::runner::{Asked, Audience, News, Wish};
 
+/// Whether whoever sits at the terminal is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Asking {
+    AtTerminal,
+    Never,
+}
+
 /// Who looks on.
 pub(super) struct View {
     output: Output,
@@ -31,12 +38,12 @@ impl View {
         session: &Session,
         workspace: &Workspace,
         wish: &Wish,
-        ask: bool,
+        asking: Asking,
         stop: &Arc<AtomicBool>,
     ) -> Result<Self, Trouble> {
         let output = session.output;
         let live = (!output.is_json()).then(|| Live::at_terminal(workspace, wish)).transpose()?.flatten();
-        let person = if ask && Session::at_terminal() && !output.is_json() {
+        let person = if asking == Asking::AtTerminal && Session::at_terminal() && !output.is_json() {
             let rules = workspace.rules()?;
             // Who is nobody's user here is not asked.
             let who = acting_agent(workspace, &rules.rules.org, None, true).ok().filter(AgentId::is_human);

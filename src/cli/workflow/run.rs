@@ -7,12 +7,16 @@ use serde_json::{Value, json};
 
 use super::create::lacking_text;
 use crate::cli::output::{CYAN, styled};
-use crate::cli::running::{How, context, go, preview, project};
+use crate::cli::running::{How, context, ended, go, preview, project};
 use crate::cli::session::Session;
 use crate::cli::trouble::Trouble;
+use crate::format::plain::one_line;
 use crate::format::template::Template;
 use crate::model::{Map, Workflow, WorkflowName};
-use crate::ops::{DryRun, Fate, InForce, NewTask, NewWorkflow, Workspace, create, create_workflow, workflow_named};
+use crate::ops::{
+    DryRun, Fate, InForce, NewTask, NewWorkflow, Workspace, check_new, create, create_workflow, workflow_named,
+};
+use crate::runner::printed::shortened;
 use crate::runner::{Pace, Wish, preview_of};
 
 /// The longest title that is made of an input, in characters.
@@ -54,20 +58,32 @@ pub(in crate::cli) struct Args {
 }
 
 pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
+    ended(session, &args.how, start(session, args))
+}
+
+fn start(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
     let workspace = session.workspace_in_background("workflow run")?;
     let mode = if args.how.dry_run { DryRun::Yes } else { DryRun::No };
     let in_force = session.rules(&workspace)?;
-    let in_force = match begun(session, &workspace, &in_force, &args.workflow, mode)? {
-        Begun::There => in_force,
-        Begun::Now => workspace.rules()?,
-        Begun::Would => return Ok(ExitCode::SUCCESS),
+    let template = lacking(&in_force, &args.workflow);
+    let workflow = match template {
+        Some(template) => Workflow { name: args.workflow.clone(), ..template.workflow() },
+        None => workflow_named(&in_force.rules, &args.workflow)?.clone(),
     };
-    let workflow = workflow_named(&in_force.rules, &args.workflow)?;
-    let new = new_task(&workspace, workflow, args, &session.directory)?;
+    // Whatever is wrong with the task is said before anything is written for it.
+    let new = new_task(&workspace, &workflow, args, &session.directory)?;
+    check_new(&workflow, &new)?;
+    if let Some(template) = template
+        && let Begun::Would = begun(session, &workspace, &args.workflow, template, mode)?
+    {
+        return Ok(ExitCode::SUCCESS);
+    }
     let made = create(&workspace, std::slice::from_ref(&new), None, mode)?;
-    let Some(changed) = made.first() else {
-        unreachable!("one task was wanted");
-    };
+    let changed = made.first().ok_or_else(|| Trouble::Unfit {
+        code: "not_created",
+        problem: "no task was created".to_owned(),
+        fix: "create it with `aof task new`, and start it with `aof run --task ID`".to_owned(),
+    })?;
     if args.how.dry_run {
         let previews = preview_of(&project(session, &workspace)?, &workspace, &changed.after, &changed.path)?;
         preview::shown(session, &previews, &[]);
@@ -75,31 +91,34 @@ pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
     }
     let id = &changed.after.task.id;
     if !session.output.is_json() {
-        session.output.say(format!("{}: {}, in `{}`", styled(CYAN, id), new.title, args.workflow));
+        session.output.say(format!("{}: {}, in `{}`", styled(CYAN, id), one_line(&new.title), args.workflow));
     }
     session.warn_all(&changed.warnings);
     let pace = if args.step { Pace::OneVisit } else { Pace::Through };
     go(session, &workspace, &Wish::Task(id.clone()), pace, &args.how)
 }
 
-/// Whether the workflow is there.
+/// Whether a workflow was begun from a template.
 enum Begun {
-    There,
     Now,
     Would,
 }
 
-/// Begins the workflow where only a template has the name.
+/// Returns the template of which the project has no workflow yet.
+fn lacking(in_force: &InForce, name: &WorkflowName) -> Option<Template> {
+    let project = &in_force.rules.project;
+    let is_there = project.workflow(name).is_some() && !project.implicit_workflow;
+    name.as_str().parse().ok().filter(|_| !is_there)
+}
+
+/// Begins the workflow from its template.
 fn begun(
     session: &Session,
     workspace: &Workspace,
-    in_force: &InForce,
     name: &WorkflowName,
+    template: Template,
     mode: DryRun,
 ) -> Result<Begun, Trouble> {
-    let project = &in_force.rules.project;
-    let is_there = project.workflow(name).is_some() && !project.implicit_workflow;
-    let Some(template) = name.as_str().parse::<Template>().ok().filter(|_| !is_there) else { return Ok(Begun::There) };
     let made = create_workflow(workspace, &NewWorkflow { name: name.clone(), template }, DryRun::Yes)?;
     if let Fate::Lacks { roles, agents } = &made.fate {
         return Err(Trouble::Unfit {
@@ -156,7 +175,7 @@ fn new_task(workspace: &Workspace, workflow: &Workflow, args: &Args, here: &Path
         usual("task", text.into());
     }
     Ok(NewTask {
-        title: shortened(&title),
+        title: shortened(&title, TITLE),
         body,
         tags: args.tags.clone(),
         input,
@@ -179,11 +198,4 @@ fn files(workspace: &Workspace, names: &[String], here: &Path) -> Result<Vec<Str
         })
     };
     names.iter().map(one).collect()
-}
-
-fn shortened(title: &str) -> String {
-    match title.char_indices().nth(TITLE) {
-        Some((at, _)) => format!("{}...", title[..at].trim_end()),
-        None => title.to_owned(),
-    }
 }
