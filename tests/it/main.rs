@@ -21,8 +21,12 @@ mod inbox;
 #[cfg(debug_assertions)]
 mod kills;
 mod lossless;
-mod mcp;
 mod mcp_client;
+mod mcp_protocol;
+mod mcp_refusals;
+mod mcp_stops;
+mod mcp_tools;
+mod mcp_wiring;
 mod midflight;
 mod migrate;
 #[cfg(debug_assertions)]

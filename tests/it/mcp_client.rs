@@ -13,6 +13,28 @@ use serde_json::{Map, Value, json};
 
 use crate::environment::{Output, TestEnvironment, eventually};
 
+/// Work, a review, a person.
+pub(crate) const WITH_PERSON: &str = "\
+workflow:
+  gates:
+    - {id: implement, role: backend, canSkip: true}
+    - {id: review, role: architect, canReject: true}
+    - {id: approve, role: boss, requireHuman: true}
+";
+
+/// The agents of it, one of them a person.
+pub(crate) const WITH_BOSS: &str = "\
+roles:
+  backend: {agents: [agent-7, agent-8]}
+  architect: {agents: [agent-3]}
+  boss: {agents: [human-ada]}
+agents:
+  agent-7: {may: [new]}
+  agent-8: {}
+  agent-3: {}
+  human-ada: {email: ada@example.org}
+";
+
 /// The version of the protocol that a client speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Era {
