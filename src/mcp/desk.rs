@@ -47,8 +47,7 @@ impl Desk {
         }
         let named = self.setup.agent.clone();
         // Whatever keeps the project from being opened is told by each call.
-        let of_git =
-            || self.open("start").ok().and_then(|project| acting(self, &project.workspace, project.org(), true).ok());
+        let of_git = || self.open("start").ok().and_then(|project| project.viewer());
         match named.or_else(of_git).filter(AgentId::is_human) {
             Some(agent) => Err(McpError::Human { agent }),
             None => Ok(()),
@@ -72,15 +71,15 @@ impl Project<'_> {
 
     /// Returns who acts.
     pub(super) fn agent(&self) -> Result<AgentId, Trouble> {
-        Ok(acting(self.desk, &self.workspace, self.org(), false)?)
+        Ok(acting_agent(&self.workspace, self.org(), self.named(), false)?)
     }
 
     /// Returns who looks: a person may.
     pub(super) fn viewer(&self) -> Option<AgentId> {
-        acting(self.desk, &self.workspace, self.org(), true).ok()
+        acting_agent(&self.workspace, self.org(), self.named(), true).ok()
     }
-}
 
-fn acting(desk: &Desk, workspace: &Workspace, org: &Org, at_terminal: bool) -> Result<AgentId, OpsError> {
-    acting_agent(workspace, org, desk.setup.agent.as_ref(), at_terminal)
+    fn named(&self) -> Option<&AgentId> {
+        self.desk.setup.agent.as_ref()
+    }
 }
