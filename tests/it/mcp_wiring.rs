@@ -3,7 +3,7 @@
 use insta::assert_snapshot;
 use serde_json::json;
 
-use crate::environment::{PROJECT, TestEnvironment};
+use crate::environment::TestEnvironment;
 use crate::mcp_client::{Era, McpClient, WITH_BOSS, WITH_PERSON, shown};
 
 #[test]
