@@ -16,6 +16,7 @@ mod resources;
 mod schema;
 mod server;
 mod signals;
+mod text_file;
 mod tools;
 mod trouble;
 

@@ -181,9 +181,11 @@ impl Mended<'_> {
         self.done()
     }
 
-    fn shorter(self, field: &str) -> Value {
+    fn shorter(mut self, field: &str) -> Value {
+        // A file that is too long is handed on in few words of its own.
+        let of_file = field == "body" && self.map.shift_remove("file").is_some();
         let name = match field {
-            "body" if self.map.contains_key("text") => "text",
+            "body" if of_file || self.map.contains_key("text") => "text",
             "comment" => "text",
             "rejectionNotes" | "notes" => "rejectionNotes",
             field => field,

@@ -1,5 +1,8 @@
 //! What `aof mcp` refuses: each refusal says what works, and changes nothing.
 
+use std::fs;
+use std::process::Command;
+
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
@@ -583,7 +586,7 @@ fn arguments_that_do_not_fit_are_refused_with_those_that_do() {
       -> {"tool":"aof_task_complete","arguments":{"outcome":"complete","summary":"x","file":"<file>","task":"AOF-xxxxx@0"}}
     aof_task_complete: "invalid_argument"
       cannot read `gone.md`: No such file or directory (os error 2)
-      name it by its path from the project's folder
+      name one by its path from the project's folder
       -> {"tool":"aof_task_complete","arguments":{"outcome":"complete","summary":"x","file":"<file>","task":"AOF-xxxxx@0"}}
     aof_task_list: "invalid_argument"
       `status` of `aof_task_list` is to be one of `ready`, `in_progress`, `blocked`, `complete`, `failed`, `cancelled`, `new`, not the text `done`
@@ -690,6 +693,114 @@ fn what_is_too_long_is_refused_and_the_server_goes_on() {
     assert_snapshot!(worker.line(), @r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"a message has at most 8388608 bytes"}}"#);
     assert_eq!(worker.call("aof_status", json!({}))["current"].as_array().unwrap().len(), 1);
     check(&env);
+}
+
+#[test]
+fn a_file_that_is_not_for_the_record_is_not_read() {
+    let env = TestEnvironment::new();
+    env.write(".gitignore", ".env\nbuild/\n");
+    env.commit_all("ignore");
+    env.new_task(&["Add login"]);
+    env.write(".env", "TOKEN=1");
+    env.write("build/report.md", "Built");
+    env.write(".aof/runs/note.md", "Seen");
+    env.write("bytes.md", [0xff, 0xfe]);
+    env.write("long.md", "x".repeat(64 * 1024 + 1));
+    env.write("src/notes.md", "Noted");
+    for (target, link) in
+        [(".git/config", "config.md"), (".env", "env.md"), ("/etc/passwd", "users.md"), ("src/notes.md", "notes.md")]
+    {
+        std::os::unix::fs::symlink(target, env.path(link)).unwrap();
+    }
+    assert!(Command::new("mkfifo").arg(env.path("pipe.md")).status().unwrap().success());
+    // More than any memory holds, and a hole on the disk.
+    fs::File::create(env.path("vast.md")).unwrap().set_len(1 << 40).unwrap();
+    let mut worker = McpClient::of(&env, "agent-7");
+    worker.call("aof_task_next", json!({}));
+    let with = |file: &str| json!({"outcome": "complete", "summary": "Done", "file": file});
+    let mut lines = Vec::new();
+    for file in [
+        ".git/config",
+        "src/../.git/HEAD",
+        ".aof/runs/note.md",
+        ".env",
+        "build/report.md",
+        "config.md",
+        "env.md",
+        "users.md",
+        "pipe.md",
+        "src",
+        "bytes.md",
+        "long.md",
+        "vast.md",
+    ] {
+        let head = env.head();
+        let told = worker.refused("aof_task_complete", with(file));
+        assert_eq!(env.head(), head, "{file}");
+        let message = told["message"].as_str().unwrap().replace("\n\n", "\n  ");
+        lines.push(format!("{file}: {}\n  {message}\n  -> {}", told["error"], told["nextCall"]["arguments"]));
+    }
+    assert_snapshot!(env.plain(&lines.join("\n")), @r#"
+    .git/config: "invalid_argument"
+      `.git/config` is in a folder that belongs to git or to aof
+      hand on what you wrote yourself in `text`
+      -> {"outcome":"complete","summary":"Done","file":"<file>","task":"AOF-xxxxx@0"}
+    src/../.git/HEAD: "invalid_argument"
+      `src/../.git/HEAD` is in a folder that belongs to git or to aof
+      hand on what you wrote yourself in `text`
+      -> {"outcome":"complete","summary":"Done","file":"<file>","task":"AOF-xxxxx@0"}
+    .aof/runs/note.md: "invalid_argument"
+      `.aof/runs/note.md` is in a folder that belongs to git or to aof
+      hand on what you wrote yourself in `text`
+      -> {"outcome":"complete","summary":"Done","file":"<file>","task":"AOF-xxxxx@0"}
+    .env: "invalid_argument"
+      git ignores `.env`, so it is not for the record
+      hand on what you wrote yourself in `text`
+      -> {"outcome":"complete","summary":"Done","file":"<file>","task":"AOF-xxxxx@0"}
+    build/report.md: "invalid_argument"
+      git ignores `build/report.md`, so it is not for the record
+      hand on what you wrote yourself in `text`
+      -> {"outcome":"complete","summary":"Done","file":"<file>","task":"AOF-xxxxx@0"}
+    config.md: "invalid_argument"
+      `config.md` is in a folder that belongs to git or to aof
+      hand on what you wrote yourself in `text`
+      -> {"outcome":"complete","summary":"Done","file":"<file>","task":"AOF-xxxxx@0"}
+    env.md: "invalid_argument"
+      git ignores `env.md`, so it is not for the record
+      hand on what you wrote yourself in `text`
+      -> {"outcome":"complete","summary":"Done","file":"<file>","task":"AOF-xxxxx@0"}
+    users.md: "invalid_argument"
+      `users.md` is no file below the project
+      name one by its path from the project's folder
+      -> {"outcome":"complete","summary":"Done","file":"<file>","task":"AOF-xxxxx@0"}
+    pipe.md: "invalid_argument"
+      `pipe.md` is no file below the project
+      name one by its path from the project's folder
+      -> {"outcome":"complete","summary":"Done","file":"<file>","task":"AOF-xxxxx@0"}
+    src: "invalid_argument"
+      `src` is no file below the project
+      name one by its path from the project's folder
+      -> {"outcome":"complete","summary":"Done","file":"<file>","task":"AOF-xxxxx@0"}
+    bytes.md: "invalid_argument"
+      `bytes.md` is no text in UTF-8
+      give a file of text
+      -> {"outcome":"complete","summary":"Done","file":"<file>","task":"AOF-xxxxx@0"}
+    long.md: "too_long"
+      `body` has 65537 bytes, and the limit is 65536
+      put the text into a file of the repository and name the file in the summary
+      -> {"outcome":"complete","summary":"Done","text":"<the same, shorter; the rest belongs into a file that it names>","task":"AOF-xxxxx@0"}
+    vast.md: "too_long"
+      `body` has 1099511627776 bytes, and the limit is 65536
+      put the text into a file of the repository and name the file in the summary
+      -> {"outcome":"complete","summary":"Done","text":"<the same, shorter; the rest belongs into a file that it names>","task":"AOF-xxxxx@0"}
+    "#);
+    // A link to what is for the record, and as much as a text may be long, are as good as any.
+    env.write("long.md", "x".repeat(64 * 1024));
+    worker.call("aof_task_complete", with("notes.md"));
+    let id = env.new_task(&["Add logout"]);
+    worker.call("aof_task_next", json!({}));
+    worker.call("aof_task_complete", with("long.md"));
+    assert!(env.task_text(&id).len() > 64 * 1024);
 }
 
 #[test]

@@ -7,6 +7,7 @@ use crate::mcp::arguments::Given;
 use crate::mcp::desk::Project;
 use crate::mcp::next_call::next_task;
 use crate::mcp::schema::{Argument, Field, Form};
+use crate::mcp::text_file;
 use crate::mcp::trouble::Trouble;
 use crate::model::Completion;
 use crate::ops::{DryRun, add_text, complete, ended, note_run, warnings_value, way};
@@ -103,36 +104,16 @@ fn run(project: &Project<'_>, given: &Given) -> Result<Value, Trouble> {
     }))
 }
 
-/// Returns the text for the task's body. A file is one of the project: what lies elsewhere is nobody's to hand on.
+/// Returns the text for the task's body.
 fn text(project: &Project<'_>, given: &Given) -> Result<Option<String>, Trouble> {
-    let bad = |name: &str, problem: String, fix: &str| {
-        Err(Trouble::Argument { code: "invalid_argument", name: name.to_owned(), problem, fix: fix.to_owned() })
-    };
     let Some(name) = given.text("file") else { return Ok(given.text("text")) };
     if given.text("text").is_some() {
-        return bad("file", "`text` and `file` both bring a text".to_owned(), "give one of them");
+        return Err(Trouble::Argument {
+            code: "invalid_argument",
+            name: "file".to_owned(),
+            problem: "`text` and `file` both bring a text".to_owned(),
+            fix: "give one of them".to_owned(),
+        });
     }
-    let root = project.workspace.paths.root();
-    let found = root.canonicalize().and_then(|root| Ok((root.join(&name).canonicalize()?, root)));
-    let path = match found {
-        Ok((path, root)) if path.starts_with(&root) && path.is_file() => path,
-        Ok(_) => {
-            return bad(
-                "file",
-                format!("`{name}` is no file below the project"),
-                "name one by its path from the project's folder",
-            );
-        }
-        Err(cause) => {
-            return bad(
-                "file",
-                format!("cannot read `{name}`: {cause}"),
-                "name it by its path from the project's folder",
-            );
-        }
-    };
-    match std::fs::read_to_string(&path) {
-        Ok(text) => Ok(Some(text)),
-        Err(cause) => bad("file", format!("cannot read `{name}`: {cause}"), "give a file of text"),
-    }
+    text_file::read(project, &name).map(Some)
 }
