@@ -14,7 +14,8 @@ use crate::format::plain::one_line;
 use crate::format::template::Template;
 use crate::model::{Map, Workflow, WorkflowName};
 use crate::ops::{
-    DryRun, Fate, InForce, NewTask, NewWorkflow, Workspace, check_new, create, create_workflow, workflow_named,
+    DryRun, Fate, InForce, NewTask, NewWorkflow, OpsError, Workspace, check_new, create, create_workflow,
+    workflow_named,
 };
 use crate::runner::printed::shortened;
 use crate::runner::{Pace, Wish, preview_of};
@@ -68,7 +69,7 @@ fn start(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
     let template = lacking(&in_force, &args.workflow);
     let workflow = match template {
         Some(template) => Workflow { name: args.workflow.clone(), ..template.workflow() },
-        None => workflow_named(&in_force.rules, &args.workflow)?.clone(),
+        None => known(&in_force, &args.workflow)?.clone(),
     };
     // Whatever is wrong with the task is said before anything is written for it.
     let new = new_task(&workspace, &workflow, args, &session.directory)?;
@@ -96,6 +97,23 @@ fn start(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
     session.warn_all(&changed.warnings);
     let pace = if args.step { Pace::OneVisit } else { Pace::Through };
     go(session, &workspace, &Wish::Task(id.clone()), pace, &args.how)
+}
+
+/// Returns the workflow of that name; who mistypes it is told of the templates as well.
+fn known<'a>(in_force: &'a InForce, name: &WorkflowName) -> Result<&'a Workflow, OpsError> {
+    workflow_named(&in_force.rules, name).map_err(|error| match error {
+        OpsError::Unknown { kind, given, mut known } => {
+            known.extend(
+                Template::ALL
+                    .iter()
+                    .map(ToString::to_string)
+                    .filter(|template| !known.contains(template))
+                    .collect::<Vec<_>>(),
+            );
+            OpsError::Unknown { kind, given, known }
+        }
+        error => error,
+    })
 }
 
 /// Whether a workflow was begun from a template.
