@@ -2,37 +2,39 @@
 //! that does not read stops nothing else. What is no message is answered as such, and the next line counts.
 //!
 //! When the client is gone, or the process is asked to stop, no more is taken in, and the end is told only once every call that was
-//! taken in has its answer.
+//! taken in has its answer. No more is taken in, either, while as much as may be is under way: it waits in the client's pipe.
 
-use std::collections::HashSet;
+use std::future::poll_fn;
 use std::io::{self, BufRead, Write};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::Poll;
 use std::thread;
 
 use rmcp::RoleServer;
 use rmcp::model::{
-    ClientJsonRpcMessage, ClientNotification, ErrorCode, ErrorData, JsonRpcMessage, RequestId, ServerJsonRpcMessage,
+    ClientJsonRpcMessage, ClientNotification, ErrorCode, ErrorData, GetExtensions, JsonRpcMessage, RequestId,
+    ServerJsonRpcMessage,
 };
 use rmcp::transport::Transport;
 use serde_json::{Value, json};
-use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
+
+use super::open::Open;
 
 /// A line longer than this is no message: nothing that a tool takes comes near it.
 const LONGEST: usize = 8 << 20;
+/// So many messages are read ahead. What else a client says waits in its pipe.
+const AHEAD: usize = 4;
 
 /// Both directions. Clones share them, so that what ends one conversation does not end the process.
 #[derive(Clone)]
 pub(super) struct Lines {
-    incoming: Arc<tokio::sync::Mutex<mpsc::UnboundedReceiver<Incoming>>>,
+    incoming: Arc<tokio::sync::Mutex<mpsc::Receiver<Box<ClientJsonRpcMessage>>>>,
+    stopped: watch::Receiver<bool>,
     outgoing: mpsc::UnboundedSender<Outgoing>,
     open: Arc<Open>,
     over: bool,
-}
-
-/// What comes in.
-enum Incoming {
-    Message(Box<ClientJsonRpcMessage>),
-    Stop,
 }
 
 /// What goes out, and who waits until it is written.
@@ -41,58 +43,38 @@ struct Outgoing {
     written: oneshot::Sender<io::Result<()>>,
 }
 
-/// The requests that have no answer yet.
-#[derive(Default)]
-struct Open {
-    ids: Mutex<HashSet<RequestId>>,
-    none: Notify,
-}
-
-impl Open {
-    fn ids(&self) -> std::sync::MutexGuard<'_, HashSet<RequestId>> {
-        self.ids.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn close(&self, id: &RequestId) {
-        let mut ids = self.ids();
-        ids.remove(id);
-        if ids.is_empty() {
-            self.none.notify_waiters();
-        }
-    }
-
-    async fn all_answered(&self) {
-        loop {
-            let told = self.none.notified();
-            if self.ids().is_empty() {
-                return;
-            }
-            told.await;
-        }
-    }
-}
-
 impl Lines {
     /// Begins to read and to write. The second value stops the reading.
     pub(super) fn start() -> io::Result<(Self, impl Fn() + Send + 'static)> {
-        let (deliver, incoming) = mpsc::unbounded_channel();
+        let (deliver, incoming) = mpsc::channel(AHEAD);
+        let (stop, stopped) = watch::channel(false);
         let (outgoing, mut to_write) = mpsc::unbounded_channel::<Outgoing>();
-        let gone = deliver.clone();
+        let gone = stop.clone();
         thread::Builder::new().name("stdout".to_owned()).spawn(move || {
             while let Some(Outgoing { line, written }) = to_write.blocking_recv() {
                 let result = write(&line);
                 if result.is_err() {
                     // Nobody reads any more: what is under way is finished, and nothing else begun.
-                    let _ = gone.send(Incoming::Stop);
+                    gone.send_replace(true);
                 }
                 let _ = written.send(result);
             }
         })?;
-        let (stop, answers) = (deliver.clone(), outgoing.clone());
+        let answers = outgoing.clone();
         thread::Builder::new().name("stdin".to_owned()).spawn(move || read(&deliver, &answers))?;
-        let lines =
-            Self { incoming: Arc::new(tokio::sync::Mutex::new(incoming)), outgoing, open: Arc::default(), over: false };
-        Ok((lines, move || drop(stop.send(Incoming::Stop))))
+        let lines = Self::over(incoming, stopped, outgoing);
+        Ok((lines, move || {
+            stop.send_replace(true);
+        }))
+    }
+
+    fn over(
+        incoming: mpsc::Receiver<Box<ClientJsonRpcMessage>>,
+        stopped: watch::Receiver<bool>,
+        outgoing: mpsc::UnboundedSender<Outgoing>,
+    ) -> Self {
+        let incoming = Arc::new(tokio::sync::Mutex::new(incoming));
+        Self { incoming, stopped, outgoing, open: Arc::default(), over: false }
     }
 }
 
@@ -101,34 +83,29 @@ impl Transport<RoleServer> for Lines {
 
     fn send(&mut self, message: ServerJsonRpcMessage) -> impl Future<Output = io::Result<()>> + Send + 'static {
         let answered = match &message {
-            JsonRpcMessage::Response(response) => Some(response.id.clone()),
-            JsonRpcMessage::Error(error) => error.id.clone(),
+            JsonRpcMessage::Response(response) => Some(&response.id),
+            JsonRpcMessage::Error(error) => error.id.as_ref(),
             JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_) => None,
         };
+        let unwritten = answered.map(|id| self.open.answer(id));
         let line = serde_json::to_vec(&message).map_err(io::Error::from);
         let sent = line.map(|line| queue(&self.outgoing, line));
-        let open = Arc::clone(&self.open);
         async move {
             let written = match sent {
                 Ok(written) => written.await.unwrap_or_else(|_| Err(io::ErrorKind::BrokenPipe.into())),
                 Err(cause) => Err(cause),
             };
-            if let Some(id) = &answered {
-                open.close(id);
-            }
+            drop(unwritten);
             written
         }
     }
 
     async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
         if !self.over {
-            match self.incoming.lock().await.recv().await {
-                Some(Incoming::Message(message)) => {
-                    self.note(&message);
-                    return Some(*message);
-                }
-                Some(Incoming::Stop) | None => self.over = true,
+            if let Some(message) = self.next_unless_stopped().await {
+                return Some(message);
             }
+            self.over = true;
         }
         self.open.all_answered().await;
         None
@@ -140,22 +117,51 @@ impl Transport<RoleServer> for Lines {
 }
 
 impl Lines {
-    fn note(&self, message: &ClientJsonRpcMessage) {
-        match message {
-            JsonRpcMessage::Request(request) => {
-                self.open.ids().insert(request.id.clone());
-            }
-            // A call that was called off gets no answer.
-            JsonRpcMessage::Notification(notification) => {
-                if let ClientNotification::CancelledNotification(cancelled) = &notification.notification
-                    && let Some(id) = &cancelled.params.request_id
-                {
-                    self.open.close(id);
+    /// Returns the next message. To stop is more urgent than what was read ahead.
+    async fn next_unless_stopped(&self) -> Option<ClientJsonRpcMessage> {
+        let mut stopped = self.stopped.clone();
+        let mut stopped = pin!(stopped.wait_for(|stopped| *stopped));
+        let mut next = pin!(self.next());
+        poll_fn(|context| match stopped.as_mut().poll(context) {
+            Poll::Ready(_) => Poll::Ready(None),
+            Poll::Pending => next.as_mut().poll(context),
+        })
+        .await
+    }
+
+    /// Returns the next message that is to be heard; nothing when the client is gone.
+    async fn next(&self) -> Option<ClientJsonRpcMessage> {
+        loop {
+            let room = self.open.room().await?;
+            let mut message = *self.incoming.lock().await.recv().await?;
+            match &mut message {
+                JsonRpcMessage::Request(request) if self.open.begin(&request.id) => {
+                    request.request.extensions_mut().insert(Arc::new(room));
                 }
+                JsonRpcMessage::Request(request) => {
+                    drop(queue(&self.outgoing, in_use(&request.id).to_string().into_bytes()));
+                    continue;
+                }
+                // A call that was called off gets no answer.
+                JsonRpcMessage::Notification(notification) => {
+                    if let ClientNotification::CancelledNotification(cancelled) = &notification.notification
+                        && let Some(id) = &cancelled.params.request_id
+                    {
+                        self.open.call_off(id);
+                    }
+                }
+                JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => {}
             }
-            JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => {}
+            return Some(message);
         }
     }
+}
+
+/// Refuses a second request with an id that has no answer yet. With that id, the refusal would be taken for the answer to the first.
+fn in_use(id: &RequestId) -> Value {
+    let id = id.clone().into_json_value();
+    let problem = format!("a request with the id {id} has no answer yet: give each an id of its own");
+    refused(ErrorCode::INVALID_REQUEST, problem, None)
 }
 
 fn queue(outgoing: &mpsc::UnboundedSender<Outgoing>, mut line: Vec<u8>) -> oneshot::Receiver<io::Result<()>> {
@@ -172,7 +178,8 @@ fn write(line: &[u8]) -> io::Result<()> {
     stdout.flush()
 }
 
-fn read(deliver: &mpsc::UnboundedSender<Incoming>, answers: &mpsc::UnboundedSender<Outgoing>) {
+/// Reads until the client is gone, and no faster than what it says is taken up and answered.
+fn read(deliver: &mpsc::Sender<Box<ClientJsonRpcMessage>>, answers: &mpsc::UnboundedSender<Outgoing>) {
     let mut stdin = io::stdin().lock();
     let mut line = Vec::new();
     while let Ok(Some(whole)) = next_line(&mut stdin, &mut line) {
@@ -184,10 +191,10 @@ fn read(deliver: &mpsc::UnboundedSender<Incoming>, answers: &mpsc::UnboundedSend
             }
         };
         let delivered = match message {
-            Ok(Some(message)) => deliver.send(Incoming::Message(Box::new(message))).is_ok(),
+            Ok(Some(message)) => deliver.blocking_send(Box::new(message)).is_ok(),
             Ok(None) => true,
             Err(answer) => {
-                drop(queue(answers, answer.to_string().into_bytes()));
+                let _ = queue(answers, answer.to_string().into_bytes()).blocking_recv();
                 true
             }
         };
@@ -195,7 +202,6 @@ fn read(deliver: &mpsc::UnboundedSender<Incoming>, answers: &mpsc::UnboundedSend
             return;
         }
     }
-    let _ = deliver.send(Incoming::Stop);
 }
 
 /// Whether a line could be kept.
@@ -254,7 +260,50 @@ fn refused(code: ErrorCode, problem: String, id: Option<&Value>) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use std::task::{Context, Waker};
+
     use super::*;
+    use crate::mcp::open::MOST;
+
+    fn polled<T>(future: impl Future<Output = T>) -> Poll<T> {
+        pin!(future).poll(&mut Context::from_waker(Waker::noop()))
+    }
+
+    fn ping(id: usize) -> Box<ClientJsonRpcMessage> {
+        let line = json!({"jsonrpc": "2.0", "id": id, "method": "ping"}).to_string();
+        Box::new(parsed(line.as_bytes()).unwrap().unwrap())
+    }
+
+    #[test]
+    fn only_so_many_calls_are_under_way_and_a_stop_does_not_wait_for_them() {
+        let (deliver, incoming) = mpsc::channel(2 * MOST);
+        let (stop, stopped) = watch::channel(false);
+        let (outgoing, _to_write) = mpsc::unbounded_channel();
+        let mut lines = Lines::over(incoming, stopped, outgoing);
+        for id in 0..MOST + 3 {
+            deliver.try_send(ping(id)).unwrap();
+        }
+        let mut under_way: Vec<_> = (0..MOST).map(|_| polled(lines.receive())).collect();
+        assert!(under_way.iter().all(|call| matches!(call, Poll::Ready(Some(_)))));
+        assert!(polled(lines.receive()).is_pending());
+        // A call that was called off is worked on still.
+        lines.open.call_off(&RequestId::Number(0));
+        assert!(polled(lines.receive()).is_pending());
+        drop(under_way.pop());
+        assert!(matches!(polled(lines.receive()), Poll::Ready(Some(_))));
+        // One whose answers nobody reads is not heard either.
+        under_way.clear();
+        let answer = |lines: &Lines, id: usize| lines.open.answer(&RequestId::Number(i64::try_from(id).unwrap()));
+        let mut unwritten: Vec<_> = (1..=MOST).map(|id| answer(&lines, id)).collect();
+        assert!(polled(lines.receive()).is_pending());
+        drop(unwritten.pop());
+        assert!(matches!(polled(lines.receive()), Poll::Ready(Some(_))));
+        stop.send_replace(true);
+        assert!(polled(lines.receive()).is_pending(), "what is under way is finished first");
+        drop(unwritten);
+        drop(answer(&lines, MOST + 1));
+        assert!(matches!(polled(lines.receive()), Poll::Ready(None)), "what was read ahead is not begun");
+    }
 
     #[test]
     fn a_line_that_is_too_long_is_passed_over_and_the_next_one_counts() {

@@ -11,6 +11,7 @@ mod current;
 mod desk;
 mod lines;
 mod next_call;
+mod open;
 mod prompts;
 mod resources;
 mod schema;

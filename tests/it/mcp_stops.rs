@@ -28,6 +28,40 @@ fn is_complete(env: &TestEnvironment, id: &str) -> bool {
 }
 
 #[test]
+fn two_calls_at_once_with_one_id_are_not_confused() {
+    let env = TestEnvironment::new();
+    let id = env.new_task(&["Add login"]);
+    let mut client = McpClient::start(&env, Era::Old, &["--agent", "agent-7", "--wait", "60s"]);
+    let (call, lock) = in_the_middle(&env, &mut client);
+    client.send(&json!({"jsonrpc": "2.0", "id": call, "method": "ping"}).to_string());
+    let told = client.line();
+    assert_eq!((&told["id"], &told["error"]["code"]), (&Value::Null, &json!(-32600)));
+    let said = format!("a request with the id {call} has no answer yet: give each an id of its own");
+    assert_eq!(told["error"]["message"], said);
+    client.leave();
+    fs::remove_file(&lock).unwrap();
+    let answer = client.line();
+    assert_eq!((&answer["id"], &answer["result"]["structuredContent"]["gate"]), (&json!(call), &json!("review")));
+    assert_eq!(client.ended().code, Some(0));
+    assert!(is_complete(&env, &id));
+}
+
+#[test]
+fn more_calls_than_are_taken_up_at_once_are_all_answered() {
+    let env = TestEnvironment::new();
+    let mut client = McpClient::of(&env, "agent-7");
+    let arguments = json!({"name": "aof_workflow_list", "arguments": {}});
+    let mut open: Vec<u64> = (0..100).map(|_| client.request("tools/call", arguments.clone())).collect();
+    client.leave();
+    while !open.is_empty() {
+        let answer = client.line();
+        assert!(answer["result"]["structuredContent"]["workflows"].is_array(), "{answer}");
+        open.retain(|id| answer["id"] != *id);
+    }
+    assert_eq!(client.ended().code, Some(0));
+}
+
+#[test]
 fn calls_under_way_are_finished_whatever_the_client_does() {
     let wait = &["--agent", "agent-7", "--wait", "60s"];
     for way in ["cancelled", "gone", "signalled", "deaf"] {
