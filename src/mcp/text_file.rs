@@ -63,7 +63,7 @@ fn open(path: &Path) -> io::Result<Option<(File, u64)>> {
     let opened = file.metadata()?;
     // What was put in its place since it was looked at is another file.
     let is_same = (seen.dev(), seen.ino()) == (opened.dev(), opened.ino());
-    Ok((is_same && opened.is_file()).then(|| (file, opened.len())))
+    Ok((is_same && opened.is_file()).then_some((file, opened.len())))
 }
 
 fn refused(problem: String, fix: &str) -> Trouble {
