@@ -1,4 +1,6 @@
 //! A conversation with a server in a process of its own, as clients have it: lines over pipes. Only for the check of the wiring.
+//!
+//! `crate::process` is for programs whose input is known before they start; here each request waits for an answer.
 
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -11,6 +13,10 @@ use serde_json::{Value, json};
 
 /// A server that has not answered by then is taken for broken.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// How long what a server complained of is waited for once it has closed its output.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+/// How often it is asked whether it has ended.
+const TICK: Duration = Duration::from_millis(5);
 
 /// The version of the protocol that a conversation is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,6 +44,7 @@ pub(super) struct Conversation {
     child: Child,
     stdin: Option<ChildStdin>,
     lines: Receiver<String>,
+    complaints: Receiver<String>,
     asked: u64,
 }
 
@@ -45,19 +52,21 @@ impl Conversation {
     /// Starts this program anew as a server.
     pub(super) fn start(era: Era, words: &[OsString]) -> Result<Self, String> {
         let program = std::env::current_exe().map_err(|cause| format!("cannot tell which program this is: {cause}"))?;
-        let mut child = Command::new(&program)
-            .args(words)
+        let mut command = Command::new(program);
+        command.args(words);
+        Self::with(era, command)
+    }
+
+    fn with(era: Era, mut command: Command) -> Result<Self, String> {
+        let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
-            .map_err(|cause| format!("cannot start `{}`: {cause}", program.display()))?;
-        let stdout = child.stdout.take().ok_or("the server has no output")?;
-        let (deliver, lines) = channel();
-        thread::spawn(move || {
-            BufReader::new(stdout).lines().map_while(Result::ok).try_for_each(|line| deliver.send(line))
-        });
-        Ok(Self { era, stdin: child.stdin.take(), child, lines, asked: 0 })
+            .map_err(|cause| format!("cannot start `{}`: {cause}", command.get_program().display()))?;
+        let lines = lines_of(child.stdout.take().ok_or("the server has no output")?);
+        let complaints = lines_of(child.stderr.take().ok_or("the server has nowhere to complain")?);
+        Ok(Self { era, stdin: child.stdin.take(), child, lines, complaints, asked: 0 })
     }
 
     /// Begins the conversation, and returns what the server says of itself.
@@ -121,10 +130,15 @@ impl Conversation {
                 return Err("the server did not end within 30 s of its client".to_owned());
             }
         }
-        match self.child.wait() {
-            Ok(status) if status.success() => Ok(()),
-            Ok(status) => Err(format!("the server ended with {}", in_words(status))),
-            Err(cause) => Err(format!("cannot tell how the server ended: {cause}")),
+        loop {
+            match self.child.try_wait() {
+                Ok(Some(status)) if status.success() => return Ok(()),
+                Ok(Some(status)) => return Err(format!("the server ended with {}", in_words(status))),
+                // One that closed its output may live on.
+                Ok(None) if Instant::now() < deadline => thread::sleep(TICK),
+                Ok(None) => return Err("the server did not end within 30 s of its client".to_owned()),
+                Err(cause) => return Err(format!("cannot tell how the server ended: {cause}")),
+            }
         }
     }
 
@@ -138,13 +152,15 @@ impl Conversation {
         })
     }
 
+    /// Returns what it complained of. One that has closed its output, and lives on, is not waited for.
     fn last_words(&mut self) -> String {
         drop(self.stdin.take());
-        let mut words = String::new();
-        if let Some(stderr) = &mut self.child.stderr {
-            let _ = stderr.read_to_string(&mut words);
+        let deadline = Instant::now() + LAST_WORDS;
+        let mut words = Vec::new();
+        while let Ok(line) = self.complaints.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+            words.push(line);
         }
-        words.trim().trim_start_matches("error: ").to_owned()
+        words.join("\n").trim().trim_start_matches("error: ").to_owned()
     }
 }
 
@@ -155,6 +171,27 @@ impl Drop for Conversation {
     }
 }
 
+/// Reads the lines of a pipe as they come, so that whoever writes them never waits.
+fn lines_of(pipe: impl Read + Send + 'static) -> Receiver<String> {
+    let (deliver, lines) = channel();
+    thread::spawn(move || BufReader::new(pipe).lines().map_while(Result::ok).try_for_each(|line| deliver.send(line)));
+    lines
+}
+
 fn in_words(status: ExitStatus) -> String {
     status.code().map_or_else(|| status.to_string(), |code| format!("exit code {code}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_that_closes_its_output_and_lives_on_is_not_waited_for() {
+        let mut command = Command::new("sh");
+        command.args(["-c", "echo 'error: out of order' >&2; exec >&-; exec sleep 600"]);
+        let mut conversation = Conversation::with(Era::Handshake, command).unwrap();
+        assert_eq!(conversation.begin().unwrap_err(), "the server ended at `initialize`: out of order");
+        assert!(matches!(conversation.child.try_wait(), Ok(None)), "it lives on");
+    }
 }
