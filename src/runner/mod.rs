@@ -29,5 +29,5 @@ pub use doctor::{Checkup, Depth, checkups};
 pub use news::{News, Started, Waits, Why};
 pub use preview::{Preview, preview, preview_of};
 pub use project::Project;
-pub use rounds::{Account, Asked, Audience, End, Pace, Wish, work};
+pub use rounds::{Account, Asked, Audience, End, Pace, Refused, Wish, work};
 pub use signals::stop_on_signals;

@@ -1,23 +1,17 @@
 //! A gate for people, asked at the terminal: yes, no with what has to be mended, the diff, or later. What is said becomes a
 //! completion like any other.
 
-use std::io::{self, BufRead, Write};
 use std::path::Path;
-use std::process::Command;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{self, RecvTimeoutError};
-use std::thread;
-use std::time::Duration;
+use std::sync::atomic::AtomicBool;
 
-use crate::cli::output::{BOLD, CYAN, DIM, Output, YELLOW, styled};
+use super::changes;
+use super::prompt::prompt;
+use crate::cli::output::{BOLD, CYAN, DIM, Output, RED, YELLOW, styled};
 use crate::cli::session::now;
 use crate::format::plain::{inert, one_line};
 use crate::model::{AgentId, Completion, Map, Outcome};
-use crate::runner::Asked;
+use crate::runner::{Asked, Refused};
 use crate::store::random::DeliveryId;
-
-/// How often is looked whether somebody wants to stop, rather than to answer.
-const TICK: Duration = Duration::from_millis(50);
 
 /// What somebody said at the prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,7 +33,29 @@ pub(super) fn ask(
     if !opening.agents.contains(person) {
         return None;
     }
-    let task = &asked.file.task;
+    match asked.refused {
+        Some(refused) => tell_refused(output, refused),
+        None => tell_subject(output, asked),
+    }
+    let outcomes: Vec<Outcome> = asked.context.outcomes.iter().map(|(outcome, _)| outcome.clone()).collect();
+    loop {
+        let line = prompt(output, &question(&outcomes), stop)?;
+        match answer(&outcomes, &line) {
+            Some(Answer::Later) => return None,
+            Some(Answer::Diff) => changes::show(output, project, asked.path),
+            Some(Answer::Outcome(outcome)) => return completion(output, person, asked, &outcome, stop),
+            None => output.say(format!("`{}` is none of these", inert(&line))),
+        }
+    }
+}
+
+fn tell_refused(output: Output, refused: &Refused) {
+    output.say(format!("{} {}", styled(RED, "refused:"), inert(&refused.why)));
+    output.say(format!("{} {}", styled(BOLD, "hint:"), inert(&refused.fix)));
+}
+
+fn tell_subject(output: Output, asked: &Asked<'_>) {
+    let (task, opening) = (&asked.file.task, asked.opening);
     output.say(format!("\n{} {}", styled(CYAN, &opening.ticket), styled(BOLD, one_line(&task.title))));
     output.say(format!("  {}: {}", opening.station, one_line(&asked.context.role)));
     for expected in &asked.context.expectations {
@@ -49,16 +65,6 @@ pub(super) fn ask(
         let who = last.agent.as_ref().map(|agent| format!(" by {agent}")).unwrap_or_default();
         let said = one_line(&last.summary);
         output.say(styled(DIM, format!("  before: {} ({}){who}: {said}", last.station(), last.outcome)));
-    }
-    let outcomes: Vec<Outcome> = asked.context.outcomes.iter().map(|(outcome, _)| outcome.clone()).collect();
-    loop {
-        let line = prompt(&question(&outcomes), stop)?;
-        match answer(&outcomes, &line) {
-            Some(Answer::Later) => return None,
-            Some(Answer::Diff) => show_diff(output, project, &task.created.to_string()),
-            Some(Answer::Outcome(outcome)) => return completion(output, person, asked, &outcome, stop),
-            None => output.say(format!("`{}` is none of these", inert(line.trim()))),
-        }
     }
 }
 
@@ -94,25 +100,24 @@ fn completion(
     outcome: &Outcome,
     stop: &AtomicBool,
 ) -> Option<Completion> {
-    let mut blockers = Vec::new();
-    if matches!(outcome, Outcome::NeedsReview | Outcome::Blocked) {
-        output.say("What has to be mended, or is waited for? A line for each; an empty line ends.");
-        loop {
-            let line = prompt("- ", stop)?;
-            match line.trim() {
-                "" if blockers.is_empty() => output.say(format!("{} it needs at least one", styled(YELLOW, "note:"))),
-                "" => break,
-                blocker => blockers.push(blocker.to_owned()),
-            }
+    let before = asked.refused.map(|refused| &refused.completion);
+    let before = before.filter(|before| before.outcome.as_deref() == Some(outcome.as_str()));
+    let blockers = match outcome {
+        Outcome::NeedsReview | Outcome::Blocked => {
+            let before = before.and_then(|before| before.blockers.clone()).unwrap_or_default();
+            blockers(output, before, stop)?
         }
-    }
-    let usual = match (outcome, blockers.first()) {
-        (_, Some(blocker)) => blocker.clone(),
-        (Outcome::Complete, None) => "Approved".to_owned(),
-        (outcome, None) => format!("Decided: {outcome}"),
+        _ => Vec::new(),
     };
-    let summary = prompt(&format!("A word on it ({}): ", one_line(&usual)), stop)?;
-    let summary = if summary.trim().is_empty() { usual } else { summary.trim().to_owned() };
+    let outputs = outputs(output, asked, outcome, before.map(|before| &before.outputs), stop)?;
+    let usual = match (before.and_then(|before| before.summary.clone()), outcome, blockers.first()) {
+        (Some(before), ..) => before,
+        (_, _, Some(blocker)) => blocker.clone(),
+        (_, Outcome::Complete, None) => "Approved".to_owned(),
+        (_, outcome, None) => format!("Decided: {outcome}"),
+    };
+    let summary = prompt(output, &format!("A word on it ({}): ", one_line(&usual)), stop)?;
+    let summary = if summary.is_empty() { usual } else { summary };
     let id = DeliveryId::new(now()).ok()?.completion();
     Some(Completion {
         ticket: asked.opening.ticket.clone(),
@@ -121,50 +126,68 @@ fn completion(
         summary: Some(summary),
         blockers: (!blockers.is_empty()).then_some(blockers),
         rejection_notes: None,
-        outputs: Map::new(),
+        outputs,
         metadata: Map::new(),
         body: None,
         id,
     })
 }
 
-/// Returns what was typed; nothing when the input has ended, or somebody wants to stop.
-fn prompt(text: &str, stop: &AtomicBool) -> Option<String> {
-    let mut stderr = anstream::stderr();
-    let _ = write!(stderr, "{text}").and_then(|()| stderr.flush());
-    let (tell, heard) = mpsc::channel();
-    // No signal ends the wait for a line. Whoever stops leaves this one waiting, and the program ends soon.
-    thread::spawn(move || {
-        let mut line = String::new();
-        let read = io::stdin().lock().read_line(&mut line).unwrap_or(0);
-        drop(tell.send((read > 0).then_some(line)));
-    });
+/// Returns what is to be mended or waited for; nothing when that is left for later.
+fn blockers(output: Output, before: Vec<String>, stop: &AtomicBool) -> Option<Vec<String>> {
+    output
+        .say("What has to be mended, or is waited for? A line for each; an empty line ends, `l` leaves it for later.");
+    if !before.is_empty() {
+        output.say(format!("An empty line now keeps: {}", one_line(&before.join("; "))));
+    }
+    let mut blockers = Vec::new();
     loop {
-        match heard.recv_timeout(TICK) {
-            Ok(line) => return line,
-            Err(RecvTimeoutError::Timeout) if !stop.load(Ordering::Relaxed) => {}
-            Err(_) => return None,
+        let line = prompt(output, "- ", stop)?;
+        match line.as_str() {
+            "" if !blockers.is_empty() => return Some(blockers),
+            "" if !before.is_empty() => return Some(before),
+            "" => output.say(format!("{} it needs at least one; `l` leaves it for later", styled(YELLOW, "note:"))),
+            line if is_later(line) => return None,
+            line => blockers.push(line.to_owned()),
         }
     }
 }
 
-/// Shows what changed since the task was made, task files aside, as git shows it.
-fn show_diff(output: Output, project: &Path, since: &str) {
-    let git = |arguments: &[&str]| {
-        let mut command = Command::new("git");
-        command.arg("-C").arg(project).args(arguments);
-        command
-    };
-    let before = git(&["rev-list", "-1", &format!("--before={since}"), "HEAD"]).output();
-    let before = before.ok().map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned());
-    let base = before.filter(|base| !base.is_empty()).unwrap_or_else(|| "HEAD".to_owned());
-    for arguments in [&["diff", base.as_str(), "--", ".", ":(exclude)tasks"][..], &["status", "--short"]] {
-        match git(arguments).status() {
-            Ok(status) if status.success() => {}
-            Ok(status) => output.say(format!("`git {}` ended with {status}", arguments[0])),
-            Err(cause) => output.say(format!("`git` cannot be started: {cause}")),
-        }
+/// Returns what the gate wants to be handed on with the outcome; nothing when that is left for later.
+fn outputs(
+    output: Output,
+    asked: &Asked<'_>,
+    outcome: &Outcome,
+    before: Option<&Map>,
+    stop: &AtomicBool,
+) -> Option<Map> {
+    let mut outputs = Map::new();
+    let form = asked.context.outputs.iter().find(|form| form.outcome == *outcome);
+    let fields = form.map(|form| form.fields.as_slice()).unwrap_or_default();
+    for field in fields.iter().filter(|field| field.required && !field.name.contains(['.', '['])) {
+        let about = field.description.as_ref().map(|text| format!("; {}", one_line(text))).unwrap_or_default();
+        let kept = before.and_then(|before| before.get(&field.name));
+        let usual =
+            kept.map(|value| format!("; an empty line keeps {}", one_line(&value.to_string()))).unwrap_or_default();
+        let question = format!("{} ({}{about}{usual}): ", one_line(&field.name), one_line(&field.form));
+        let value = loop {
+            let line = prompt(output, &question, stop)?;
+            match (line.as_str(), kept) {
+                ("", Some(value)) => break value.clone(),
+                ("", None) => {
+                    output.say(format!("{} the gate needs it; `l` leaves it for later", styled(YELLOW, "note:")));
+                }
+                (line, _) if is_later(line) => return None,
+                (line, _) => break serde_json::from_str(line).unwrap_or_else(|_| line.into()),
+            }
+        };
+        outputs.insert(field.name.clone(), value);
     }
+    Some(outputs)
+}
+
+fn is_later(line: &str) -> bool {
+    matches!(line.to_lowercase().as_str(), "l" | "later")
 }
 
 #[cfg(test)]

@@ -1,9 +1,11 @@
 //! `aof run`, and what it shares with `aof workflow run`: agents at work, shown while they are, and people asked.
 
 mod approval;
+mod changes;
 mod lines;
 mod live;
 pub(super) mod preview;
+mod prompt;
 mod result;
 mod view;
 
