@@ -7,15 +7,18 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::{self, Scope};
 use std::time::{Duration, Instant};
 
-use super::hand_in::moved;
+mod asking;
+
+use self::asking::Answered;
+pub use self::asking::Refused;
 use super::news::{News, Waits, Why};
 use super::project::Project;
 use super::visit::{self, Assignment, VisitEnd};
+use crate::engine::Rules;
 use crate::engine::brief::GateContext;
-use crate::engine::{RefusalKind, Rules};
 use crate::format::task_file::TaskFile;
 use crate::model::{AgentId, Completion, RoleId, Status, TaskId, Ticket};
-use crate::ops::{DryRun, Next, Opening, OpsError, Wanted, Workspace, claimed, complete, ended, next, openings, show};
+use crate::ops::{DryRun, Next, Opening, OpsError, Wanted, Workspace, claimed, next, openings, show};
 use crate::store::ProjectPath;
 
 /// How often whoever shows what goes on is asked to, when nothing happens.
@@ -88,17 +91,6 @@ pub struct Asked<'a> {
     pub refused: Option<&'a Refused>,
 }
 
-/// What a person said, and why it was refused.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Refused {
-    /// What was said.
-    pub completion: Completion,
-    /// All that is wrong with it.
-    pub why: String,
-    /// What mends it.
-    pub fix: String,
-}
-
 /// Who sits at the other end.
 pub trait Audience {
     /// Hears what happens.
@@ -159,16 +151,6 @@ pub(super) enum Found {
     /// Nothing now; with why, where it is about a task.
     Nothing(Vec<Waits>),
     Finished(Status),
-}
-
-/// What came of asking.
-enum Answered {
-    /// It counts.
-    Said,
-    /// The place has moved on by itself.
-    Overtaken,
-    /// Nobody said anything.
-    Later,
 }
 
 impl<'a> Rounds<'a> {
@@ -444,82 +426,6 @@ impl<'a> Rounds<'a> {
                 Some(why) => Err(Why::Tried(why.clone())),
                 None => Err(Why::NotStartable),
             },
-        }
-    }
-
-    /// Asks whoever sits at the other end about a gate for people.
-    fn ask(&mut self, waits: &[Waits], stop: &AtomicBool, audience: &mut dyn Audience) -> Result<Answered, OpsError> {
-        for wait in waits.iter().filter(|wait| wait.why == Why::People) {
-            let mut refused = None;
-            loop {
-                self.workspace = self.project.open()?;
-                let (view, in_force) = show(&self.workspace, &wait.ticket.task)?;
-                let open = openings(&in_force.rules, &view.file.task);
-                let Some(opening) = open.iter().find(|opening| opening.ticket == wait.ticket) else {
-                    // It moved on while somebody thought about the answer.
-                    if refused.is_some() {
-                        return Ok(Answered::Overtaken);
-                    }
-                    break;
-                };
-                let (file, context, _) = crate::ops::briefed(&self.workspace, &wait.ticket)?;
-                let asked =
-                    Asked { opening, file: &file, path: &view.path, context: &context, refused: refused.as_ref() };
-                let Some(completion) = audience.decide(&asked) else { break };
-                match self.say(wait, completion, stop, audience)? {
-                    Ok(answered) => return Ok(answered),
-                    Err(why) => refused = Some(why),
-                }
-            }
-        }
-        Ok(Answered::Later)
-    }
-
-    /// Hands in what somebody said. What stands in the way for a while is waited for; what is refused is theirs to mend.
-    fn say(
-        &mut self,
-        wait: &Waits,
-        completion: Completion,
-        stop: &AtomicBool,
-        audience: &mut dyn Audience,
-    ) -> Result<Result<Answered, Refused>, OpsError> {
-        let remark = |text: String| News::Remark { ticket: wait.ticket.clone(), text };
-        let mut told = false;
-        loop {
-            self.workspace = self.project.open()?;
-            match complete(&self.workspace, &completion, DryRun::No) {
-                Ok(done) => {
-                    let rules = self.workspace.rules()?.rules;
-                    let last = ended(&done.changed).last().cloned();
-                    let task = &done.changed.after.task;
-                    audience.hear(&moved(&rules, &wait.ticket, &wait.station, last.as_ref(), task, Duration::ZERO));
-                    self.visits += 1;
-                    return Ok(Ok(Answered::Said));
-                }
-                Err(OpsError::Refused(refusal)) if refusal.kind() == RefusalKind::Conflict => {
-                    audience.hear(&remark(format!("what was said came too late: {}", OpsError::Refused(refusal))));
-                    return Ok(Ok(Answered::Overtaken));
-                }
-                Err(OpsError::Refused(refusal)) => {
-                    let fix = refusal.fix();
-                    return Ok(Err(Refused { completion, why: OpsError::Refused(refusal).to_string(), fix }));
-                }
-                Err(error) if error.passes() => {
-                    if !told {
-                        told = true;
-                        audience.hear(&remark(format!("{}; it is tried again", error.problem())));
-                    }
-                    let began = Instant::now();
-                    while began.elapsed() < LOOK {
-                        if stop.load(Ordering::Relaxed) {
-                            return Ok(Ok(Answered::Later));
-                        }
-                        audience.tick();
-                        thread::sleep(TICK);
-                    }
-                }
-                Err(error) => return Err(error),
-            }
         }
     }
 }
