@@ -10,9 +10,9 @@
 //!       output                        what it left there: `AOF_OUTPUT`
 //!       run.json                      the record
 //! ```
-//! Only the owner can look into it, for there may be secrets in a prompt. The record is durable; the rest is for whoever wants to
-//! know, and may be lost in a power cut. Nothing here is a fact that the history does not have: without the folder, attempts are
-//! counted from one again.
+//! Only the owner can look into it, for there may be secrets in a prompt. A record is whole after a kill; after a power cut all of it
+//! may be lost, for an attempt is not to wait for the disk. Nothing here is a fact that the history does not have: without the folder,
+//! attempts are counted from one again.
 //!
 //! When a run begins, old ones go: the attempts of that visit but the last [`MOST_ATTEMPTS`], and some of the visits that
 //! nobody has run anything at for [`KEPT`].
@@ -231,7 +231,7 @@ impl Attempt {
         Ok(self.folder.read(file.name(), limit)?.map(|(bytes, _)| bytes))
     }
 
-    /// Writes the record, durably.
+    /// Writes the record: it is whole, whenever a kill comes.
     pub fn note(&self, record: &Record) -> Result<(), StoreError> {
         let name = RunFile::Record.name();
         // What is replaced keeps its mode.
@@ -241,7 +241,7 @@ impl Attempt {
         }
         let mut bytes = serde_json::to_vec_pretty(record).expect("a record of plain fields is JSON");
         bytes.push(b'\n');
-        self.folder.replace(name, &bytes, Durability::Durable)
+        self.folder.replace(name, &bytes, Durability::Volatile)
     }
 
     /// Reads the record; `None` when there is none, or none that is whole.
