@@ -19,7 +19,6 @@ use jiff::Timestamp;
 
 const SAMPLES: usize = 60;
 const RULES: &str = "\
-tasks: {layout: sharded}
 workflow:
   gates:
     - {id: implement, role: backend, run: {exit: {complete: 0}}}

@@ -39,11 +39,13 @@ pub enum Next {
 
 /// Which task is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wanted {
+pub enum Wanted<'t> {
     /// The one that the agent has, if it has one.
     Next,
     /// One more, whatever it has.
     Another,
+    /// One that the agent has and that is none of these visits, else one more.
+    But(&'t [Ticket]),
 }
 
 /// Returns the agent's next task and claims it. `role` narrows the search to one role.
@@ -52,7 +54,7 @@ pub fn next(
     in_force: &InForce,
     agent: &AgentId,
     role: Option<&RoleId>,
-    wanted: Wanted,
+    wanted: Wanted<'_>,
     dry_run: DryRun,
 ) -> Result<Next, OpsError> {
     let mut attempts = 0;
@@ -79,7 +81,7 @@ fn search(
     in_force: &InForce,
     agent: &AgentId,
     role: Option<&RoleId>,
-    wanted: Wanted,
+    wanted: Wanted<'_>,
     dry_run: DryRun,
 ) -> Result<Found, OpsError> {
     let rules = &in_force.rules;
@@ -103,6 +105,15 @@ fn search(
             headers().filter(|header| !header.held).flat_map(|header| held_by(header, agent, role)).collect()
         }
         Wanted::Another => Vec::new(),
+        Wanted::But(others) => {
+            let is_other = |header: &Header, ticket: &Ticket| {
+                let same = |other: &Ticket| (&other.task, &other.branch) == (&ticket.task, &ticket.branch);
+                !others.iter().any(|other| same(other) && other.visit == Some(header.visit))
+            };
+            let free = headers().filter(|header| !header.held);
+            let own = |header| held_by(header, agent, role).into_iter().filter(move |ticket| is_other(header, ticket));
+            free.flat_map(own).collect()
+        }
     };
     for ticket in own {
         if let Taken::Claimed(changed) = taken(workspace, None, &ticket, agent, dry_run)? {

@@ -18,7 +18,7 @@ use crate::engine::Rules;
 use crate::engine::brief::GateContext;
 use crate::format::task_file::TaskFile;
 use crate::model::{AgentId, Completion, RoleId, Status, TaskId, Ticket};
-use crate::ops::{DryRun, Next, Opening, OpsError, Wanted, Workspace, claimed, next, openings, show};
+use crate::ops::{DryRun, Next, Opening, OpsError, Wanted, Workspace, next, openings, show};
 use crate::store::ProjectPath;
 
 /// How often whoever shows what goes on is asked to, when nothing happens.
@@ -343,36 +343,26 @@ impl<'a> Rounds<'a> {
     /// Looks for what one of the agents has already, then for what it can take.
     fn of_agents(&self, agents: &[AgentId], role: Option<&RoleId>, dry_run: DryRun) -> Result<Found, OpsError> {
         let in_force = self.workspace.rules()?;
+        let others: Vec<Ticket> = self.running.iter().chain(self.tried.keys()).cloned().collect();
         // In turn: whoever was served last comes last.
         let last = agents.iter().position(|agent| Some(agent) == self.served.as_ref());
         let (earlier, later) = agents.split_at(last.map_or(0, |index| index + 1));
         let turn = later.iter().chain(earlier);
         for agent in turn.filter(|agent| !self.unavailable.contains_key(*agent)) {
-            for claim in claimed(&self.workspace, &in_force, agent, role).iter().filter(|claim| !claim.held) {
-                let ticket = self.exact(&claim.ticket)?;
-                if !self.running.contains(&ticket) && !self.tried.contains_key(&ticket) {
-                    return Ok(Found::Work(Assignment { ticket, agent: agent.clone(), claimed_here: false }));
-                }
-            }
-            let found = next(&self.workspace, &in_force, agent, role, Wanted::Another, dry_run);
+            let found = next(&self.workspace, &in_force, agent, role, Wanted::But(&others), dry_run);
             match found {
-                Ok(Next::Task { ticket, .. }) => {
-                    let ticket = self.exact(&ticket)?;
-                    return Ok(Found::Work(Assignment { ticket, agent: agent.clone(), claimed_here: true }));
+                Ok(Next::Task { changed, ticket }) => {
+                    let ticket = changed.after.task.ticket_of(ticket.branch.as_ref());
+                    // What it had before is not for this run to give back.
+                    let claimed_here = !changed.settled;
+                    return Ok(Found::Work(Assignment { ticket, agent: agent.clone(), claimed_here }));
                 }
                 // It has as many as it may have: some are under way, or wait for somebody.
-                Err(OpsError::Unfit { code: "too_many_tasks", .. }) => {}
-                Ok(Next::Nothing { .. }) => {}
+                Err(OpsError::Unfit { code: "too_many_tasks", .. }) | Ok(Next::Nothing { .. }) => {}
                 Err(error) => return Err(error),
             }
         }
         Ok(Found::Nothing(Vec::new()))
-    }
-
-    /// Returns the ticket with the visit that is open now.
-    fn exact(&self, ticket: &Ticket) -> Result<Ticket, OpsError> {
-        let (view, _) = show(&self.workspace, &ticket.task)?;
-        Ok(view.file.task.ticket_of(ticket.branch.as_ref()))
     }
 
     fn of_task(&self, id: &TaskId) -> Result<Found, OpsError> {
