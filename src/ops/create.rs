@@ -1,5 +1,7 @@
 //! New tasks.
 
+use std::collections::HashSet;
+
 use super::author::{actor, actor_author};
 use super::automatic::pass_on;
 use super::edit::check_dependencies;
@@ -76,9 +78,16 @@ fn create_batch(
         let now = workspace.now();
         let mut writes = Vec::new();
         let mut made = Vec::new();
+        let mut ids = HashSet::new();
         for new in wanted {
             check_dependencies(workspace, None, &new.depends_on)?;
-            let task = task(&workspace.paths, &rules.project, new, now)?;
+            let task = loop {
+                let task = task(&workspace.paths, &rules.project, new, now)?;
+                // The files do not know yet what this batch has drawn.
+                if ids.insert(task.id.clone()) {
+                    break task;
+                }
+            };
             visible(rules, &task, &by)?;
             let (write, mut opened) = opened(rules, &task, &new.body, &author, now)?;
             opened.warnings.extend(Warning::of_priority(&new.metadata));
