@@ -99,8 +99,8 @@ impl Run<'_> {
         let completion = self.completion(said, run, end, took);
         let mut told = false;
         loop {
-            let workspace = self.project.open()?;
-            match complete(&workspace, &completion, DryRun::No) {
+            let done = complete(&self.workspace(), &completion, DryRun::No);
+            match done {
                 Ok(done) => {
                     let changed = done.changed;
                     let visits = ended(&changed);
@@ -110,8 +110,8 @@ impl Run<'_> {
                         (self.news)(News::Remark { ticket: completion.ticket.clone(), text: warning.message() });
                     }
                     if let Some(visit) = own {
-                        let rules = workspace.rules()?.rules;
-                        self.tell_moved(&rules, visit, &changed.after.task, took);
+                        let in_force = self.workspace().rules()?;
+                        self.tell_moved(&in_force.rules, visit, &changed.after.task, took);
                     }
                     return Ok(Handed::In(outcome));
                 }

@@ -43,7 +43,7 @@ impl Run<'_> {
             match self.hand_in(*said, &run, &mut record, &attempt, Duration::ZERO)? {
                 Ok(end) => return Ok(Some(end)),
                 Err(before) => {
-                    let left = left_behind(&self.project.open()?, record.started)?;
+                    let left = left_behind(&self.workspace(), record.started)?;
                     self.earlier = Some(Earlier { before, left });
                 }
             }
@@ -82,8 +82,8 @@ impl Run<'_> {
         // What cannot be read there is no answer.
         let Some(output) = attempt.read(RunFile::Output, OUTPUT_LIMIT).unwrap_or_default() else { return Ok(None) };
         let prompt = attempt.read(RunFile::Prompt, OUTPUT_LIMIT)?.unwrap_or_default();
-        let workspace = self.project.open()?;
-        let Standing::Open(open) = standing(&workspace, ticket, agent, self.since)? else { return Ok(None) };
+        let found = standing(&self.workspace(), ticket, agent, self.since)?;
+        let Standing::Open(open) = found else { return Ok(None) };
         let rules = &open.in_force.rules;
         let launch = rules.org.agent(agent).and_then(|known| known.run.as_ref());
         let post = Post::meant(rules, &open.file.task, open.opening.station.branch.as_ref());
@@ -104,8 +104,7 @@ impl Run<'_> {
 
     /// Keeps what the next attempt is to know of that one.
     fn remember(&mut self, record: &Record) -> Result<(), OpsError> {
-        let workspace = self.project.open()?;
-        let left = left_behind(&workspace, record.started)?;
+        let left = left_behind(&self.workspace(), record.started)?;
         let why = why_of(record);
         let before = if has_failed(record) { Before::Crashed(why) } else { Before::Interrupted(why) };
         self.earlier = Some(Earlier { before, left });

@@ -333,7 +333,7 @@ impl<'a> Rounds<'a> {
 
     /// Looks for something to do; what is found in a rehearsal is not claimed.
     pub(super) fn find(&mut self, dry_run: DryRun) -> Result<Found, OpsError> {
-        self.workspace = self.project.open()?;
+        self.workspace.restart_wait(self.project.wait);
         match self.wish {
             Wish::Agents { agents, role } => self.of_agents(agents, role.as_ref(), dry_run),
             Wish::Task(id) => self.of_task(id),

@@ -1,6 +1,7 @@
 //! One visit of an agent that is run: attempts until it has a verdict, or has used them up. The verdict becomes a completion
 //! like any other's.
 
+use std::cell::{Ref, RefCell};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
@@ -15,7 +16,7 @@ use super::recover::has_failed;
 use super::standing::{Open, Standing, standing};
 use crate::engine::{Post, Rules};
 use crate::model::{AgentId, CompletionId, Launch, Period, RunBounds, Task, Ticket, Visit};
-use crate::ops::{DryRun, OpsError, claim, left_behind, release, show};
+use crate::ops::{DryRun, OpsError, Workspace, claim, left_behind, release, show};
 use crate::store::Holder;
 use crate::store::random::{DeliveryId, chance};
 use crate::store::runs::{Ending, Right, Ruling, Runs, VisitRuns};
@@ -76,7 +77,8 @@ pub(super) fn work(
         }
     };
     let since = show(&workspace, &assignment.ticket.task)?.0.file.task.history.len();
-    let mut visit = Run { project, assignment, runs, since, stop, news, earlier: None };
+    let workspace = RefCell::new(workspace);
+    let mut visit = Run { project, workspace, assignment, runs, since, stop, news, earlier: None };
     let end = match visit.go() {
         Err(error) if !error.is_general() => Ok(VisitEnd::Broken(error.problem())),
         end => end,
@@ -91,6 +93,8 @@ pub(super) fn work(
 /// A visit that is being run.
 pub(super) struct Run<'a> {
     pub project: &'a Project,
+    /// The project, opened once: each look begins with [`Run::workspace`].
+    workspace: RefCell<Workspace>,
     pub assignment: &'a Assignment,
     pub runs: VisitRuns,
     /// How long the history was when it began.
@@ -102,6 +106,12 @@ pub(super) struct Run<'a> {
 }
 
 impl Run<'_> {
+    /// Returns the project as it is now, with the full time to wait for others.
+    pub(super) fn workspace(&self) -> Ref<'_, Workspace> {
+        self.workspace.borrow_mut().restart_wait(self.project.wait);
+        self.workspace.borrow()
+    }
+
     fn go(&mut self) -> Result<VisitEnd, OpsError> {
         let Assignment { ticket, agent, .. } = self.assignment;
         if let Some(end) = self.recover()? {
@@ -112,8 +122,8 @@ impl Run<'_> {
             if self.stop.load(Ordering::Relaxed) {
                 return Ok(VisitEnd::Stopped);
             }
-            let workspace = self.project.open()?;
-            let open = match standing(&workspace, ticket, agent, self.since)? {
+            let found = standing(&self.workspace(), ticket, agent, self.since)?;
+            let open = match found {
                 Standing::Open(open) => open,
                 Standing::Said(said) => {
                     self.tell_moved(&said.in_force.rules, &said.visit, &said.file.task, Duration::ZERO);
@@ -184,8 +194,8 @@ impl Run<'_> {
         let began = (self.project.clock)();
         let Attempted { came, mut record, took } = trial.make(&folder, self.stop, self.news)?;
         // What the agent did itself counts before all that it says.
-        let workspace = self.project.open()?;
-        if let Standing::Said(said) = standing(&workspace, ticket, agent, self.since)? {
+        let found = standing(&self.workspace(), ticket, agent, self.since)?;
+        if let Standing::Said(said) = found {
             if let Some(text) = against_own(&came, &said.visit) {
                 (self.news)(News::Remark { ticket: ticket.clone(), text });
             }
@@ -212,7 +222,8 @@ impl Run<'_> {
         let again_in = (failed < bounds.attempts).then(|| Duration::from_secs(bounds.pause(failed)));
         let why = sentence(&before);
         (self.news)(News::AttemptFailed { ticket: ticket.clone(), attempt: number, why, again_in });
-        self.earlier = Some(Earlier { before, left: left_behind(&workspace, began)? });
+        let left = left_behind(&self.workspace(), began)?;
+        self.earlier = Some(Earlier { before, left });
         Ok(None)
     }
 
@@ -224,7 +235,8 @@ impl Run<'_> {
 
     fn take(&self) -> Result<Option<VisitEnd>, OpsError> {
         loop {
-            match claim(&self.project.open()?, &self.assignment.ticket, &self.assignment.agent, DryRun::No) {
+            let claimed = claim(&self.workspace(), &self.assignment.ticket, &self.assignment.agent, DryRun::No);
+            match claimed {
                 Ok(_) => return Ok(None),
                 Err(OpsError::Refused(refusal)) => {
                     return Ok(Some(VisitEnd::Overtaken(OpsError::Refused(refusal).to_string())));
