@@ -199,13 +199,11 @@ impl<'a> Rounds<'a> {
                 found = match self.find(DryRun::No) {
                     // A merge, or whoever has the lock, ends some time; nobody who is at work is ended for it.
                     Err(error) if error.passes() => {
-                        obstacle = Some(error.problem()).filter(|text| {
-                            let is_new = obstacle.as_ref() != Some(text);
-                            if is_new {
-                                audience.hear(&News::Obstacle(text.clone()));
-                            }
-                            true
-                        });
+                        let text = error.problem();
+                        if obstacle.as_ref() != Some(&text) {
+                            audience.hear(&News::Obstacle(text.clone()));
+                        }
+                        obstacle = Some(text);
                         break;
                     }
                     found => found?,
