@@ -79,7 +79,7 @@ pub use init::{Begun, NewProject, init};
 pub use list::{Filter, Sort, list};
 pub use migrate::{Migrated, add_gates};
 pub use names::{known_names, known_worker, workflow_named};
-pub use next::{Claim, Next, Wanted, claimed, next};
+pub use next::{Besides, Claim, Next, Wanted, claimed, next, take};
 pub use notices::{
     Left, Outgoing, OutgoingStanding, Put, Receiver, Round, Tried, deliver_channel, deliver_notices, forget_dropped,
     outgoing, outgoing_value, put_out, receivers,

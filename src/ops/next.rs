@@ -1,5 +1,7 @@
 //! The next task of an agent: the one it has, else the most urgent one that it may take, which it then claims.
 
+use std::collections::{HashSet, VecDeque};
+
 use super::acts::choose_claim;
 use super::dependencies::Dependencies;
 use super::error::OpsError;
@@ -27,6 +29,8 @@ pub enum Next {
         changed: Box<Changed>,
         /// What was claimed: the task, or a branch of it.
         ticket: Ticket,
+        /// What else the agent could do.
+        besides: Besides,
     },
     /// Nothing.
     Nothing {
@@ -37,6 +41,15 @@ pub enum Next {
     },
 }
 
+/// What else a look at all tasks showed that an agent could do. It grows old; [`take`] sees whether it still holds.
+#[derive(Debug, Default)]
+pub struct Besides {
+    /// What it has already, then what it could take, the most urgent first. Nothing for an agent that may have so many at once only.
+    pub tickets: VecDeque<Ticket>,
+    /// The tasks that others wait for: once one of them is done, there may be something more urgent.
+    pub awaited: HashSet<TaskId>,
+}
+
 /// Which task is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wanted<'t> {
@@ -44,7 +57,7 @@ pub enum Wanted<'t> {
     Next,
     /// One more, whatever it has.
     Another,
-    /// One that the agent has and that is none of these visits, else one more.
+    /// One that the agent has, else one more, and none of these visits.
     But(&'t [Ticket]),
 }
 
@@ -99,41 +112,49 @@ fn search(
     }
     let headers = || listing.tasks.iter().map(|(header, _)| header);
     let held: Vec<Ticket> = headers().flat_map(|header| held_by(header, agent, None)).collect();
-    let own = match wanted {
-        // What a person holds is kept for the agent, and nothing can be done with it now.
-        Wanted::Next => {
-            headers().filter(|header| !header.held).flat_map(|header| held_by(header, agent, role)).collect()
-        }
-        Wanted::Another => Vec::new(),
-        Wanted::But(others) => {
-            let is_other = |header: &Header, ticket: &Ticket| {
-                let same = |other: &Ticket| (&other.task, &other.branch) == (&ticket.task, &ticket.branch);
-                !others.iter().any(|other| same(other) && other.visit == Some(header.visit))
-            };
-            let free = headers().filter(|header| !header.held);
-            let own = |header| held_by(header, agent, role).into_iter().filter(move |ticket| is_other(header, ticket));
-            free.flat_map(own).collect()
-        }
+    let is_other = |header: &Header, ticket: &Ticket| {
+        let same = |other: &Ticket| (&other.task, &other.branch) == (&ticket.task, &ticket.branch);
+        let Wanted::But(others) = wanted else { return true };
+        !others.iter().any(|other| same(other) && other.visit == Some(header.visit))
     };
-    for ticket in own {
-        if let Taken::Claimed(changed) = taken(workspace, None, &ticket, agent, dry_run)? {
-            return Ok(Found::Next(Next::Task { changed, ticket }));
+    let besides = |tickets: VecDeque<Ticket>| match limit {
+        None => Besides {
+            tickets,
+            awaited: headers().flat_map(|header| &header.depends_on).filter_map(|id| id.parse().ok()).collect(),
+        },
+        Some(_) => Besides::default(),
+    };
+    let own: Vec<Ticket> = match wanted {
+        Wanted::Another => Vec::new(),
+        // What a person holds is kept for the agent, and nothing can be done with it now.
+        Wanted::Next | Wanted::But(_) => headers()
+            .filter(|header| !header.held)
+            .flat_map(|header| held_by(header, agent, role).into_iter().filter(move |ticket| is_other(header, ticket)))
+            .collect(),
+    };
+    for (at, ticket) in own.iter().enumerate() {
+        if let Taken::Claimed(changed) = taken(workspace, None, ticket, agent, dry_run)? {
+            let besides = besides(own[at + 1..].iter().cloned().collect());
+            return Ok(Found::Next(Next::Task { changed, ticket: ticket.clone(), besides }));
         }
     }
     has_room(limit, agent, &held)?;
     let dependencies = Dependencies::of(workspace, in_force, &listing);
     let mut free: Vec<Waiting> = headers()
         .filter(|header| is_ready(header, &dependencies))
-        .flat_map(|header| waiting(in_force, header))
+        .flat_map(|header| waiting(in_force, header).into_iter().filter(move |place| is_other(header, &place.ticket)))
         .filter(|place| role.is_none_or(|role| *role == place.role) && place.suits(rules, agent))
         .collect();
     // Of what is equally urgent, whatever comes back to the agent is first.
     let order = |place: &Waiting| (place.priority, place.before.as_ref() != Some(agent));
     free.sort_by(|a, b| order(a).cmp(&order(b)).then_with(|| a.urgency().cmp(&b.urgency())));
-    for Waiting { ticket, .. } in free {
-        match taken(workspace, seen, &ticket, agent, dry_run)? {
-            Taken::Claimed(changed) => return Ok(Found::Next(Next::Task { changed, ticket })),
-            Taken::Moved => return Ok(Found::Moved(ticket.task)),
+    for (at, Waiting { ticket, .. }) in free.iter().enumerate() {
+        match taken(workspace, seen, ticket, agent, dry_run)? {
+            Taken::Claimed(changed) => {
+                let besides = besides(free[at + 1..].iter().map(|place| place.ticket.clone()).collect());
+                return Ok(Found::Next(Next::Task { changed, ticket: ticket.clone(), besides }));
+            }
+            Taken::Moved => return Ok(Found::Moved(ticket.task.clone())),
             Taken::Gone => {}
         }
     }
@@ -144,6 +165,14 @@ fn search(
     let own = |of: &&str| of.parse().is_ok_and(|of| roles.contains(&of) || role.is_none() && rules.is_open(&of));
     let waiting = headers().filter(|header| header.roles().iter().any(&own)).count();
     Ok(Found::Next(Next::Nothing { roles, waiting }))
+}
+
+/// Claims what an earlier look showed; nothing where it is not to be had any more.
+pub fn take(workspace: &Workspace, ticket: &Ticket, agent: &AgentId) -> Result<Option<Box<Changed>>, OpsError> {
+    Ok(match taken(workspace, None, ticket, agent, DryRun::No)? {
+        Taken::Claimed(changed) => Some(changed),
+        Taken::Gone | Taken::Moved => None,
+    })
 }
 
 /// What became of a claim.

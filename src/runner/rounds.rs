@@ -5,10 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::{self, Scope};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
+mod ahead;
 mod asking;
 
+use self::ahead::Ahead;
 use self::asking::Answered;
 pub use self::asking::Refused;
 use super::news::{News, Waits, Why};
@@ -18,8 +20,9 @@ use crate::engine::Rules;
 use crate::engine::brief::GateContext;
 use crate::format::task_file::TaskFile;
 use crate::model::{AgentId, Completion, RoleId, Status, TaskId, Ticket};
-use crate::ops::{DryRun, Next, Opening, OpsError, Wanted, Workspace, next, openings, show};
+use crate::ops::{Changed, DryRun, Next, Opening, OpsError, Wanted, Workspace, next, openings, show, take};
 use crate::store::ProjectPath;
+use crate::store::runs::Runs;
 
 /// How often whoever shows what goes on is asked to, when nothing happens.
 const TICK: Duration = Duration::from_millis(100);
@@ -113,12 +116,18 @@ pub fn work(
     audience: &mut dyn Audience,
 ) -> Result<Account, OpsError> {
     let (tell, heard) = mpsc::channel();
+    let over = AtomicBool::new(false);
     thread::scope(|scope| {
         let mut rounds = Rounds::new(project, wish)?;
+        let runs = Runs::of(&rounds.workspace.paths);
+        // Nobody waits for the debris of years, and what cannot be removed keeps nobody from work.
+        let over = &over;
+        scope.spawn(move || runs.prune(SystemTime::from((project.clock)()), over));
         let end = rounds.go(scope, &tell, &heard, jobs.max(1), pace, stop, audience);
         // Whatever ended it: nobody is left at work behind its back.
         stop.fetch_or(end.is_err(), Ordering::Relaxed);
         let wound_up = rounds.wind_up(&heard, audience);
+        over.store(true, Ordering::Relaxed);
         let end = end.and_then(|end| wound_up.map(|()| end))?;
         Ok(Account { visits: rounds.visits, unavailable: rounds.unavailable, given_up: rounds.given_up, end })
     })
@@ -143,6 +152,7 @@ pub(super) struct Rounds<'a> {
     begun: usize,
     /// The agent that got something to do last.
     served: Option<AgentId>,
+    ahead: Ahead,
 }
 
 /// What there is to do.
@@ -151,6 +161,12 @@ pub(super) enum Found {
     /// Nothing now; with why, where it is about a task.
     Nothing(Vec<Waits>),
     Finished(Status),
+}
+
+/// Returns what was claimed, or held already: that is not for this run to give back.
+fn assigned(changed: &Changed, ticket: &Ticket, agent: &AgentId) -> Assignment {
+    let ticket = changed.after.task.ticket_of(ticket.branch.as_ref());
+    Assignment { ticket, agent: agent.clone(), claimed_here: !changed.settled }
 }
 
 impl<'a> Rounds<'a> {
@@ -166,6 +182,7 @@ impl<'a> Rounds<'a> {
             visits: 0,
             begun: 0,
             served: None,
+            ahead: Ahead::default(),
         })
     }
 
@@ -303,10 +320,11 @@ impl<'a> Rounds<'a> {
         let why = match end? {
             VisitEnd::Completed => {
                 self.visits += 1;
-                return Ok(());
+                return self.look_after(&assignment.ticket.task);
             }
             VisitEnd::GivenUp(why) => {
                 self.visits += 1;
+                self.ahead.forget();
                 self.given_up.push((assignment.ticket, why));
                 return Ok(());
             }
@@ -339,21 +357,25 @@ impl<'a> Rounds<'a> {
     }
 
     /// Looks for what one of the agents has already, then for what it can take.
-    fn of_agents(&self, agents: &[AgentId], role: Option<&RoleId>, dry_run: DryRun) -> Result<Found, OpsError> {
-        let in_force = self.workspace.rules()?;
+    fn of_agents(&mut self, agents: &[AgentId], role: Option<&RoleId>, dry_run: DryRun) -> Result<Found, OpsError> {
         let others: Vec<Ticket> = self.running.iter().chain(self.tried.keys()).cloned().collect();
         // In turn: whoever was served last comes last.
         let last = agents.iter().position(|agent| Some(agent) == self.served.as_ref());
         let (earlier, later) = agents.split_at(last.map_or(0, |index| index + 1));
         let turn = later.iter().chain(earlier);
         for agent in turn.filter(|agent| !self.unavailable.contains_key(*agent)) {
-            let found = next(&self.workspace, &in_force, agent, role, Wanted::But(&others), dry_run);
-            match found {
-                Ok(Next::Task { changed, ticket }) => {
-                    let ticket = changed.after.task.ticket_of(ticket.branch.as_ref());
-                    // What it had before is not for this run to give back.
-                    let claimed_here = !changed.settled;
-                    return Ok(Found::Work(Assignment { ticket, agent: agent.clone(), claimed_here }));
+            while let Some(ticket) = self.ahead.next(agent) {
+                if let Some(changed) = take(&self.workspace, &ticket, agent)? {
+                    return Ok(Found::Work(assigned(&changed, &ticket, agent)));
+                }
+            }
+            let in_force = self.workspace.rules()?;
+            match next(&self.workspace, &in_force, agent, role, Wanted::But(&others), dry_run) {
+                Ok(Next::Task { changed, ticket, besides }) => {
+                    if dry_run == DryRun::No {
+                        self.ahead.put(agent, besides);
+                    }
+                    return Ok(Found::Work(assigned(&changed, &ticket, agent)));
                 }
                 // It has as many as it may have: some are under way, or wait for somebody.
                 Err(OpsError::Unfit { code: "too_many_tasks", .. }) | Ok(Next::Nothing { .. }) => {}
@@ -361,6 +383,25 @@ impl<'a> Rounds<'a> {
             }
         }
         Ok(Found::Nothing(Vec::new()))
+    }
+
+    /// Sees whether what was known to be ahead still is, now that a visit of the task has ended: what comes back to one of the agents
+    /// goes first, and so may what waited for it.
+    fn look_after(&mut self, id: &TaskId) -> Result<(), OpsError> {
+        let Wish::Agents { agents, .. } = self.wish else { return Ok(()) };
+        let comes_back = match show(&self.workspace, id) {
+            Ok((view, in_force)) => {
+                let openings = openings(&in_force.rules, &view.file.task);
+                openings.iter().any(|opening| opening.agents.iter().any(|agent| agents.contains(agent)))
+            }
+            // Whatever is wrong with it now, the next look meets it.
+            Err(error) if !error.is_general() => true,
+            Err(error) => return Err(error),
+        };
+        if comes_back || self.ahead.awaits(id) {
+            self.ahead.forget();
+        }
+        Ok(())
     }
 
     fn of_task(&self, id: &TaskId) -> Result<Found, OpsError> {

@@ -4,7 +4,7 @@
 use std::cell::{Ref, RefCell};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use super::answer::Before;
 use super::attempt::{Attempted, Came, Trial};
@@ -66,28 +66,57 @@ pub(super) fn work(
     stop: &AtomicBool,
     news: &dyn Fn(News),
 ) -> Result<VisitEnd, OpsError> {
-    let workspace = project.open()?;
-    let now = workspace.now();
-    let holder = Holder::this_process(project.command.clone(), now);
-    let runs = match Runs::of(&workspace.paths).open(&assignment.ticket, &holder, SystemTime::from(now))? {
-        Right::Ours(runs) => runs,
-        Right::Taken(holder) => {
-            let who = holder.map_or_else(|| "another runner".to_owned(), |holder| holder.to_string());
-            return Ok(VisitEnd::Busy(format!("{who} runs it")));
-        }
-    };
-    let since = show(&workspace, &assignment.ticket.task)?.0.file.task.history.len();
-    let workspace = RefCell::new(workspace);
-    let mut visit = Run { project, workspace, assignment, runs, since, stop, news, earlier: None };
-    let end = match visit.go() {
+    let end = begun(project, assignment, stop, news).and_then(|begun| match begun {
+        Ok(mut visit) => visit.go(),
+        Err(who) => Ok(VisitEnd::Busy(who)),
+    });
+    let end = match end {
         Err(error) if !error.is_general() => Ok(VisitEnd::Broken(error.problem())),
         end => end,
     };
     let is_over = matches!(end, Ok(VisitEnd::Completed | VisitEnd::GivenUp(_) | VisitEnd::Overtaken(_)));
     if assignment.claimed_here && !is_over {
-        visit.give_back();
+        give_back(project, assignment, news);
     }
     end
+}
+
+/// Takes the right to run the visit; where somebody else has it, returns who.
+fn begun<'a>(
+    project: &'a Project,
+    assignment: &'a Assignment,
+    stop: &'a AtomicBool,
+    news: &'a dyn Fn(News),
+) -> Result<Result<Run<'a>, String>, OpsError> {
+    let workspace = project.open()?;
+    let now = workspace.now();
+    let holder = Holder::this_process(project.command.clone(), now);
+    let runs = match Runs::of(&workspace.paths).open(&assignment.ticket, &holder)? {
+        Right::Ours(runs) => runs,
+        Right::Taken(holder) => {
+            let who = holder.map_or_else(|| "another runner".to_owned(), |holder| holder.to_string());
+            return Ok(Err(format!("{who} runs it")));
+        }
+    };
+    let since = show(&workspace, &assignment.ticket.task)?.0.file.task.history.len();
+    let workspace = RefCell::new(workspace);
+    Ok(Ok(Run { project, workspace, assignment, runs, since, stop, news, earlier: None }))
+}
+
+/// Gives back what was claimed. Where that cannot be done it is told: nobody else can work at it then.
+fn give_back(project: &Project, assignment: &Assignment, news: &dyn Fn(News)) {
+    let Assignment { ticket, agent, .. } = assignment;
+    let begun = Instant::now();
+    let fault = loop {
+        match project.open().and_then(|workspace| release(&workspace, ticket, Some(agent), DryRun::No)) {
+            // It went by itself meanwhile.
+            Ok(_) | Err(OpsError::Refused(_)) => return,
+            Err(error) if error.passes() && begun.elapsed() < PATIENCE => thread::sleep(PAUSE),
+            Err(error) => break error,
+        }
+    };
+    let text = format!("{}; `aof task release {ticket} --agent {agent}` gives it back", fault.problem());
+    news(News::Remark { ticket: ticket.clone(), text });
 }
 
 /// A visit that is being run.
@@ -250,24 +279,6 @@ impl Run<'_> {
                 Err(error) => return Err(error),
             }
         }
-    }
-
-    /// Gives back what was claimed. Where that cannot be done it is told: nobody else can work at it then.
-    fn give_back(&self) {
-        let Assignment { ticket, agent, .. } = self.assignment;
-        let begun = Instant::now();
-        let fault = loop {
-            let released =
-                self.project.open().and_then(|workspace| release(&workspace, ticket, Some(agent), DryRun::No));
-            match released {
-                // It went by itself meanwhile.
-                Ok(_) | Err(OpsError::Refused(_)) => return,
-                Err(error) if error.passes() && begun.elapsed() < PATIENCE => thread::sleep(PAUSE),
-                Err(error) => break error,
-            }
-        };
-        let text = format!("{}; `aof task release {ticket} --agent {agent}` gives it back", fault.problem());
-        (self.news)(News::Remark { ticket: ticket.clone(), text });
     }
 
     /// Waits before the next attempt, somewhere in the second half of the pause: several runners do not come back at once.

@@ -59,6 +59,33 @@ fn an_agent_works_until_nothing_is_left() {
 }
 
 #[test]
+fn what_comes_back_and_what_was_waited_for_go_before_what_is_next() {
+    let rules = "workflow: {gates: [{id: plan, role: worker}, {id: work, role: worker}]}\n";
+    let script = format!("echo \"$AOF_TASK\" >> \"$HOME/calls\"\n{DONE}");
+    let env = project_of(rules, &[("coder", "worker", "", &script)]);
+    let first = env.new_task(&["First", "--meta", "priority=high"]);
+    let last = env.new_task(&["Last"]);
+    let urgent = env.new_task(&["Urgent", "--meta", "priority=critical", "--depends", &first]);
+    let _ = env.aof(&["run", "--agent", "coder"]).success();
+    let order: Vec<String> =
+        [&first, &urgent, &last].iter().flat_map(|id| [format!("{id}@0\n"), format!("{id}@1\n")]).collect();
+    assert_eq!(said_at_home(&env, "calls"), order.concat());
+    check(&env);
+}
+
+#[test]
+fn a_visit_whose_files_are_in_trouble_is_given_back_and_keeps_nobody_from_the_others() {
+    let env = environment();
+    let ids = [env.new_task(&["First", "--meta", "priority=high"]), env.new_task(&["Second"])];
+    env.write(&format!(".aof/runs/{}@0", ids[0]), "in the way");
+    let output = env.aof(&["run", "--agent", "coder"]).to_string();
+    assert!(output.contains("nothing is left to do, 1 visit"), "{output}");
+    assert!(output.contains("@0` is a file, not a folder"), "{output}");
+    assert_eq!(ids.map(|id| stand(&env, &id)), ["ready work -", "ready review -"]);
+    check(&env);
+}
+
+#[test]
 fn everybody_works_who_can_be_started() {
     let env = environment();
     let _ = env.new_task(&["First"]);

@@ -38,7 +38,7 @@ pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
     let mode = args.rehearsal.mode();
     let wanted = if args.another { Wanted::Another } else { Wanted::Next };
     match next(&workspace, &in_force, &agent, args.role.as_ref(), wanted, mode)? {
-        Next::Task { changed, ticket } => show(session, rules, &changed, &ticket, mode),
+        Next::Task { changed, ticket, .. } => show(session, rules, &changed, &ticket, mode),
         Next::Nothing { roles, waiting } => nothing(session, &agent, &roles, waiting),
     }
     Ok(ExitCode::SUCCESS)

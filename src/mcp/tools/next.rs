@@ -46,7 +46,7 @@ fn run(project: &Project<'_>, given: &Given) -> Result<Value, Trouble> {
     let wanted = if given.flag("another") { Wanted::Another } else { Wanted::Next };
     let found = next(&project.workspace, &project.in_force, &agent, role.as_ref(), wanted, DryRun::No)?;
     let (changed, ticket) = match found {
-        Next::Task { changed, ticket } => (changed, ticket),
+        Next::Task { changed, ticket, .. } => (changed, ticket),
         Next::Nothing { roles, waiting } => {
             let others = match waiting {
                 0 => String::new(),

@@ -14,8 +14,8 @@
 //! may be lost, for an attempt is not to wait for the disk. Nothing here is a fact that the history does not have: without the folder,
 //! attempts are counted from one again.
 //!
-//! When a run begins, old ones go: the attempts of that visit but the last [`MOST_ATTEMPTS`], and some of the visits that
-//! nobody has run anything at for [`KEPT`].
+//! Old ones go: when a run begins, the attempts of its visit but the last [`MOST_ATTEMPTS`]; when a runner does, the visits that nobody
+//! has run anything at for [`KEPT`].
 
 mod prune;
 mod record;
@@ -23,6 +23,7 @@ mod record;
 use std::fs::{self, File};
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -114,8 +115,8 @@ impl Runs {
         Self { paths: paths.clone() }
     }
 
-    /// Takes the right to run a visit, if it is free. Old runs go.
-    pub fn open(&self, ticket: &Ticket, holder: &Holder, now: SystemTime) -> Result<Right, StoreError> {
+    /// Takes the right to run a visit, if it is free. Its oldest attempts go.
+    pub fn open(&self, ticket: &Ticket, holder: &Holder) -> Result<Right, StoreError> {
         let name = folder_name(ticket)?;
         self.paths.prepare_local()?;
         let start = Instant::now();
@@ -125,7 +126,7 @@ impl Runs {
                 marked::Attempt::Locked(held) => {
                     let visit = VisitRuns { _held: held, folder };
                     // What cannot be removed keeps nobody from work.
-                    let _ = prune::attempts(&visit).and_then(|()| prune::visits(&self.made()?, &name, now));
+                    let _ = prune::attempts(&visit);
                     return Ok(Right::Ours(visit));
                 }
                 marked::Attempt::Held(other) if start.elapsed() >= PATIENCE => return Ok(Right::Taken(other)),
@@ -134,6 +135,12 @@ impl Runs {
                 marked::Attempt::Replaced => {}
             }
         }
+    }
+
+    /// Removes the visits that nobody has run anything at for [`KEPT`], until `stop` is set; one that somebody runs stays.
+    pub fn prune(&self, now: SystemTime, stop: &AtomicBool) -> Result<(), StoreError> {
+        let runs = Folder::open_existing(self.paths.root(), RUNS)?;
+        runs.map_or(Ok(()), |runs| prune::visits(&runs, now, stop))
     }
 
     /// Returns who runs a visit, as far as is known; `None` when nobody does.

@@ -1,7 +1,8 @@
-//! Old runs go, a few at a time, while somebody begins a new one.
+//! Old runs go.
 
 use std::fs;
 use std::io::ErrorKind;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
 use super::{LOCK, VisitRuns, numbers};
@@ -11,8 +12,6 @@ use crate::store::{Folder, Kind, StoreError};
 pub const MOST_ATTEMPTS: usize = 20;
 /// How long a visit's runs are kept after the last of them began.
 pub const KEPT: Duration = Duration::from_hours(30 * 24);
-/// How many visits are removed at a time: a run does not wait for the debris of years.
-const AT_A_TIME: usize = 20;
 /// What the name of a visit begins with that is being removed.
 const GONE: &str = ".gone-";
 
@@ -23,15 +22,14 @@ pub(super) fn attempts(visit: &VisitRuns) -> Result<(), StoreError> {
     old.map(u32::to_string).try_for_each(|old| remove(&visit.folder, &old))
 }
 
-/// Removes some of the visits that nobody has run anything at for long; one that somebody runs stays.
-pub(super) fn visits(runs: &Folder, but: &str, now: SystemTime) -> Result<(), StoreError> {
+/// Removes the visits that nobody has run anything at for long, until `stop` is set; one that somebody runs stays.
+pub(super) fn visits(runs: &Folder, now: SystemTime, stop: &AtomicBool) -> Result<(), StoreError> {
     let fault = |cause| StoreError::io("list the folder", runs.path(), cause);
-    let mut removed = 0;
     for entry in fs::read_dir(runs.path()).map_err(fault)? {
         let entry = entry.map_err(fault)?;
         let name = entry.file_name();
-        let Some(name) = name.to_str().filter(|name| *name != but && name.contains('@')) else { continue };
-        if removed == AT_A_TIME {
+        let Some(name) = name.to_str().filter(|name| name.contains('@')) else { continue };
+        if stop.load(Ordering::Relaxed) {
             break;
         }
         // The folder changes when an attempt begins.
@@ -39,27 +37,27 @@ pub(super) fn visits(runs: &Folder, but: &str, now: SystemTime) -> Result<(), St
         let is_old = changed.is_ok_and(|changed| now.duration_since(changed).is_ok_and(|age| age >= KEPT));
         if (is_old || name.starts_with(GONE)) && runs.kind(name)? == Some(Kind::Folder) {
             // One that cannot be removed keeps none of the others.
-            removed += remove_visit(runs, name).unwrap_or_default();
+            let _ = remove_visit(runs, name);
         }
     }
     Ok(())
 }
 
-/// Removes a visit unless somebody runs it, and returns how many were removed. Under its own name it is there whole or not at all: whoever waits for its lock finds
+/// Removes a visit unless somebody runs it. Under its own name it is there whole or not at all: whoever waits for its lock finds
 /// that the file is gone, and makes a new one in a new folder. A kill leaves it under a name that is nobody's.
-fn remove_visit(runs: &Folder, name: &str) -> Result<usize, StoreError> {
+fn remove_visit(runs: &Folder, name: &str) -> Result<(), StoreError> {
     if name.starts_with(GONE) {
-        return remove(runs, name).map(|()| 1);
+        return remove(runs, name);
     }
     let lock = runs.child(name)?.open_lock(LOCK)?;
     if fs4::FileExt::try_lock(&lock).is_err() {
-        return Ok(0);
+        return Ok(());
     }
     let gone = format!("{GONE}{name}");
     remove(runs, &gone)?;
     runs.move_new(name.as_ref(), runs, gone.as_ref())?;
     drop(lock);
-    remove(runs, &gone).map(|()| 1)
+    remove(runs, &gone)
 }
 
 fn remove(folder: &Folder, name: &str) -> Result<(), StoreError> {

@@ -21,11 +21,7 @@ fn home() -> (TempDir, Runs) {
 }
 
 fn open(runs: &Runs, visit: &str) -> VisitRuns {
-    open_at(runs, visit, SystemTime::now())
-}
-
-fn open_at(runs: &Runs, visit: &str, now: SystemTime) -> VisitRuns {
-    match runs.open(&ticket(visit), &holder(), now).unwrap() {
+    match runs.open(&ticket(visit), &holder()).unwrap() {
         Right::Ours(visit) => visit,
         Right::Taken(other) => panic!("{other:?} has it"),
     }
@@ -127,9 +123,7 @@ fn a_visit_has_one_runner_and_others_are_told_who() {
     let visit = ticket("AOF-abc@1");
     assert_eq!(runs.runner(&visit).unwrap(), None);
     let ours = open(&runs, "AOF-abc@1");
-    assert!(
-        matches!(runs.open(&visit, &holder(), SystemTime::now()).unwrap(), Right::Taken(Some(other)) if other == holder())
-    );
+    assert!(matches!(runs.open(&visit, &holder()).unwrap(), Right::Taken(Some(other)) if other == holder()));
     assert_eq!(runs.runner(&visit).unwrap(), Some(holder()));
     let branch = open(&runs, "AOF-abc@1/security");
     drop(ours);
@@ -167,7 +161,7 @@ fn what_a_killed_runner_left_is_found_and_can_be_ended() {
     let lines = std::io::BufRead::lines(std::io::BufReader::new(child.stdout.take().unwrap()));
     assert!(lines.map_while(Result::ok).any(|line| line.contains("begun")), "the other process began nothing");
     let visit = ticket("AOF-abc@1");
-    let Right::Taken(Some(other)) = runs.open(&visit, &holder(), SystemTime::now()).unwrap() else { panic!() };
+    let Right::Taken(Some(other)) = runs.open(&visit, &holder()).unwrap() else { panic!() };
     assert_eq!(other.pid, child.id());
     child.kill().unwrap();
     child.wait().unwrap();
@@ -198,12 +192,12 @@ fn an_attempt_without_a_whole_record_is_open() {
 #[test]
 fn a_run_without_a_visit_and_a_linked_folder_are_refused() {
     let (home, runs) = home();
-    let fault = runs.open(&ticket("AOF-abc"), &holder(), SystemTime::now()).unwrap_err();
+    let fault = runs.open(&ticket("AOF-abc"), &holder()).unwrap_err();
     assert!(matches!(fault, StoreError::BadPath { .. }), "{fault}");
     let elsewhere = TempDir::new().unwrap();
     Paths::at(home.path()).prepare_local().unwrap();
     std::os::unix::fs::symlink(elsewhere.path(), home.path().join(".aof/runs")).unwrap();
-    let fault = runs.open(&ticket("AOF-abc@1"), &holder(), SystemTime::now()).unwrap_err();
+    let fault = runs.open(&ticket("AOF-abc@1"), &holder()).unwrap_err();
     assert!(matches!(fault, StoreError::WrongKind { .. }), "{fault}");
     assert_eq!(fs::read_dir(elsewhere.path()).unwrap().count(), 0);
 }
@@ -224,28 +218,29 @@ fn only_the_last_attempts_of_a_visit_are_kept_and_they_keep_their_numbers() {
 }
 
 #[test]
-fn visits_that_nobody_ran_for_long_go_a_few_at_a_time() {
+fn visits_that_nobody_ran_for_long_go() {
     let (home, runs) = home();
     let place = home.path().join(".aof/runs");
     let count = || fs::read_dir(&place).unwrap().count();
+    let prune = |now, stop| runs.prune(now, &AtomicBool::new(stop)).unwrap();
+    prune(SystemTime::now(), false);
     for visit in 1..=25 {
         open(&runs, &format!("AOF-old@{visit}")).begin().unwrap();
     }
     fs::create_dir(place.join("mine")).unwrap();
     let held = open(&runs, "AOF-held@1");
     let day = Duration::from_hours(24);
-    open_at(&runs, "AOF-new@1", SystemTime::now() + KEPT - day);
-    assert_eq!(count(), 25 + 3, "nothing is old enough");
+    prune(SystemTime::now() + KEPT - day, false);
+    assert_eq!(count(), 25 + 2, "nothing is old enough");
     let later = SystemTime::now() + KEPT + day;
-    open_at(&runs, "AOF-old@7", later);
-    assert_eq!(count(), 28 - 20, "neither the one that is held goes, nor the one that begins");
+    prune(later, true);
+    assert_eq!(count(), 25 + 2, "it was to stop");
     // A kill left it in the middle of its removal.
     fs::create_dir_all(place.join(".gone-AOF-killed@1/3")).unwrap();
-    open_at(&runs, "AOF-old@7", later);
+    prune(later, false);
     let mut left: Vec<String> =
         fs::read_dir(&place).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     left.sort();
-    assert_eq!(left, ["AOF-held@1", "AOF-old@7", "mine"]);
-    assert_eq!(open(&runs, "AOF-old@7").attempts().unwrap(), 1);
+    assert_eq!(left, ["AOF-held@1", "mine"], "the one that is held stays");
     drop(held);
 }
