@@ -10,7 +10,7 @@ use crate::model::{AgentId, BranchStatus, Ending, Gate, Join, OpenBranch, Outcom
 use crate::store::ProjectPath;
 
 /// Changes when a header's shape or meaning does: older caches are made anew.
-pub(super) const SCHEMA: &str = "11";
+pub(super) const SCHEMA: &str = "12";
 
 /// The status of a hand-made file that nobody has taken up.
 pub const NEW: &str = "new";
@@ -167,19 +167,43 @@ pub struct Past {
     /// The gate, or the branch of one.
     pub gate: String,
     /// Whose work it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub role: Option<String>,
     /// Who ended it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     /// When it began, in seconds since 1970.
     pub entered: i64,
-    /// How long, in seconds.
+    /// How long, in seconds; none where the clock ran backwards.
     pub seconds: u64,
+    /// Whether the file says that it ended before it began: the clocks of two machines differ.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub skewed: bool,
+    /// How it ended: a word of `Ending`.
+    pub ended: String,
     /// Whether a completion ended it.
+    #[serde(default, skip_serializing_if = "is_false")]
     pub completed: bool,
     /// Whether it ended in a rejection.
+    #[serde(default, skip_serializing_if = "is_false")]
     pub rejected: bool,
+    /// Where the task went, as files call it; nothing while other branches of the fork are open.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<String>,
+    /// Gates that were passed over on the way.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub skipped: Vec<String>,
+    /// How often the task has now been sent back there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry: Option<u32>,
     /// What the fork came to by it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub join: Option<Joined>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_false(flag: &bool) -> bool {
+    !flag
 }
 
 /// A fork that was closed, as far as counting goes.
@@ -190,6 +214,7 @@ pub struct Joined {
     /// Whether it rejected.
     pub failed: bool,
 }
+
 /// Returns the gate that the task stands at, as the rules in force have it.
 pub(super) fn gate_of<'r>(rules: &'r Rules, header: &Header) -> Option<&'r Gate> {
     let at = header.gate.as_deref()?;
@@ -269,11 +294,16 @@ pub(super) fn header(file: &TaskFile) -> Header {
                 agent: visit.agent.as_ref().map(ToString::to_string),
                 entered: visit.entered.as_second(),
                 seconds: visit.duration(),
+                skewed: visit.exited < visit.entered,
+                ended: visit.outcome.to_string(),
                 completed: matches!(visit.outcome, Ending::Said(_)),
                 rejected: match visit.verdict {
                     Some(verdict) => verdict == Verdict::Reject,
                     None => visit.outcome == Ending::Said(Outcome::NeedsReview),
                 },
+                to: visit.to.as_ref().map(ToString::to_string),
+                skipped: visit.skipped.iter().map(ToString::to_string).collect(),
+                retry: visit.retry,
                 join: visit.join.map(|join| Joined { fork: visit.gate.to_string(), failed: join == Join::Failed }),
             })
             .collect(),
