@@ -11,8 +11,8 @@
 //! | 2 rules and shapes | [`engine`], [`format`](mod@format) | pure decisions; bytes to nouns and back; they do not see each other |
 //! | 1 nouns | [`model`] | what a task, a visit, a gate, a completion is |
 //!
-//! Three leaves lie below them all: [`stop`], named points at which crash tests stop the process, [`disk`], the wait for files
-//! to get there, and [`process`], other people's programs.
+//! Four leaves lie below them all: [`stop`], named points at which crash tests stop the process, [`disk`], the wait for files
+//! to get there, [`process`], other people's programs, and [`signals`], by which others ask this one to stop.
 //!
 //! # Files
 //! | on disk | read and written by |
@@ -40,6 +40,7 @@ pub mod observe;
 pub mod ops;
 pub mod process;
 pub mod runner;
+pub mod signals;
 pub mod stop;
 pub mod store;
 pub mod watch;

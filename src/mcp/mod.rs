@@ -16,7 +16,6 @@ mod prompts;
 mod resources;
 mod schema;
 mod server;
-mod signals;
 mod text_file;
 mod tools;
 mod trouble;

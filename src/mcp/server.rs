@@ -15,8 +15,9 @@ use serde_json::json;
 
 use super::desk::Desk;
 use super::lines::Lines;
-use super::{McpError, prompts, resources, signals, tools};
+use super::{McpError, prompts, resources, tools};
 use crate::model::nearest;
+use crate::signals;
 
 /// What every model is told of the server, whatever its client shows of the tools.
 const INSTRUCTIONS: &str = "\

@@ -20,14 +20,14 @@ mod prompt;
 mod recover;
 pub mod report;
 mod rounds;
-mod signals;
 mod standing;
 pub mod verdict;
 mod visit;
+mod wish;
 
 pub use doctor::{Checkup, Depth, checkups};
 pub use news::{News, Started, Waits, Why};
 pub use preview::{Preview, preview, preview_of};
 pub use project::Project;
-pub use rounds::{Account, Asked, Audience, End, Pace, Refused, Wish, work};
-pub use signals::stop_on_signals;
+pub use rounds::{Refused, work};
+pub use wish::{Account, Asked, Audience, End, Pace, Wish};

@@ -9,102 +9,23 @@ use std::time::{Duration, Instant, SystemTime};
 
 mod ahead;
 mod asking;
+mod finding;
 
 use self::ahead::Ahead;
 use self::asking::Answered;
 pub use self::asking::Refused;
-use super::news::{News, Waits, Why};
+use super::news::{News, Waits};
 use super::project::Project;
 use super::visit::{self, Assignment, VisitEnd};
-use crate::engine::Rules;
-use crate::engine::brief::GateContext;
-use crate::format::task_file::TaskFile;
-use crate::model::{AgentId, Completion, RoleId, Status, TaskId, Ticket};
-use crate::ops::{Changed, DryRun, Next, Opening, OpsError, Wanted, Workspace, next, openings, show, take};
-use crate::store::ProjectPath;
+use super::wish::{Account, Audience, End, Pace, Wish};
+use crate::model::{AgentId, Status, Ticket};
+use crate::ops::{DryRun, OpsError, Workspace};
 use crate::store::runs::Runs;
 
 /// How often whoever shows what goes on is asked to, when nothing happens.
 const TICK: Duration = Duration::from_millis(100);
 /// How often new work is looked for while somebody is at work and others could begin.
 const LOOK: Duration = Duration::from_secs(1);
-
-/// What is to be worked at.
-#[derive(Debug, Clone)]
-pub enum Wish {
-    /// Whatever there is for these agents.
-    Agents {
-        /// The agents, in the order in which they are served.
-        agents: Vec<AgentId>,
-        /// Only work of this role.
-        role: Option<RoleId>,
-    },
-    /// One task, to its end.
-    Task(TaskId),
-}
-
-/// How far to go.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Pace {
-    /// As far as it goes.
-    Through,
-    /// One visit.
-    OneVisit,
-}
-
-/// Why a runner has stopped.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum End {
-    /// There is nothing that these agents could do.
-    NothingLeft,
-    /// The task has ended.
-    Finished(Status),
-    /// The task goes no further without somebody else.
-    Waiting(Vec<Waits>),
-    /// One visit was wanted, and made.
-    Stepped,
-    /// Somebody wanted it to stop.
-    Stopped,
-}
-
-/// What a runner did.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Account {
-    /// How many visits it ended.
-    pub visits: usize,
-    /// The agents that could not be started, each with why.
-    pub unavailable: BTreeMap<AgentId, String>,
-    /// How many of them came to nothing, each with why.
-    pub given_up: Vec<(Ticket, String)>,
-    /// Why it stopped.
-    pub end: End,
-}
-
-/// What a person is asked about.
-pub struct Asked<'a> {
-    /// The place.
-    pub opening: &'a Opening,
-    /// The task.
-    pub file: &'a TaskFile,
-    /// Where its file is.
-    pub path: &'a ProjectPath,
-    /// What the gate is about.
-    pub context: &'a GateContext,
-    /// What was said before and refused, if anything was.
-    pub refused: Option<&'a Refused>,
-}
-
-/// Who sits at the other end.
-pub trait Audience {
-    /// Hears what happens.
-    fn hear(&mut self, news: &News);
-
-    /// Has time to show that time passes.
-    fn tick(&mut self) {}
-
-    /// Says what it says at a gate for people; nothing where nobody sits there, or not now.
-    fn decide(&mut self, asked: &Asked<'_>) -> Option<Completion>;
-}
 
 /// Works until nothing is left, or `stop` is set.
 pub fn work(
@@ -161,12 +82,6 @@ pub(super) enum Found {
     /// Nothing now; with why, where it is about a task.
     Nothing(Vec<Waits>),
     Finished(Status),
-}
-
-/// Returns what was claimed, or held already: that is not for this run to give back.
-fn assigned(changed: &Changed, ticket: &Ticket, agent: &AgentId) -> Assignment {
-    let ticket = changed.after.task.ticket_of(ticket.branch.as_ref());
-    Assignment { ticket, agent: agent.clone(), claimed_here: !changed.settled }
 }
 
 impl<'a> Rounds<'a> {
@@ -345,116 +260,5 @@ impl<'a> Rounds<'a> {
         };
         self.tried.insert(assignment.ticket, why);
         Ok(())
-    }
-
-    /// Looks for something to do; what is found in a rehearsal is not claimed.
-    pub(super) fn find(&mut self, dry_run: DryRun) -> Result<Found, OpsError> {
-        self.workspace.restart_wait(self.project.wait);
-        match self.wish {
-            Wish::Agents { agents, role } => self.of_agents(agents, role.as_ref(), dry_run),
-            Wish::Task(id) => self.of_task(id),
-        }
-    }
-
-    /// Looks for what one of the agents has already, then for what it can take.
-    fn of_agents(&mut self, agents: &[AgentId], role: Option<&RoleId>, dry_run: DryRun) -> Result<Found, OpsError> {
-        let others: Vec<Ticket> = self.running.iter().chain(self.tried.keys()).cloned().collect();
-        // In turn: whoever was served last comes last.
-        let last = agents.iter().position(|agent| Some(agent) == self.served.as_ref());
-        let (earlier, later) = agents.split_at(last.map_or(0, |index| index + 1));
-        let turn = later.iter().chain(earlier);
-        for agent in turn.filter(|agent| !self.unavailable.contains_key(*agent)) {
-            while let Some(ticket) = self.ahead.next(agent) {
-                if let Some(changed) = take(&self.workspace, &ticket, agent)? {
-                    return Ok(Found::Work(assigned(&changed, &ticket, agent)));
-                }
-            }
-            let in_force = self.workspace.rules()?;
-            match next(&self.workspace, &in_force, agent, role, Wanted::But(&others), dry_run) {
-                Ok(Next::Task { changed, ticket, besides }) => {
-                    if dry_run == DryRun::No {
-                        self.ahead.put(agent, besides);
-                    }
-                    return Ok(Found::Work(assigned(&changed, &ticket, agent)));
-                }
-                // It has as many as it may have: some are under way, or wait for somebody.
-                Err(OpsError::Unfit { code: "too_many_tasks", .. }) | Ok(Next::Nothing { .. }) => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(Found::Nothing(Vec::new()))
-    }
-
-    /// Sees whether what was known to be ahead still is, now that a visit of the task has ended: what comes back to one of the agents
-    /// goes first, and so may what waited for it.
-    fn look_after(&mut self, id: &TaskId) -> Result<(), OpsError> {
-        let Wish::Agents { agents, .. } = self.wish else { return Ok(()) };
-        let comes_back = match show(&self.workspace, id) {
-            Ok((view, in_force)) => {
-                let openings = openings(&in_force.rules, &view.file.task);
-                openings.iter().any(|opening| opening.agents.iter().any(|agent| agents.contains(agent)))
-            }
-            // Whatever is wrong with it now, the next look meets it.
-            Err(error) if !error.is_general() => true,
-            Err(error) => return Err(error),
-        };
-        if comes_back || self.ahead.awaits(id) {
-            self.ahead.forget();
-        }
-        Ok(())
-    }
-
-    fn of_task(&self, id: &TaskId) -> Result<Found, OpsError> {
-        let (view, in_force) = show(&self.workspace, id)?;
-        let task = &view.file.task;
-        if task.status.is_finished() {
-            return Ok(Found::Finished(task.status));
-        }
-        let mut waits = Vec::new();
-        for opening in openings(&in_force.rules, task) {
-            if self.running.contains(&opening.ticket) {
-                continue;
-            }
-            match self.who(&in_force.rules, &opening) {
-                Ok(agent) => {
-                    let claimed_here = opening.holder.is_none();
-                    return Ok(Found::Work(Assignment { ticket: opening.ticket, agent, claimed_here }));
-                }
-                Err(why) => waits.push(Waits {
-                    ticket: opening.ticket,
-                    station: opening.station,
-                    role: opening.role,
-                    agents: opening.agents,
-                    why,
-                }),
-            }
-        }
-        Ok(Found::Nothing(waits))
-    }
-
-    /// Returns who is started for the place, or why nobody is.
-    fn who(&self, rules: &Rules, opening: &Opening) -> Result<AgentId, Why> {
-        if let Some(blockers) = &opening.blockers {
-            return Err(Why::Blocked(blockers.clone()));
-        }
-        if let Some(why) = self.tried.get(&opening.ticket) {
-            return Err(Why::Tried(why.clone()));
-        }
-        let people = opening.people_only || opening.agents.iter().all(AgentId::is_human) && !opening.agents.is_empty();
-        if people {
-            return Err(Why::People);
-        }
-        let startable = |agent: &&AgentId| {
-            let run = rules.org.agent(agent).and_then(|known| known.run.as_ref());
-            run.is_some() && !self.unavailable.contains_key(*agent)
-        };
-        match (opening.agents.iter().find(startable), &opening.holder) {
-            (Some(agent), _) => Ok(agent.clone()),
-            (None, Some(holder)) => Err(Why::Held(holder.clone())),
-            (None, None) => match opening.agents.iter().find_map(|agent| self.unavailable.get(agent)) {
-                Some(why) => Err(Why::Tried(why.clone())),
-                None => Err(Why::NotStartable),
-            },
-        }
     }
 }

@@ -14,7 +14,6 @@ mod mail;
 mod report;
 mod rounds;
 mod sight;
-mod signals;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,6 +21,7 @@ use std::time::Duration;
 pub use report::{Report, Sight};
 
 use crate::ops::{OpsError, Workspace};
+use crate::signals;
 use crate::store::StoreError;
 use crate::store::presence::Presence;
 
@@ -30,12 +30,7 @@ use rounds::Rounds;
 
 /// Watches until it is told to stop.
 pub fn watch(workspace: Workspace, wait: Duration, tell: &mut dyn FnMut(Report)) -> Result<(), OpsError> {
-    let bell = Arc::new(Bell::default());
-    signals::ring_on_stop(&bell).map_err(|cause| StoreError::Io {
-        doing: "listen for signals in",
-        path: workspace.paths.root().into(),
-        cause,
-    })?;
+    let bell = bell_of(&workspace)?;
     // Fails early where no watcher can work at all; later it is only trouble.
     let presence = Presence::announce(&workspace.paths)?;
     Rounds::new(workspace, wait, bell, tell).watch(presence);
@@ -44,11 +39,18 @@ pub fn watch(workspace: Workspace, wait: Duration, tell: &mut dyn FnMut(Report))
 
 /// Looks once: takes what is there, waits for what is still being written, and returns whether everything could be done.
 pub fn watch_once(workspace: Workspace, wait: Duration, tell: &mut dyn FnMut(Report)) -> Result<bool, OpsError> {
+    let bell = bell_of(&workspace)?;
+    Ok(Rounds::new(workspace, wait, bell, tell).once())
+}
+
+/// Returns the bell that wakes the watcher; whoever wants the process to stop rings it.
+fn bell_of(workspace: &Workspace) -> Result<Arc<Bell>, StoreError> {
     let bell = Arc::new(Bell::default());
-    signals::ring_on_stop(&bell).map_err(|cause| StoreError::Io {
+    let rung = Arc::clone(&bell);
+    signals::on_stop(move || rung.stop()).map_err(|cause| StoreError::Io {
         doing: "listen for signals in",
         path: workspace.paths.root().into(),
         cause,
     })?;
-    Ok(Rounds::new(workspace, wait, bell, tell).once())
+    Ok(bell)
 }

@@ -21,7 +21,8 @@ use super::session::{Session, now};
 use super::trouble::Trouble;
 use crate::model::{AgentId, RoleId, TaskId};
 use crate::ops::{Workspace, acting_agent, known_worker, show};
-use crate::runner::{Account, Pace, Project, Wish, stop_on_signals, work};
+use crate::runner::{Account, Pace, Project, Wish, work};
+use crate::signals;
 
 /// Work for an agent until nothing is left: start its program, and take its verdict
 #[derive(Debug, clap::Args)]
@@ -150,7 +151,7 @@ pub(super) fn go(
 ) -> Result<ExitCode, Trouble> {
     let project = project(session, workspace)?;
     let stop = Arc::new(AtomicBool::new(false));
-    stop_on_signals(&stop).map_err(|cause| Trouble::Unfit {
+    signals::set_on_stop(&stop).map_err(|cause| Trouble::Unfit {
         code: "signals",
         problem: format!("cannot listen for signals: {cause}"),
         fix: "try again".to_owned(),

@@ -5,12 +5,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::{Asked, Audience, LOOK, Rounds, TICK};
+use super::{LOOK, Rounds, TICK};
 use crate::engine::RefusalKind;
 use crate::model::Completion;
 use crate::ops::{DryRun, OpsError, briefed, complete, ended, openings, show};
 use crate::runner::hand_in::moved;
 use crate::runner::news::{News, Waits, Why};
+use crate::runner::wish::{Asked, Audience};
 
 /// What a person said, and why it was refused.
 #[derive(Debug, Clone, PartialEq)]

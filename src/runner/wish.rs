@@ -1,0 +1,88 @@
+//! What a runner is asked for, who listens to it, and what it answers.
+
+use std::collections::BTreeMap;
+
+use super::news::{News, Waits};
+use super::rounds::Refused;
+use crate::engine::brief::GateContext;
+use crate::format::task_file::TaskFile;
+use crate::model::{AgentId, Completion, RoleId, Status, TaskId, Ticket};
+use crate::ops::Opening;
+use crate::store::ProjectPath;
+
+/// What is to be worked at.
+#[derive(Debug, Clone)]
+pub enum Wish {
+    /// Whatever there is for these agents.
+    Agents {
+        /// The agents, in the order in which they are served.
+        agents: Vec<AgentId>,
+        /// Only work of this role.
+        role: Option<RoleId>,
+    },
+    /// One task, to its end.
+    Task(TaskId),
+}
+
+/// How far to go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pace {
+    /// As far as it goes.
+    Through,
+    /// One visit.
+    OneVisit,
+}
+
+/// Why a runner has stopped.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum End {
+    /// There is nothing that these agents could do.
+    NothingLeft,
+    /// The task has ended.
+    Finished(Status),
+    /// The task goes no further without somebody else.
+    Waiting(Vec<Waits>),
+    /// One visit was wanted, and made.
+    Stepped,
+    /// Somebody wanted it to stop.
+    Stopped,
+}
+
+/// What a runner did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Account {
+    /// How many visits it ended.
+    pub visits: usize,
+    /// The agents that could not be started, each with why.
+    pub unavailable: BTreeMap<AgentId, String>,
+    /// How many of them came to nothing, each with why.
+    pub given_up: Vec<(Ticket, String)>,
+    /// Why it stopped.
+    pub end: End,
+}
+
+/// What a person is asked about.
+pub struct Asked<'a> {
+    /// The place.
+    pub opening: &'a Opening,
+    /// The task.
+    pub file: &'a TaskFile,
+    /// Where its file is.
+    pub path: &'a ProjectPath,
+    /// What the gate is about.
+    pub context: &'a GateContext,
+    /// What was said before and refused, if anything was.
+    pub refused: Option<&'a Refused>,
+}
+
+/// Who sits at the other end.
+pub trait Audience {
+    /// Hears what happens.
+    fn hear(&mut self, news: &News);
+
+    /// Has time to show that time passes.
+    fn tick(&mut self) {}
+
+    /// Says what it says at a gate for people; nothing where nobody sits there, or not now.
+    fn decide(&mut self, asked: &Asked<'_>) -> Option<Completion>;
+}
