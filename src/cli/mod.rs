@@ -11,6 +11,7 @@ mod input;
 mod lean;
 mod length;
 mod mcp;
+mod metrics;
 mod migrate;
 mod notices;
 mod org;
@@ -93,6 +94,7 @@ enum Command {
     Runner(runner::Command),
     Mcp(mcp::Args),
     Notices(notices::Args),
+    Metrics(metrics::Args),
     /// Show the project at a glance, and what needs attention
     Status,
     /// Show how the gates are doing
@@ -129,6 +131,7 @@ pub fn main() -> ExitCode {
         Some(Command::Run(args)) => running::run(&session, &args),
         Some(Command::Mcp(args)) => mcp::run(&session, &args),
         Some(Command::Notices(args)) => notices::run(&session, &args),
+        Some(Command::Metrics(args)) => metrics::run(&session, &args),
         Some(Command::Status) => status::run(&session),
         Some(Command::Gate(command)) => gate::run(&session, &command),
         Some(Command::Workflow(command)) => workflow::run(&session, &command),

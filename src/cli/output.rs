@@ -59,11 +59,16 @@ impl Output {
     }
 
     /// Prints data for programs.
-    pub(super) fn data(self, mut value: Value) {
+    pub(super) fn data(self, value: Value) {
+        self.print(&self.document(value));
+    }
+
+    /// Returns data for programs as it is printed.
+    pub(super) fn document(self, mut value: Value) -> String {
         if let Value::Object(map) = &mut value {
             map.insert("jsonVersion".to_owned(), JSON_VERSION.into());
         }
-        self.line(format!("{value:#}"));
+        format!("{value:#}\n")
     }
 
     /// Says something beside the data.

@@ -29,9 +29,14 @@ pub fn is_nobody(text: &str) -> bool {
     text.starts_with(NOBODY)
 }
 
+/// Returns whether the text says that the task was sent back too often.
+pub fn is_circle(text: &str) -> bool {
+    text.starts_with(CIRCLE)
+}
+
 /// Returns whether the rules themselves put the text in a task's way, and would do so again where it still holds.
 pub(super) fn is_own(text: &str) -> bool {
-    is_nobody(text) || text.starts_with(CIRCLE)
+    is_nobody(text) || is_circle(text)
 }
 
 /// Moves the task by one entry. The entry's fields decide; the rules only say whose the next gate is.

@@ -54,7 +54,7 @@ pub use difference::{Difference, Kind as DifferenceKind, Subject, differences};
 pub use dispatch::{Gift, Hands, Waiting, dispatch};
 pub use drift::owed;
 pub use events::events;
-pub use fold::{is_nobody, unanswered};
+pub use fold::{is_circle, is_nobody, unanswered};
 pub use fork::would_say;
 pub use graph::{Edge, Way, edges, first};
 pub use guard::{LOOP_LIMIT, may_complete};

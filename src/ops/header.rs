@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::stand::Stand;
 use crate::engine::{Rules, Stay, Timer, lost_dependencies, stay};
 use crate::format::task_file::{Origin, TaskFile};
-use crate::model::{AgentId, BranchStatus, Ending, Gate, Join, OpenBranch, Outcome, Timestamp, Verdict};
+use crate::model::{AgentId, BranchStatus, Ending, Gate, Join, OpenBranch, Outcome, Timestamp, Verdict, Visit};
 use crate::store::ProjectPath;
 
 /// Changes when a header's shape or meaning does: older caches are made anew.
@@ -297,16 +297,23 @@ pub(super) fn header(file: &TaskFile) -> Header {
                 skewed: visit.exited < visit.entered,
                 ended: visit.outcome.to_string(),
                 completed: matches!(visit.outcome, Ending::Said(_)),
-                rejected: match visit.verdict {
-                    Some(verdict) => verdict == Verdict::Reject,
-                    None => visit.outcome == Ending::Said(Outcome::NeedsReview),
-                },
+                rejected: is_rejection(visit),
                 to: visit.to.as_ref().map(ToString::to_string),
                 skipped: visit.skipped.iter().map(ToString::to_string).collect(),
                 retry: visit.retry,
                 join: visit.join.map(|join| Joined { fork: visit.gate.to_string(), failed: join == Join::Failed }),
             })
             .collect(),
+    }
+}
+
+/// Returns whether the entry sends the task back: by `needs_review`, by a decision that leads back, or as one branch of a fork.
+fn is_rejection(visit: &Visit) -> bool {
+    let sends_back = visit.retry.is_some() && visit.to.is_some();
+    match (&visit.outcome, visit.verdict) {
+        (_, Some(verdict)) => verdict == Verdict::Reject,
+        (Ending::Said(outcome), None) => *outcome == Outcome::NeedsReview || sends_back,
+        _ => false,
     }
 }
 

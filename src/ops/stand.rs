@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::header::Header;
-use crate::engine::{Rules, owed};
+use crate::engine::{Rules, is_nobody, owed};
 use crate::model::{BranchStatus, Map, OpenBranch, OpenVisit, Routing, Status, Task, Timestamp};
 
 /// What its file says of a task's open visit.
@@ -54,6 +54,14 @@ impl Stand {
             branches: open.map(|open| open.branches.iter().map(stood).collect()).unwrap_or_default(),
             workflow_hash: task.workflow_hash.clone(),
         }
+    }
+}
+
+impl Stand {
+    /// Returns the branches for which there is nobody, each with its role.
+    pub(super) fn lacking(&self) -> impl Iterator<Item = (&str, &str)> {
+        let lacks = |branch: &&Stood| branch.blockers.iter().any(|text| is_nobody(text));
+        self.branches.iter().filter(lacks).map(|branch| (branch.id.as_str(), branch.role.as_str()))
     }
 }
 

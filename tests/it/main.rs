@@ -27,6 +27,7 @@ mod mcp_refusals;
 mod mcp_stops;
 mod mcp_tools;
 mod mcp_wiring;
+mod metrics;
 mod midflight;
 mod migrate;
 #[cfg(debug_assertions)]

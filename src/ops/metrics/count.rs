@@ -1,0 +1,197 @@
+//! What is counted of each task: where it stands, and every visit that has ended. Pure; names are borrowed from the headers.
+
+use std::collections::BTreeMap;
+
+use super::known::Known;
+use crate::engine::{is_circle, is_nobody};
+use crate::model::{Ending, Status};
+use crate::observe::metrics::Histogram;
+use crate::ops::header::{Header, Past};
+
+/// Why a task is blocked, in one word.
+pub(super) const REASONS: [&str; 5] = ["held", "loop", "dependency", "no_agents", "reported"];
+/// Why a gate was passed over.
+const CONDITION: &str = "condition_false";
+const ROUTE: &str = "route";
+
+/// Numbers by labels: those in the order in which the family has them, without the project.
+pub(super) type By<'h, const N: usize, T> = BTreeMap<[&'h str; N], T>;
+
+/// All that was counted.
+#[derive(Debug, Default)]
+pub(super) struct Counts<'h> {
+    /// By workflow, gate, outcome.
+    pub durations: By<'h, 3, Stays>,
+    /// By workflow, gate, gate, outcome.
+    pub transitions: By<'h, 4, u64>,
+    /// By workflow, gate.
+    pub rejections: By<'h, 2, u64>,
+    /// By workflow, gate, reason.
+    pub skips: By<'h, 3, u64>,
+    /// By workflow, gate; a task at a fork is there, and at none of its branches.
+    pub active: By<'h, 2, u64>,
+    /// By workflow, gate or branch: when the oldest open visit began.
+    pub oldest: By<'h, 2, Option<i64>>,
+    /// By workflow.
+    pub lead_times: By<'h, 1, Stays>,
+    /// By workflow, reason.
+    pub blocked: By<'h, 2, u64>,
+    /// By workflow, gate, role.
+    pub no_agents: By<'h, 3, u64>,
+    /// Visits that ended before they began.
+    pub skewed: u64,
+}
+
+/// How long stays were.
+#[derive(Debug)]
+pub(super) struct Stays(pub Histogram);
+
+impl Default for Stays {
+    fn default() -> Self {
+        Self(Histogram::new(Histogram::STAYS))
+    }
+}
+
+impl Stays {
+    #[expect(clippy::cast_precision_loss, reason = "seconds of a stay are far below 2^52")]
+    fn observe(&mut self, seconds: u64) {
+        self.0.observe(seconds as f64);
+    }
+}
+
+/// Counts tasks; what the rules in force know is there, whether or not it was met.
+pub(super) fn of<'h>(known: &'h [Known], headers: impl IntoIterator<Item = &'h Header>) -> Counts<'h> {
+    let mut counts = Counts::default();
+    let mut conditional: BTreeMap<[&str; 2], bool> = BTreeMap::new();
+    for place in known {
+        counts.expect(place);
+        conditional.insert([&place.workflow, &place.gate], place.conditional);
+    }
+    for header in headers {
+        let workflow = header.workflow.as_str();
+        for past in &header.stays {
+            counts.ended(workflow, past);
+            for gate in &past.skipped {
+                // What has no condition was passed over by a route; of what is gone nobody knows.
+                let conditional = conditional.get(&[workflow, gate.as_str()]).copied().unwrap_or(true);
+                let reason = if conditional { CONDITION } else { ROUTE };
+                *counts.skips.entry([workflow, gate, reason]).or_default() += 1;
+            }
+        }
+        counts.stands(header);
+    }
+    counts
+}
+
+impl<'h> Counts<'h> {
+    fn expect(&mut self, known: &'h Known) {
+        let (workflow, gate) = (known.workflow.as_str(), known.gate.as_str());
+        for outcome in &known.outcomes {
+            self.durations.entry([workflow, gate, outcome]).or_default();
+        }
+        for (to, outcome) in &known.ways {
+            self.transitions.entry([workflow, gate, to, outcome]).or_default();
+        }
+        self.rejections.entry([workflow, gate]).or_default();
+        if known.conditional {
+            self.skips.entry([workflow, gate, CONDITION]).or_default();
+        }
+        if !known.branch {
+            self.active.entry([workflow, gate]).or_default();
+        }
+        self.oldest.entry([workflow, gate]).or_default();
+        if let Some(role) = &known.role {
+            self.no_agents.entry([workflow, gate, role]).or_default();
+        }
+        self.lead_times.entry([workflow]).or_default();
+        for reason in REASONS {
+            self.blocked.entry([workflow, reason]).or_default();
+        }
+    }
+
+    /// Counts an ended visit: of a fork as its branch's, and the one that closes it as the fork's, too.
+    fn ended(&mut self, workflow: &'h str, past: &'h Past) {
+        let (gate, outcome) = (past.gate.as_str(), past.ended.as_str());
+        self.skewed += u64::from(past.skewed);
+        // Between its end and being taken up again a task was at no gate.
+        if outcome != Ending::Reopened.as_str() {
+            self.durations.entry([workflow, gate, outcome]).or_default().observe(past.seconds);
+        }
+        let fork = gate.split_once('/').map(|(fork, _)| fork);
+        let to = match (&past.to, &past.join, fork) {
+            (_, Some(join), _) => join.fork.as_str(),
+            (Some(to), ..) => to,
+            (None, _, Some(fork)) => fork,
+            (None, _, None) => CANCELLED,
+        };
+        *self.transitions.entry([workflow, gate, to, outcome]).or_default() += 1;
+        *self.rejections.entry([workflow, gate]).or_default() += u64::from(past.rejected);
+        let Some((join, to)) = past.join.as_ref().zip(past.to.as_deref()) else { return };
+        let said = if join.failed { "needs_review" } else { "complete" };
+        self.durations.entry([workflow, &join.fork, said]).or_default().observe(past.seconds);
+        *self.transitions.entry([workflow, &join.fork, to, said]).or_default() += 1;
+        *self.rejections.entry([workflow, &join.fork]).or_default() += u64::from(join.failed);
+    }
+
+    /// Counts where the task stands, or how long it took.
+    fn stands(&mut self, header: &'h Header) {
+        let workflow = header.workflow.as_str();
+        if header.status == Status::Complete.as_str() {
+            let end =
+                header.stays.last().map_or(header.updated, |last| last.entered.saturating_add_unsigned(last.seconds));
+            let seconds = u64::try_from(end.saturating_sub(header.created)).unwrap_or(0);
+            self.lead_times.entry([workflow]).or_default().observe(seconds);
+        }
+        let Some(gate) = header.gate.as_deref() else { return };
+        *self.active.entry([workflow, gate]).or_default() += 1;
+        self.note_age([workflow, gate], header.entered);
+        for part in &header.branches {
+            let branch = self.branch(workflow, gate, &part.branch);
+            if let Some(branch) = branch {
+                self.note_age([workflow, branch], header.entered);
+            }
+        }
+        if header.status == Status::Blocked.as_str() {
+            *self.blocked.entry([workflow, reason(header)]).or_default() += 1;
+        }
+        if let Some(role) = header.role.as_deref().filter(|_| header.blockers.iter().any(|text| is_nobody(text))) {
+            *self.no_agents.entry([workflow, gate, role]).or_default() += 1;
+        }
+        for (branch, role) in header.stand.lacking() {
+            if let Some(branch) = self.branch(workflow, gate, branch) {
+                *self.no_agents.entry([workflow, branch, role]).or_default() += 1;
+            }
+        }
+    }
+
+    /// Returns the name under which the branch is known; nothing where the rules have it no more.
+    fn branch(&self, workflow: &str, fork: &str, branch: &str) -> Option<&'h str> {
+        let mut known = self.oldest.keys().filter(|[own, _]| *own == workflow).map(|[_, gate]| *gate);
+        known.find(|gate| gate.split_once('/') == Some((fork, branch)))
+    }
+
+    fn note_age(&mut self, place: [&'h str; 2], entered: Option<i64>) {
+        let oldest = self.oldest.entry(place).or_default();
+        *oldest = [*oldest, entered].into_iter().flatten().min();
+    }
+}
+
+/// Returns what stands in the way, in one word; what a person must do comes first.
+fn reason(header: &Header) -> &'static str {
+    let says = |test: fn(&str) -> bool| header.blockers.iter().any(|text| test(text));
+    let [held, circle, dependency, no_agents, reported] = REASONS;
+    if header.held {
+        held
+    } else if says(is_circle) {
+        circle
+    } else if !header.lost_dependencies.is_empty() {
+        dependency
+    } else if says(is_nobody) {
+        no_agents
+    } else {
+        reported
+    }
+}
+
+/// Where a task goes that is called off.
+const CANCELLED: &str = "$cancelled";

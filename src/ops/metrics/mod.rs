@@ -1,0 +1,64 @@
+//! The project in numbers, for Prometheus: counted from the task files, so that a restart resets nothing and two who count agree.
+//!
+//! Where tasks stand and every visit that has ended (`count`) become families of metrics (`families`); label sets that the rules
+//! in force can have are there from the start, with 0 (`known`). No label names a task.
+
+mod count;
+mod families;
+mod known;
+
+use super::deliver::pending;
+use super::error::OpsError;
+use super::headers::{Scope, Unreadable, read_all};
+use super::in_force::InForce;
+use super::workspace::Workspace;
+use crate::model::Timestamp;
+use crate::observe::metrics::{Family, Labels};
+
+/// The numbers of a project at one moment.
+#[derive(Debug, Default)]
+pub struct Numbers {
+    /// All that does not change by waiting.
+    pub families: Vec<Family>,
+    /// Files that could not be counted as tasks.
+    pub unreadable: Vec<Unreadable>,
+    /// When the oldest open visit of each place began; nothing where none is open.
+    oldest: Vec<(Labels, Option<i64>)>,
+}
+
+impl Numbers {
+    /// Returns how old the oldest open visits are by then.
+    pub fn ages(&self, now: Timestamp) -> Family {
+        families::ages(&self.oldest, now)
+    }
+}
+
+/// Counts the project.
+pub fn numbers(workspace: &Workspace, in_force: &InForce) -> Result<Numbers, OpsError> {
+    let listing = read_all(workspace, in_force, Scope::All);
+    let known = known::of(&in_force.rules);
+    let counts = count::of(&known, listing.tasks.iter().map(|(header, _)| header));
+    let project = project(workspace, in_force);
+    let mut families = families::of(&project, &counts);
+    families.push(families::level(
+        "aof_inbox_pending",
+        "Completion files that were dropped and have not been settled.",
+        &project,
+        pending(workspace)?,
+    ));
+    families.push(families::level(
+        "aof_unreadable_task_files",
+        "Files below tasks/ that cannot be read as tasks, and are not counted in anything else.",
+        &project,
+        listing.unreadable.len(),
+    ));
+    families.push(families::build());
+    let oldest = families::oldest(&project, &counts);
+    Ok(Numbers { families, unreadable: listing.unreadable, oldest })
+}
+
+/// Returns what the project is called: as project.yaml has it, else as its folder.
+fn project(workspace: &Workspace, in_force: &InForce) -> String {
+    let folder = || workspace.paths.root().file_name().unwrap_or_default().to_string_lossy().into_owned();
+    in_force.rules.project.name.clone().unwrap_or_else(folder)
+}

@@ -1,0 +1,275 @@
+//! The project in numbers, as Prometheus reads them.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use insta::assert_snapshot;
+
+use crate::environment::TestEnvironment;
+
+const RULES: &str = "\
+project: {name: shop}
+workflow:
+  gates:
+    - {id: plan, role: architect}
+    - {id: design, role: architect, when: \"tags.includes('big')\"}
+    - {id: implement, role: backend}
+    - id: checks
+      type: fork
+      branches:
+        - {id: security, role: expert, canReject: true}
+        - {id: style, role: architect, canReject: true}
+    - {id: release, role: nobody}
+";
+
+const PEOPLE: &str = "\
+roles:
+  backend: {agents: [agent-7]}
+  architect: {agents: [agent-3]}
+  expert: {agents: [agent-4]}
+  nobody: {agents: []}
+";
+
+/// Returns what is not 0, classes of sizes left out.
+fn told(text: &str) -> String {
+    let wanted = |line: &&str| !line.starts_with('#') && !line.ends_with(" 0") && !line.contains("_bucket{");
+    text.lines().filter(wanted).map(|line| format!("{line}\n")).collect()
+}
+
+/// Returns the names of all families.
+fn names(text: &str) -> BTreeSet<String> {
+    let types = text.lines().filter_map(|line| line.strip_prefix("# TYPE "));
+    types.map(|line| line.split(' ').next().unwrap().to_owned()).collect()
+}
+
+fn value(text: &str, series: &str) -> f64 {
+    let line = text.lines().find_map(|line| line.strip_prefix(series)?.strip_prefix(' '));
+    line.unwrap_or_else(|| panic!("{series} is not in\n{text}")).parse().unwrap()
+}
+
+#[test]
+fn what_happened_is_counted_and_restarts_change_nothing() {
+    let env = TestEnvironment::with_rules(RULES, PEOPLE);
+    let id = env.new_task(&["Add login"]);
+    let _ = env.new_task(&["Waits"]);
+    let _ = env.complete(&id, "agent-3");
+    env.pass_minutes(30);
+    let _ = env.complete(&id, "agent-7");
+    let branch = |name: &str, visit: usize| format!("{id}@{visit}/{name}");
+    let _ = env.say(&branch("security", 2), "agent-4", "complete", &[]).success();
+    let _ = env.say(&branch("style", 2), "agent-3", "needs_review", &["--blocker", "No tests of the limits"]).success();
+    env.pass_minutes(5);
+    let _ = env.complete(&id, "agent-3");
+    let _ = env.complete(&id, "agent-7");
+    let _ = env.say(&branch("security", 6), "agent-4", "complete", &[]).success();
+    let _ = env.say(&branch("style", 6), "agent-3", "complete", &[]).success();
+    let called_off = env.new_task(&["Called off"]);
+    let _ = env.aof(&["task", "cancel", &called_off, "--reason", "Not needed"]).success();
+    env.pass_minutes(60);
+    let output = env.aof(&["metrics"]).success();
+    assert_snapshot!(told(&output.stdout), @r#"
+    aof_gate_duration_seconds_sum{project="shop",workflow="default",gate="checks",outcome="complete"} 2
+    aof_gate_duration_seconds_count{project="shop",workflow="default",gate="checks",outcome="complete"} 1
+    aof_gate_duration_seconds_sum{project="shop",workflow="default",gate="checks",outcome="needs_review"} 2
+    aof_gate_duration_seconds_count{project="shop",workflow="default",gate="checks",outcome="needs_review"} 1
+    aof_gate_duration_seconds_sum{project="shop",workflow="default",gate="checks/security",outcome="complete"} 2
+    aof_gate_duration_seconds_count{project="shop",workflow="default",gate="checks/security",outcome="complete"} 2
+    aof_gate_duration_seconds_sum{project="shop",workflow="default",gate="checks/style",outcome="complete"} 2
+    aof_gate_duration_seconds_count{project="shop",workflow="default",gate="checks/style",outcome="complete"} 1
+    aof_gate_duration_seconds_sum{project="shop",workflow="default",gate="checks/style",outcome="needs_review"} 2
+    aof_gate_duration_seconds_count{project="shop",workflow="default",gate="checks/style",outcome="needs_review"} 1
+    aof_gate_duration_seconds_sum{project="shop",workflow="default",gate="implement",outcome="complete"} 1802
+    aof_gate_duration_seconds_count{project="shop",workflow="default",gate="implement",outcome="complete"} 2
+    aof_gate_duration_seconds_sum{project="shop",workflow="default",gate="plan",outcome="cancelled"} 1
+    aof_gate_duration_seconds_count{project="shop",workflow="default",gate="plan",outcome="cancelled"} 1
+    aof_gate_duration_seconds_sum{project="shop",workflow="default",gate="plan",outcome="complete"} 303
+    aof_gate_duration_seconds_count{project="shop",workflow="default",gate="plan",outcome="complete"} 2
+    aof_gate_transitions_total{project="shop",workflow="default",from_gate="checks",to_gate="plan",outcome="needs_review"} 1
+    aof_gate_transitions_total{project="shop",workflow="default",from_gate="checks",to_gate="release",outcome="complete"} 1
+    aof_gate_transitions_total{project="shop",workflow="default",from_gate="checks/security",to_gate="checks",outcome="complete"} 2
+    aof_gate_transitions_total{project="shop",workflow="default",from_gate="checks/style",to_gate="checks",outcome="complete"} 1
+    aof_gate_transitions_total{project="shop",workflow="default",from_gate="checks/style",to_gate="checks",outcome="needs_review"} 1
+    aof_gate_transitions_total{project="shop",workflow="default",from_gate="implement",to_gate="checks",outcome="complete"} 2
+    aof_gate_transitions_total{project="shop",workflow="default",from_gate="plan",to_gate="$cancelled",outcome="cancelled"} 1
+    aof_gate_transitions_total{project="shop",workflow="default",from_gate="plan",to_gate="implement",outcome="complete"} 2
+    aof_gate_rejections_total{project="shop",workflow="default",gate="checks"} 1
+    aof_gate_rejections_total{project="shop",workflow="default",gate="checks/style"} 1
+    aof_gate_skips_total{project="shop",workflow="default",gate="design",reason="condition_false"} 2
+    aof_gate_active_tasks{project="shop",workflow="default",gate="plan"} 1
+    aof_gate_active_tasks{project="shop",workflow="default",gate="release"} 1
+    aof_gate_blocked_no_agents{project="shop",workflow="default",gate="release",role="nobody"} 1
+    aof_blocked_tasks{project="shop",workflow="default",reason="no_agents"} 1
+    aof_build_info{version="0.1.0"} 1
+    aof_gate_oldest_task_age_seconds{project="shop",workflow="default",gate="plan"} 5711
+    aof_gate_oldest_task_age_seconds{project="shop",workflow="default",gate="release"} 3603
+    "#);
+    assert_eq!(output.stderr, "");
+    fs::remove_dir_all(env.path(".aof")).unwrap();
+    let again = told(&env.aof(&["metrics"]).success().stdout);
+    let counts =
+        |text: &str| text.lines().filter(|line| !line.contains("_age_")).map(str::to_owned).collect::<Vec<_>>();
+    assert_eq!(counts(&again), counts(&told(&output.stdout)));
+}
+
+#[test]
+fn what_the_rules_know_is_there_before_anything_happens() {
+    let env = TestEnvironment::with_rules(RULES, PEOPLE);
+    let text = env.aof(&["metrics"]).success().stdout;
+    for series in [
+        "aof_gate_transitions_total{project=\"shop\",workflow=\"default\",from_gate=\"plan\",to_gate=\"design\",outcome=\"complete\"}",
+        "aof_gate_transitions_total{project=\"shop\",workflow=\"default\",from_gate=\"checks\",to_gate=\"plan\",outcome=\"needs_review\"}",
+        "aof_gate_rejections_total{project=\"shop\",workflow=\"default\",gate=\"checks/style\"}",
+        "aof_gate_skips_total{project=\"shop\",workflow=\"default\",gate=\"design\",reason=\"condition_false\"}",
+        "aof_gate_active_tasks{project=\"shop\",workflow=\"default\",gate=\"implement\"}",
+        "aof_gate_blocked_no_agents{project=\"shop\",workflow=\"default\",gate=\"checks/security\",role=\"expert\"}",
+        "aof_gate_oldest_task_age_seconds{project=\"shop\",workflow=\"default\",gate=\"plan\"}",
+        "aof_gate_duration_seconds_bucket{project=\"shop\",workflow=\"default\",gate=\"plan\",outcome=\"complete\",le=\"+Inf\"}",
+        "aof_gate_duration_seconds_bucket{project=\"shop\",workflow=\"default\",gate=\"plan\",outcome=\"complete\",le=\"2592000.0\"}",
+        "aof_task_lead_time_seconds_count{project=\"shop\",workflow=\"default\"}",
+        "aof_blocked_tasks{project=\"shop\",workflow=\"default\",reason=\"loop\"}",
+        "aof_clock_skew_total{project=\"shop\"}",
+        "aof_inbox_pending{project=\"shop\"}",
+        "aof_unreadable_task_files{project=\"shop\"}",
+    ] {
+        assert!(value(&text, series).abs() < f64::EPSILON, "{series} is not 0");
+    }
+}
+
+#[test]
+fn no_label_names_a_task_and_none_can_break_its_line() {
+    let rules = RULES.replace("name: shop", "name: \"a \\\"shop\\\"\\nof C:\\\\ \\u2028\"");
+    let env = TestEnvironment::with_rules(&rules, PEOPLE);
+    let id = env.new_task(&["Add login"]);
+    let _ = env.complete(&id, "agent-3");
+    let mut command = env.aof_command(&["metrics"]);
+    let text = String::from_utf8(command.output().unwrap().stdout).unwrap();
+    let own = "aof_inbox_pending{project=\"a \\\"shop\\\"\\nof C:\\\\ \u{2028}\"}";
+    assert!(value(&text, own).abs() < f64::EPSILON);
+    assert!(!text.contains(&id), "{text}");
+    for line in text.lines().filter(|line| !line.starts_with('#')) {
+        let (series, value) = line.rsplit_once(' ').unwrap();
+        assert!(series.starts_with("aof_") && value.parse::<f64>().is_ok(), "{line}");
+    }
+}
+
+#[test]
+fn a_file_that_cannot_be_read_is_counted_and_named_and_hides_none_of_the_others() {
+    let env = TestEnvironment::with_rules(RULES, PEOPLE);
+    let _ = env.new_task(&["Add login"]);
+    env.write("tasks/AOF-bad.md", "---\ntitle: [\n---\n");
+    let output = env.aof(&["metrics"]).success();
+    let active = "aof_gate_active_tasks{project=\"shop\",workflow=\"default\",gate=\"plan\"}";
+    assert!((value(&output.stdout, active) - 1.0).abs() < f64::EPSILON);
+    let unreadable = "aof_unreadable_task_files{project=\"shop\"}";
+    assert!((value(&output.stdout, unreadable) - 1.0).abs() < f64::EPSILON);
+    assert!(output.stderr.contains("`tasks/AOF-bad.md` cannot be read as a task"), "{output}");
+}
+
+#[test]
+fn a_gate_that_was_renamed_keeps_what_was_counted_and_stands_for_nothing_any_more() {
+    let env = TestEnvironment::with_rules(RULES, PEOPLE);
+    let id = env.new_task(&["Add login"]);
+    let _ = env.complete(&id, "agent-3");
+    env.write("project.yaml", RULES.replace("id: plan", "id: outline").replace("id: implement", "id: build"));
+    env.commit_all("other names");
+    let _ = env.aof(&["org", "reload"]).success();
+    let text = env.aof(&["metrics"]).success().stdout;
+    assert_snapshot!(told(&text), @r#"
+    aof_gate_duration_seconds_sum{project="shop",workflow="default",gate="implement",outcome="moved"} 3
+    aof_gate_duration_seconds_count{project="shop",workflow="default",gate="implement",outcome="moved"} 1
+    aof_gate_duration_seconds_sum{project="shop",workflow="default",gate="plan",outcome="complete"} 1
+    aof_gate_duration_seconds_count{project="shop",workflow="default",gate="plan",outcome="complete"} 1
+    aof_gate_transitions_total{project="shop",workflow="default",from_gate="implement",to_gate="outline",outcome="moved"} 1
+    aof_gate_transitions_total{project="shop",workflow="default",from_gate="plan",to_gate="implement",outcome="complete"} 1
+    aof_gate_skips_total{project="shop",workflow="default",gate="design",reason="condition_false"} 1
+    aof_gate_active_tasks{project="shop",workflow="default",gate="outline"} 1
+    aof_build_info{version="0.1.0"} 1
+    aof_gate_oldest_task_age_seconds{project="shop",workflow="default",gate="outline"} 1
+    "#);
+    for gone in ["plan", "implement"] {
+        assert!(
+            !text.contains(&format!("aof_gate_active_tasks{{project=\"shop\",workflow=\"default\",gate=\"{gone}\"}}"))
+        );
+    }
+}
+
+#[test]
+fn a_clock_that_ran_backwards_counts_as_no_time_and_is_told() {
+    let env = TestEnvironment::with_rules(RULES, PEOPLE);
+    let id = env.new_task(&["Add login"]);
+    env.pass_minutes(10);
+    let _ = env.complete(&id, "agent-3");
+    let path = env.task_path(&id);
+    let text = env.read(&path);
+    let exited = text.lines().find(|line| line.contains("exited:")).unwrap();
+    env.write(&path, text.replacen(exited, "    exited: 2026-02-16T09:00:00Z", 1));
+    env.commit_all("from a machine whose clock was wrong");
+    let text = env.aof(&["metrics"]).success().stdout;
+    assert!((value(&text, "aof_clock_skew_total{project=\"shop\"}") - 1.0).abs() < f64::EPSILON);
+    let labels = "{project=\"shop\",workflow=\"default\",gate=\"plan\",outcome=\"complete\"}";
+    assert!((value(&text, &format!("aof_gate_duration_seconds_count{labels}")) - 1.0).abs() < f64::EPSILON);
+    assert!(value(&text, &format!("aof_gate_duration_seconds_sum{labels}")).abs() < f64::EPSILON);
+}
+
+#[test]
+fn a_file_is_replaced_at_once_and_stays_readable_for_whom_it_was() {
+    let env = TestEnvironment::with_rules(RULES, PEOPLE);
+    let mode = |name: &str| fs::metadata(env.path(name)).unwrap().permissions().mode() & 0o777;
+    let _ = env.aof(&["metrics", "--output", "aof.prom"]).success();
+    assert_eq!(mode("aof.prom") & 0o600, 0o600);
+    assert!(env.read("aof.prom").contains("aof_build_info{version="));
+    fs::set_permissions(env.path("aof.prom"), fs::Permissions::from_mode(0o640)).unwrap();
+    env.write("aof.prom", "old");
+    std::os::unix::fs::symlink("aof.prom", env.path("link.prom")).unwrap();
+    assert_snapshot!(env.aof(&["metrics", "--output", "link.prom"]), @"exit 0");
+    assert!(env.read("aof.prom").starts_with("# HELP") && env.path("link.prom").is_symlink());
+    assert_eq!(mode("aof.prom"), 0o640);
+    assert_snapshot!(env.aof(&["metrics", "--output", "tasks/none/aof.prom"]), @"
+    exit 1
+    --- stderr
+    error: cannot write into `./tasks/none/aof.prom`: there is no such folder
+    ");
+    fs::create_dir(env.path("folder")).unwrap();
+    assert_snapshot!(env.aof(&["metrics", "--output", "folder"]), @"
+    exit 1
+    --- stderr
+    error: cannot write into `./folder`: it is no file
+    ");
+    assert_eq!(env.files("").iter().filter(|name| name.contains(".aof-metrics-")).count(), 0);
+}
+
+#[test]
+fn open_metrics_and_json_say_the_same() {
+    let env = TestEnvironment::with_rules(RULES, PEOPLE);
+    let id = env.new_task(&["Add login"]);
+    let _ = env.complete(&id, "agent-3");
+    let text = env.aof(&["metrics"]).success().stdout;
+    let open = env.aof(&["metrics", "--format", "openmetrics"]).success().stdout;
+    let samples = |text: &str| -> Vec<String> {
+        text.lines().filter(|line| !line.starts_with('#') && !line.contains("_age_")).map(str::to_owned).collect()
+    };
+    assert_eq!(samples(&text), samples(&open));
+    assert!(open.ends_with("\n# EOF\n"));
+    assert!(
+        open.contains("# TYPE aof_gate_transitions counter\n")
+            && open.contains("# UNIT aof_gate_duration_seconds seconds\n")
+    );
+    let json = env.aof(&["metrics", "--json"]).success().json();
+    let known: BTreeSet<String> =
+        json["metrics"].as_array().unwrap().iter().map(|family| family["name"].as_str().unwrap().to_owned()).collect();
+    assert_eq!(known, names(&text));
+}
+
+#[test]
+fn every_metric_is_in_the_manual_and_the_other_way_round() {
+    let env = TestEnvironment::with_rules(RULES, PEOPLE);
+    let text = env.aof(&["metrics"]).success().stdout;
+    let manual = include_str!("../../docs/metrics.md");
+    let documented: BTreeSet<String> = manual
+        .lines()
+        .filter_map(|line| line.strip_prefix("| `aof_"))
+        .map(|line| format!("aof_{}", line.split(['`', '{']).next().unwrap()))
+        .collect();
+    assert_eq!(documented, names(&text));
+}
