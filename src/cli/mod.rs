@@ -23,6 +23,8 @@ mod runner;
 mod running;
 mod schema;
 mod session;
+mod since;
+mod stats;
 mod status;
 mod sweep;
 mod table;
@@ -97,6 +99,7 @@ enum Command {
     Metrics(metrics::Args),
     /// Show the project at a glance, and what needs attention
     Status,
+    Stats(stats::Args),
     /// Show how the gates are doing
     #[command(subcommand)]
     Gate(gate::Command),
@@ -133,6 +136,7 @@ pub fn main() -> ExitCode {
         Some(Command::Notices(args)) => notices::run(&session, &args),
         Some(Command::Metrics(args)) => metrics::run(&session, &args),
         Some(Command::Status) => status::run(&session),
+        Some(Command::Stats(args)) => stats::run(&session, &args),
         Some(Command::Gate(command)) => gate::run(&session, &command),
         Some(Command::Workflow(command)) => workflow::run(&session, &command),
         Some(Command::Org(command)) => org::run(&session, &command),

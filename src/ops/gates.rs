@@ -7,8 +7,10 @@ use serde_json::{Value, json};
 use super::header::Header;
 use super::headers::{Scope, Unreadable, read_all, unreadable_value};
 use super::in_force::InForce;
+use super::stations::stations;
+use super::stats::{Share, Spread, verdicts};
 use super::workspace::Workspace;
-use crate::model::{Branch, Gate, Status, Workflow};
+use crate::model::{Gate, Status, Workflow};
 
 /// One gate's numbers.
 #[derive(Debug, Clone, PartialEq)]
@@ -29,7 +31,7 @@ pub struct GateRow {
     pub oldest: Option<u64>,
     /// Half of the completed visits were shorter, in seconds.
     pub median: Option<u64>,
-    /// The share of completed visits that ended in a rejection; nothing where the gate never rejects.
+    /// The share of rejections among the completions that settled a visit; nothing where the gate never rejects.
     pub rejection_rate: Option<f64>,
 }
 
@@ -57,18 +59,18 @@ pub fn gate_status(workspace: &Workspace, in_force: &InForce) -> GateReport {
     }
     let mut elsewhere = Vec::new();
     for (header, _) in &listing.tasks {
-        for stay in header.stays.iter().filter(|stay| stay.completed) {
-            if let Some(count) = counts.get_mut(&(header.workflow.as_str(), stay.gate.clone())) {
-                count.lengths.push(stay.seconds);
-                count.rejections += usize::from(stay.rejected);
+        let mut count_at = |station: &str, count: &dyn Fn(&mut Count)| {
+            if let Some(own) = counts.get_mut(&(header.workflow.as_str(), station.to_owned())) {
+                count(own);
             }
-            let joined = stay
-                .join
-                .as_ref()
-                .and_then(|join| Some((join, counts.get_mut(&(header.workflow.as_str(), join.fork.clone()))?)));
-            if let Some((join, count)) = joined {
-                count.lengths.push(stay.seconds);
-                count.rejections += usize::from(join.failed);
+        };
+        for stay in &header.stays {
+            let fork = stay.join.as_ref().map(|join| join.fork.as_str());
+            for station in [stay.gate.as_str()].into_iter().chain(fork).filter(|_| stay.completed) {
+                count_at(station, &|count| count.lengths.push(stay.seconds));
+            }
+            for verdict in verdicts(stay) {
+                count_at(verdict.station, &|count| count.rejections.count(verdict.rejects));
             }
         }
         let at = header.gate.as_deref().unwrap_or_default();
@@ -92,18 +94,6 @@ pub fn gate_status(workspace: &Workspace, in_force: &InForce) -> GateReport {
     }
     elsewhere.sort();
     GateReport { rows, elsewhere, unreadable: listing.unreadable }
-}
-
-/// Returns the gates of a workflow in their order, each fork with its branches behind it.
-fn stations(workflow: &Workflow) -> Vec<(String, &Gate)> {
-    let mut all = Vec::new();
-    for gate in &workflow.gates {
-        all.push((gate.id.to_string(), gate));
-        let branches = gate.fork().map(|fork| fork.branches.as_slice()).unwrap_or_default();
-        let branches = branches.iter().map(Branch::gate);
-        all.extend(branches.map(|branch| (format!("{}/{}", gate.id, branch.id), branch)));
-    }
-    all
 }
 
 /// Returns the numbers as `--json` shows them; times are in seconds.
@@ -137,7 +127,7 @@ struct Count {
     blocked: usize,
     oldest: Option<u64>,
     lengths: Vec<u64>,
-    rejections: usize,
+    rejections: Share,
 }
 
 impl Count {
@@ -151,9 +141,8 @@ impl Count {
         self.oldest = self.oldest.max(age);
     }
 
-    fn row(mut self, workflow: &Workflow, station: String, gate: &Gate) -> GateRow {
-        let visits = self.lengths.len();
-        let rejects = visits > 0 && (gate.can_reject() || self.rejections > 0);
+    fn row(self, workflow: &Workflow, station: String, gate: &Gate) -> GateRow {
+        let rejects = gate.can_reject() || self.rejections.part > 0;
         GateRow {
             workflow: workflow.name.to_string(),
             gate: station,
@@ -162,36 +151,8 @@ impl Count {
             in_progress: self.in_progress,
             blocked: self.blocked,
             oldest: self.oldest,
-            median: median(&mut self.lengths),
-            rejection_rate: rejects.then(|| ratio(self.rejections, visits)),
+            median: Spread::of(self.lengths).map(|spread| spread.p50),
+            rejection_rate: self.rejections.rate().filter(|_| rejects),
         }
-    }
-}
-
-/// Returns the middle one; of two in the middle, what lies between them.
-fn median(lengths: &mut [u64]) -> Option<u64> {
-    lengths.sort_unstable();
-    let upper = *lengths.get(lengths.len() / 2)?;
-    if lengths.len() % 2 == 1 {
-        return Some(upper);
-    }
-    Some(u64::midpoint(lengths[lengths.len() / 2 - 1], upper))
-}
-
-#[expect(clippy::cast_precision_loss, reason = "counts of visits are far below 2^52")]
-fn ratio(part: usize, whole: usize) -> f64 {
-    part as f64 / whole as f64
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_median_lies_in_the_middle() {
-        assert_eq!(median(&mut []), None);
-        assert_eq!(median(&mut [9]), Some(9));
-        assert_eq!(median(&mut [9, 1]), Some(5));
-        assert_eq!(median(&mut [100, 1, 2]), Some(2));
     }
 }

@@ -45,6 +45,8 @@ mod settle;
 mod stand;
 mod standing;
 mod startable;
+mod stations;
+mod stats;
 mod status;
 mod sweep;
 mod terms;
@@ -91,6 +93,10 @@ pub use reload::{RulesReport, Since, rules_report};
 pub use run_out::{RanOut, run_out};
 pub use settle::{Settled, settle_rules};
 pub use startable::{startable, workflows_value};
+pub use stats::{
+    AgentStats, Direction, GateStats, Loops, MANY_PASSES, Question, Share, Span, Spread, Stats, TagStats, Tally, Trend,
+    Week, stats, stats_value,
+};
 pub use status::{Attention, Overview, overview, overview_value};
 pub use sweep::{Swept, sweep};
 pub use transaction::{Changed, DryRun};

@@ -48,6 +48,7 @@ mod running_stops;
 mod running_terminal;
 mod running_verdicts;
 mod running_workflows;
+mod stats;
 mod stepping_in;
 mod task_complete;
 mod task_new;

@@ -54,6 +54,7 @@ fn reading_changes_nothing_and_needs_no_right_to_write() {
         &["why", "AOF-bbb"],
         &["status"],
         &["gate", "status"],
+        &["stats"],
         &["workflow", "list"],
         &["workflow", "show"],
         &["workflow", "graph"],
@@ -83,7 +84,7 @@ fn while_git_is_busy_reading_goes_on() {
 #[test]
 fn what_agents_wrote_cannot_speak_to_the_terminal() {
     let env = TestEnvironment::new();
-    let id = env.new_task(&["\u{1b}[31mAdd\u{7} login\u{202e}"]);
+    let id = env.new_task(&["\u{1b}[31mAdd\u{7} login\u{202e}", "--tag", "\u{1b}[32mtag\u{202e}"]);
     let _ = env.say(&id, "agent-7", "blocked", &["--blocker", "\u{1b}]0;owned\u{7}", "--notes", "\u{9b}31m"]).success();
     for args in [
         &["task", "list"][..],
@@ -92,6 +93,8 @@ fn what_agents_wrote_cannot_speak_to_the_terminal() {
         &["task", "brief", &id],
         &["why", &id],
         &["status"],
+        &["stats"],
+        &["stats", "--by", "tag"],
     ] {
         let output = env.aof(args);
         let bad = |c: char| c.is_control() && c != '\n' || matches!(c, '\u{202a}'..='\u{202e}');
