@@ -23,6 +23,7 @@
 //! | `.aof/lock`, `.aof/intent`, `.aof/cache` | `store::lock`, `store::intent`, `store::cache` |
 //! | `.aof/outbox` | `store::outbox` |
 //! | `.aof/runs` | `store::runs` |
+//! | `.aof/events.jsonl`, `.aof/events` | `store::stream` |
 //! | the branch, git's index | `audit` |
 //!
 //! # What always holds

@@ -28,6 +28,10 @@ pub const OUTBOX_POINTS: &[&str] = &["outbox.written", "outbox.delivered"];
 /// The one that a message passes which is given up: it is kept aside, and nobody was told.
 pub const GIVEN_UP_POINTS: &[&str] = &["outbox.given-up"];
 
+/// Those that lines of the event stream pass: they are written, and not recorded; a new stream is there, and not recorded; it is
+/// recorded, and what was left for it is still there.
+pub const EVENT_POINTS: &[&str] = &["events.written", "events.replaced", "events.recorded"];
+
 /// Aborts here if the environment asks for it.
 #[cfg(debug_assertions)]
 pub fn point(name: &str) {
@@ -36,7 +40,7 @@ pub fn point(name: &str) {
     static ASKED: OnceLock<Option<(String, u32)>> = OnceLock::new();
     static PASSED: AtomicU32 = AtomicU32::new(0);
 
-    let all = [POINTS, OUTBOX_POINTS, GIVEN_UP_POINTS].concat();
+    let all = [POINTS, OUTBOX_POINTS, GIVEN_UP_POINTS, EVENT_POINTS].concat();
     debug_assert!(all.contains(&name), "`{name}` is missing from the lists of `stop`");
     let asked = ASKED.get_or_init(|| {
         let value = std::env::var("AOF_STOP_AT").ok()?;

@@ -96,6 +96,23 @@ impl Repository {
         })
     }
 
+    /// Returns the commits that a branch has grown by up to this one, oldest first, as far as history goes here. Of what was merged
+    /// in, only the merge counts.
+    pub fn line_to(&self, head: CommitId) -> Result<Vec<CommitId>, AuditError> {
+        let doing = || format!("read what led to the commit `{head}`");
+        let mut line = vec![head];
+        let mut walk = self.git().revwalk().during(doing)?;
+        walk.simplify_first_parent().during(doing)?;
+        walk.push(head.to_git()).during(doing)?;
+        for id in walk.skip(1) {
+            // A shallow clone ends at commits whose parents it does not have.
+            let Some(id) = known_here(id).during(doing)? else { break };
+            line.push(CommitId::new(ObjectId::from_git(id)));
+        }
+        line.reverse();
+        Ok(line)
+    }
+
     /// Returns the commits that were added to a branch since it was at `known`, oldest first. Of what was merged in, only the
     /// merge counts. Where the branch was rewritten, those count that it did not have. Nothing is returned where history ends before
     /// that is known, as it does in a shallow clone.
@@ -109,19 +126,14 @@ impl Repository {
         }
         let found: Result<Vec<_>, git2::Error> = walk.collect();
         let Some(found) = known_here(found).during(doing)? else { return Ok(None) };
-        let is_shallow = self.git().is_shallow();
-        let mut added = Vec::with_capacity(found.len());
-        for id in found.into_iter().rev() {
-            let commit = self.git().find_commit(id).during(doing)?;
+        for id in found.iter().filter(|_| self.git().is_shallow()) {
+            let commit = self.git().find_commit(*id).during(doing)?;
             let mut parents = commit.parent_ids();
-            if is_shallow
-                && (commit.parent_count() == 0 || parents.any(|parent| self.git().find_commit(parent).is_err()))
-            {
+            if commit.parent_count() == 0 || parents.any(|parent| self.git().find_commit(parent).is_err()) {
                 return Ok(None);
             }
-            added.push(CommitId::new(ObjectId::from_git(id)));
         }
-        Ok(Some(added))
+        Ok(Some(found.into_iter().rev().map(|id| CommitId::new(ObjectId::from_git(id))).collect()))
     }
 
     /// Returns whether a commit led to another one, or is the same, as far as history goes here.
@@ -156,11 +168,16 @@ impl Repository {
         self.git().find_commit(id.to_git()).is_ok()
     }
 
-    /// Returns what a commit changed in the project, compared with its first parent; sorted by path.
+    /// Returns what a commit changed in the project, compared with its first parent; sorted by path. Where a shallow clone ends, all
+    /// that there is counts as new.
     pub fn changed_files(&self, id: CommitId) -> Result<Vec<ChangedFile>, AuditError> {
         let doing = || format!("compare the commit `{id}` with its parent");
         let commit = self.git().find_commit(id.to_git()).during(doing)?;
-        let parent = if commit.parent_count() == 0 { None } else { Some(commit.parent(0).during(doing)?) };
+        let parent = match commit.parent(0) {
+            Ok(parent) => Some(parent),
+            Err(_) if commit.parent_count() == 0 || self.git().is_shallow() => None,
+            Err(fault) => return Err(fault).during(doing),
+        };
         let trees = self.trees();
         let project =
             |commit: &git2::Commit<'_>| trees.folder(Some(ObjectId::from_git(commit.tree_id())), self.prefix());

@@ -3,6 +3,7 @@
 mod agent_files;
 mod arguments;
 mod demo;
+mod events;
 mod gate;
 mod handed_out;
 mod help;
@@ -97,6 +98,7 @@ enum Command {
     Mcp(mcp::Args),
     Notices(notices::Args),
     Metrics(metrics::Args),
+    Events(events::Args),
     /// Show the project at a glance, and what needs attention
     Status,
     Stats(stats::Args),
@@ -135,6 +137,7 @@ pub fn main() -> ExitCode {
         Some(Command::Mcp(args)) => mcp::run(&session, &args),
         Some(Command::Notices(args)) => notices::run(&session, &args),
         Some(Command::Metrics(args)) => metrics::run(&session, &args),
+        Some(Command::Events(args)) => events::run(&session, &args),
         Some(Command::Status) => status::run(&session),
         Some(Command::Stats(args)) => stats::run(&session, &args),
         Some(Command::Gate(command)) => gate::run(&session, &command),

@@ -15,6 +15,9 @@ pub(super) const JSON_VERSION: u64 = 1;
 /// Whether something that was printed reached nobody: a full disk behind `>`.
 static LOST: AtomicBool = AtomicBool::new(false);
 
+/// Whether nobody reads what is printed any more.
+static UNHEARD: AtomicBool = AtomicBool::new(false);
+
 /// How things are shown.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Output {
@@ -42,6 +45,7 @@ impl Output {
     pub(super) fn print(self, text: &str) {
         let mut stdout = anstream::stdout();
         let Err(cause) = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) else { return };
+        UNHEARD.store(true, Ordering::Relaxed);
         // Whoever closes the pipe has seen enough: `aof task list | head` is no error.
         if cause.kind() != ErrorKind::BrokenPipe && !LOST.swap(true, Ordering::Relaxed) {
             self.say(format!("{} cannot write to standard output: {cause}", styled(RED, "error:")));
@@ -51,6 +55,11 @@ impl Output {
     /// Returns whether something that was printed reached nobody.
     pub(super) fn is_lost(self) -> bool {
         LOST.load(Ordering::Relaxed)
+    }
+
+    /// Returns whether nobody reads what is printed any more.
+    pub(super) fn is_unheard(self) -> bool {
+        UNHEARD.load(Ordering::Relaxed)
     }
 
     /// Prints one line.

@@ -394,6 +394,18 @@ impl EventKind {
 }
 
 impl Event {
+    /// Returns when it happened, where it says so itself: what came in one commit need not have happened at one time.
+    pub fn moment(&self) -> Option<Timestamp> {
+        match self {
+            Self::Transition(visit)
+            | Self::Reopened(visit)
+            | Self::Rejected { visit, .. }
+            | Self::Overridden { visit, .. }
+            | Self::Moved { visit, .. } => Some(visit.exited),
+            _ => None,
+        }
+    }
+
     /// Returns its name.
     pub const fn kind(&self) -> EventKind {
         match self {

@@ -7,6 +7,7 @@ use serde_json::json;
 use super::acts::choose;
 use super::author::agent_author;
 use super::error::OpsError;
+use super::events::leave_conflict;
 use super::list::held_by;
 use super::standing::Standing;
 use super::together::change_together;
@@ -44,7 +45,14 @@ pub fn note_run(completion: &mut Completion, run: &str) {
 /// completions of one visit the second is a conflict, not a completion of the next. At a fork the same is true of a branch; two
 /// completions of two branches both count, whichever is first.
 pub fn complete(workspace: &Workspace, completion: &Completion, dry_run: DryRun) -> Result<Completed, OpsError> {
-    complete_bound(workspace, &mut completion.clone(), dry_run)
+    let outcome = complete_bound(workspace, &mut completion.clone(), dry_run);
+    if let Err(OpsError::Refused(refusal)) = &outcome
+        && dry_run == DryRun::No
+    {
+        // Whoever was late is told in any case; the event stream may miss it.
+        let _ = leave_conflict(workspace, refusal, completion.id.as_str());
+    }
+    outcome
 }
 
 /// Completes different tasks, as many as can in one move of the branch. `each` is told what became of which; those it is not

@@ -14,6 +14,7 @@ use serde_json::{Map, Value, json};
 
 use super::complete::{Completed, complete_together};
 use super::error::OpsError;
+use super::events::leave_conflict;
 use super::notices::put_conflict;
 use super::together::MOST;
 use super::workspace::Workspace;
@@ -249,9 +250,12 @@ fn work_on(
     for (place, refusal) in late {
         let Work { taken, delivery, .. } = &batch[place];
         // Whoever was late may not look here again, so it is told before the file is settled; but no file waits for notices.
-        if let Err(error) = put_conflict(workspace, &refusal, &Digest::of(&delivery.bytes)) {
+        let digest = Digest::of(&delivery.bytes);
+        if let Err(error) = put_conflict(workspace, &refusal, &digest) {
             recipient.untold(error.to_string());
         }
+        // Nor for the event stream.
+        let _ = leave_conflict(workspace, &refusal, digest.as_str());
         refuse(inbox, taken, delivery, reason_of(&refusal.into()), recipient)?;
     }
     Ok(completions)

@@ -76,7 +76,30 @@ pub(super) fn in_force(workspace: &Workspace, head: &Head) -> Result<InForce, Op
     }
 }
 
-/// Returns the same, and where the worktree says something else.
+/// Returns the rules that were in force under a commit of the past, whatever stands in the worktree now; nothing where it has no
+/// rules, or none that were ever valid.
+pub(super) fn rules_at(workspace: &Workspace, commit: CommitId) -> Result<Option<Rc<Rules>>, OpsError> {
+    let repository = &workspace.repository;
+    let mark = rules_mark(repository, commit)?;
+    if mark.is_empty() {
+        return Ok(None);
+    }
+    match workspace.last_rules.compiled(repository, &mark)? {
+        Ok(rules) => Ok(Some(rules)),
+        Err(diagnostics) => match newest_valid(repository, commit, &diagnostics) {
+            Ok((rules, _)) => Ok(Some(Rc::new(rules))),
+            Err(OpsError::InvalidRules(_)) => Ok(None),
+            Err(error) => Err(error),
+        },
+    }
+}
+
+/// Returns the rules of a project that has none.
+pub(super) fn stand_in() -> Result<Rc<Rules>, OpsError> {
+    compiled(&[]).map(|(rules, _)| Rc::new(rules)).map_err(OpsError::InvalidRules)
+}
+
+/// Returns the rules that decide under this HEAD, and where the worktree says something else.
 pub(super) fn in_force_and_seen(workspace: &Workspace, head: &Head) -> Result<InForce, OpsError> {
     let differing = match head.commit {
         Some(commit) => uncommitted(&workspace.repository, commit)?,
@@ -136,8 +159,7 @@ pub fn rules_mark(repository: &Repository, commit: CommitId) -> Result<Vec<TreeF
 
 fn without_commit(repository: &Repository) -> Result<InForce, OpsError> {
     never_committed(repository)?;
-    let (rules, _) = compiled(&[]).map_err(OpsError::InvalidRules)?;
-    Ok(InForce { rules: Rc::new(rules), commit: None, remarks: Vec::new() })
+    Ok(InForce { rules: stand_in()?, commit: None, remarks: Vec::new() })
 }
 
 /// Rules that were written but never committed do not count, and nobody means the stand-in then.

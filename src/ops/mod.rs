@@ -18,10 +18,12 @@ mod dependencies;
 mod diff;
 mod edit;
 mod error;
+mod events;
 mod files;
 mod following;
 mod gates;
 mod hand_out;
+mod happened;
 mod header;
 mod headers;
 mod heal;
@@ -70,9 +72,14 @@ pub use deliver::{Delivered, Recipient, deliver, pending, reason_of, resume};
 pub use diff::{Fate as TaskFate, Prospect, RulesDiff, Turn, diff_rules};
 pub use edit::{Comment, Fields, Manuscript, comment, edit_fields, edit_text, open_manuscript};
 pub use error::{Kind, OpsError};
+pub use events::{
+    EventCount, EventReader, Rebuilt, StreamLine, WantedEvents, catch_up_events, event_counts, keep_up_events,
+    rebuild_events,
+};
 pub use following::{Following, following};
 pub use gates::{GateReport, GateRow, gate_report_value, gate_status};
 pub use hand_out::{Dependent, Exhausted, Given, HandedOut, hand_out, hands_out};
+pub use happened::Left;
 pub use header::{Header, NEW, Part, header_value, time};
 pub use headers::{Listing, Unreadable, unreadable_value};
 pub use history::{HistoryView, history, history_value};
@@ -85,7 +92,7 @@ pub use migrate::{Migrated, add_gates};
 pub use names::{known_names, known_worker, workflow_named};
 pub use next::{Besides, Claim, Next, Wanted, claimed, next, take};
 pub use notices::{
-    Left, Outgoing, OutgoingStanding, Put, Receiver, Round, Tried, deliver_channel, deliver_notices, forget_dropped,
+    Outgoing, OutgoingStanding, Put, Receiver, Round, Tried, deliver_channel, deliver_notices, forget_dropped,
     outgoing, outgoing_value, put_out, receivers,
 };
 pub use openings::{Opening, claim, left_behind, openings};

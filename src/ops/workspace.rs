@@ -1,6 +1,6 @@
 //! An opened project: where it is, its repository, the clock and how long to wait. Decides nothing.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::error::OpsError;
@@ -11,6 +11,23 @@ use crate::store::{Holder, Paths, WriterLock, intent};
 
 /// Tells the time. It comes from the door, so that tests can move it.
 pub type Clock = fn() -> Timestamp;
+
+/// What it takes to open a project once more, on another thread.
+#[derive(Clone)]
+pub(super) struct Seed {
+    root: PathBuf,
+    command: String,
+    clock: Clock,
+    wait: Duration,
+    on_wait: fn(&str),
+}
+
+impl Seed {
+    /// Opens it.
+    pub(super) fn open(&self) -> Result<Workspace, OpsError> {
+        Workspace::at(&self.root, self.command.clone(), self.clock, self.wait, self.on_wait)
+    }
+}
 
 /// A project that is worked on by one command.
 pub struct Workspace {
@@ -48,7 +65,13 @@ impl Workspace {
 
     /// Opens the project of that folder again: what stands there may be another one by now.
     pub fn reopened(&self, wait: Duration) -> Result<Self, OpsError> {
-        Self::at(self.paths.root(), self.command.clone(), self.clock, wait, self.on_wait)
+        self.seed(wait).open()
+    }
+
+    /// Returns what it takes to open the project of that folder again.
+    pub(super) fn seed(&self, wait: Duration) -> Seed {
+        let root = self.paths.root().to_owned();
+        Seed { root, command: self.command.clone(), clock: self.clock, wait, on_wait: self.on_wait }
     }
 
     /// Returns the time, in whole seconds: histories are for people.

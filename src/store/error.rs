@@ -152,6 +152,15 @@ impl StoreError {
         Self::Io { doing, path: path.to_owned(), cause: cause.into() }
     }
 
+    /// Returns whether it is only that nothing may be written there.
+    pub fn is_read_only(&self) -> bool {
+        let kind = match self {
+            Self::Io { cause, .. } => cause.kind(),
+            _ => return false,
+        };
+        matches!(kind, io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem)
+    }
+
     /// Returns what to do about it.
     pub fn hint(&self) -> Option<String> {
         Some(match self {

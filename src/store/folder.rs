@@ -287,14 +287,28 @@ impl Folder {
         }
     }
 
+    /// Opens a file for reading, to be read piece by piece.
+    pub(super) fn open_to_read(&self, name: &str) -> Result<Option<(File, Metadata)>, StoreError> {
+        self.open_file(OsStr::new(name))
+    }
+
+    /// Opens a file to add to its end, making it if need be.
+    pub(super) fn open_to_append(&self, name: &str) -> Result<File, StoreError> {
+        self.open_or_make(name, OFlags::WRONLY | OFlags::APPEND)
+    }
+
     /// Opens the file that a lock is put on, making it if need be.
     pub(super) fn open_lock(&self, name: &str) -> Result<File, StoreError> {
+        self.open_or_make(name, OFlags::RDWR)
+    }
+
+    fn open_or_make(&self, name: &str, access: OFlags) -> Result<File, StoreError> {
         let path = self.path.join(name);
         match self.kind(name)? {
             None | Some(Kind::File) => {}
             Some(found) => return Err(StoreError::WrongKind { path, found, wanted: Kind::File }),
         }
-        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let flags = access | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         rustix::fs::openat(&self.handle, name, flags, Mode::from_raw_mode(0o666))
             .map(File::from)
             .map_err(|cause| StoreError::io("open", &path, cause))

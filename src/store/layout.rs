@@ -30,6 +30,8 @@ pub const OUTBOX: &str = ".aof/outbox";
 pub const UNTOLD: &str = ".aof/outbox/untold";
 /// The folder of the messages that were given up.
 pub const DROPPED: &str = ".aof/outbox/dropped";
+/// The folder of what is known of the event stream.
+pub const EVENTS: &str = ".aof/events";
 /// The folder of what agents did that were run.
 pub const RUNS: &str = ".aof/runs";
 
@@ -62,6 +64,12 @@ impl Paths {
     /// Returns the project's folder.
     pub fn root(&self) -> &Path {
         &self.root
+    }
+
+    /// Returns the name of the project's folder.
+    pub fn folder_name(&self) -> Option<String> {
+        let name = self.root.file_name().map(|name| name.to_string_lossy().into_owned());
+        name.or_else(|| Some(fs::canonicalize(&self.root).ok()?.file_name()?.to_string_lossy().into_owned()))
     }
 
     /// Returns the folder of the task files.

@@ -11,9 +11,11 @@ pub mod outbox;
 pub mod presence;
 pub mod random;
 pub mod runs;
+pub mod stream;
 pub mod tasks;
 
 mod cache;
+mod cursor;
 mod error;
 mod filesystem;
 mod folder;
@@ -25,6 +27,7 @@ mod staged;
 mod walk;
 
 pub use cache::HeaderCache;
+pub use cursor::Cursor;
 pub use error::{Kind, StoreError, io_hint};
 pub use folder::{Durability, FileStat, Folder};
 pub use horizon::Horizon;
@@ -35,3 +38,4 @@ pub use lock::{Holder, WriterLock};
 pub use outbox::Outbox;
 pub use path::ProjectPath;
 pub use runs::Runs;
+pub use stream::Stream;

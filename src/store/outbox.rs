@@ -26,7 +26,7 @@ use serde_json::Value;
 
 use super::layout::{DROPPED, OUTBOX, UNTOLD};
 use super::staged::Staged;
-use super::{Durability, Folder, Paths, StoreError};
+use super::{Cursor, Durability, Folder, Paths, StoreError};
 use crate::model::ChannelKey;
 use crate::{disk, stop};
 
@@ -34,8 +34,6 @@ use crate::{disk, stop};
 pub const MOST_WAITING: usize = 10_000;
 /// How many messages that were given up are kept.
 const MOST_DROPPED: usize = 1_000;
-/// So many branches are remembered.
-const MOST_BRANCHES: usize = 50;
 /// How many files are written before the disk is waited for.
 const TOGETHER: usize = 64;
 /// More than any message has.
@@ -82,34 +80,6 @@ pub struct Rest {
     pub error: String,
     /// The file of the message that was tried last.
     pub last: String,
-}
-
-/// Up to which commit all messages are written, by branch; the branch that moved last stands last.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Cursor {
-    branches: Vec<(String, String)>,
-    /// How many commits were told of so far: what comes later sorts behind.
-    pub told: usize,
-}
-
-impl Cursor {
-    /// Returns up to which commit all messages of a branch are written.
-    pub fn commit(&self, branch: &str) -> Option<&str> {
-        self.branches.iter().find(|(known, _)| known == branch).map(|(_, commit)| commit.as_str())
-    }
-
-    /// Returns these commits of all branches.
-    pub fn commits(&self) -> impl Iterator<Item = &str> {
-        self.branches.iter().map(|(_, commit)| commit.as_str())
-    }
-
-    /// Notes up to which commit those of a branch are. Where there are too many, the branch that moved longest ago is forgotten.
-    pub fn set(&mut self, branch: &str, commit: &str) {
-        self.branches.retain(|(known, _)| known != branch);
-        self.branches.push((branch.to_owned(), commit.to_owned()));
-        let surplus = self.branches.len().saturating_sub(MOST_BRANCHES);
-        self.branches.drain(..surplus);
-    }
 }
 
 /// The right to write messages, or to deliver those of a channel, until it is dropped.
@@ -440,18 +410,6 @@ mod tests {
         outbox.set_cursor(&right.unwrap(), &cursor).unwrap();
         assert_eq!(outbox.cursor().unwrap(), Some(cursor));
         assert!(outbox.writing().unwrap().is_some());
-    }
-
-    #[test]
-    fn of_many_branches_those_that_moved_last_are_known() {
-        let mut cursor = Cursor::default();
-        for branch in 0..MOST_BRANCHES {
-            cursor.set(&branch.to_string(), "old");
-        }
-        cursor.set("0", "new");
-        cursor.set("one more", "new");
-        assert_eq!((cursor.commit("0"), cursor.commit("1"), cursor.commit("2")), (Some("new"), None, Some("old")));
-        assert_eq!(cursor.commits().count(), MOST_BRANCHES);
     }
 
     #[test]

@@ -55,6 +55,11 @@ impl<F: Borrow<Folder>> Staged<F> {
         Ok(staged)
     }
 
+    /// Adds bytes to the file that is to have that name.
+    pub(super) fn write(&mut self, name: &str, bytes: &[u8]) -> Result<(), StoreError> {
+        self.file.write_all(bytes).map_err(|cause| StoreError::io("write", &self.folder().path().join(name), cause))
+    }
+
     /// Returns the folder that the file is in.
     pub(super) fn folder(&self) -> &Folder {
         self.folder.borrow()

@@ -6,46 +6,31 @@ use std::rc::Rc;
 
 use crate::engine::{Refusal, Rules, audience};
 use crate::format::event::notice_value;
-use crate::model::{ChannelKey, Digest, Event, EventKind, Occurrence, Subject, Task, Timestamp};
+use crate::model::{ChannelKey, Digest, Event, EventKind};
 use crate::ops::error::OpsError;
+use crate::ops::events::leave;
+use crate::ops::happened::Happened;
 use crate::ops::in_force::in_force;
 use crate::ops::standing::Standing;
 use crate::ops::workspace::Workspace;
 use crate::store::StoreError;
 use crate::store::outbox::{MOST_WAITING, Outbox, Waiting};
 
-/// What happened in one change, to one task or to the rules.
-pub(super) struct Said {
-    /// What makes it this change and no other.
-    pub mark: String,
-    pub at: Timestamp,
-    /// What sorts changes of the same second.
-    pub later: usize,
-    pub task: Option<Task>,
-    pub events: Vec<Event>,
-}
-
 /// Returns the messages for whoever wants to know, by channel.
-pub(super) fn compose(workspace: &Workspace, rules: &Rules, said: &[Said]) -> BTreeMap<ChannelKey, Vec<Waiting>> {
+pub(super) fn compose(
+    workspace: &Workspace,
+    rules: &Rules,
+    happened: &[Happened],
+) -> BTreeMap<ChannelKey, Vec<Waiting>> {
     let mut messages: BTreeMap<ChannelKey, Vec<Waiting>> = BTreeMap::new();
-    for one in said {
-        let subject = one.task.as_ref().map(|task| Subject {
-            task: task.id.clone(),
-            title: task.title.clone(),
-            workflow: task.routing.workflow.clone(),
-        });
-        for (place, notice) in audience(rules, one.task.as_ref(), &one.events).into_iter().enumerate() {
+    for one in happened {
+        for (place, notice) in audience(rules, one.task.as_deref(), &one.events).into_iter().enumerate() {
             let event = &one.events[notice.event];
             // A receiver that took nothing is not told so.
             if matches!(event, Event::NoticesDropped { channel, .. } if *channel == notice.channel.to_string()) {
                 continue;
             }
-            let occurrence = Occurrence {
-                at: one.at,
-                project: rules.project.name.clone(),
-                subject: subject.clone(),
-                event: event.clone(),
-            };
+            let occurrence = one.occurrence(event);
             let key = notice.channel.key();
             let mark = format!("{} {} {} {:?}", one.mark, notice.event, key.as_str(), notice.reader);
             let id = format!("aof_{}", &Digest::of(mark.as_bytes()).as_str()[..32]);
@@ -98,13 +83,18 @@ pub(super) fn tell_of_dropped(workspace: &Workspace, outbox: &Outbox, rules: &Ru
         channels.entry(&waiting.channel).or_default().push(waiting);
     }
     let at = workspace.now();
-    let said = channels.into_iter().map(|(channel, dropped)| {
-        let ids: Vec<&str> = dropped.iter().map(|waiting| waiting.id.as_str()).collect();
-        let reason = dropped.last().and_then(|last| last.error.clone()).unwrap_or_default();
-        let event = Event::NoticesDropped { channel: channel.to_owned(), count: dropped.len(), reason };
-        Said { mark: format!("dropped {}", ids.join(" ")), at, later: 0, task: None, events: vec![event] }
-    });
-    write(outbox, &compose(workspace, rules, &said.collect::<Vec<_>>()))?;
+    let happened: Vec<Happened> = channels
+        .into_iter()
+        .map(|(channel, dropped)| {
+            let ids: Vec<&str> = dropped.iter().map(|waiting| waiting.id.as_str()).collect();
+            let reason = dropped.last().and_then(|last| last.error.clone()).unwrap_or_default();
+            let event = Event::NoticesDropped { channel: channel.to_owned(), count: dropped.len(), reason };
+            let mark = format!("dropped {}", ids.join(" "));
+            Happened { mark, at, later: 0, project: rules.project.name.clone(), task: None, events: vec![event] }
+        })
+        .collect();
+    happened.iter().try_for_each(|dropped| leave(workspace, dropped))?;
+    write(outbox, &compose(workspace, rules, &happened))?;
     Ok(outbox.note_told(&right, &untold)?)
 }
 
@@ -121,13 +111,14 @@ pub(in crate::ops) fn put_conflict(
         return Ok(());
     }
     let task = Standing::read(workspace, &ticket.task)?.file.task;
-    let said = Said {
+    let happened = Happened {
         mark: format!("conflict {ticket} {}", delivery.as_str()),
         at: workspace.now(),
         later: task.history.len(),
-        task: Some(task),
+        project: rules.project.name.clone(),
+        task: Some(Rc::new(task)),
         events: vec![Event::Conflict { gate: gate.clone(), winner: winner.clone(), loser: loser.clone() }],
     };
-    write(&Outbox::of(&workspace.paths), &compose(workspace, &rules, &[said]))?;
+    write(&Outbox::of(&workspace.paths), &compose(workspace, &rules, &[happened]))?;
     Ok(())
 }

@@ -8,10 +8,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::compose::tell_of_dropped;
-use super::derive::{Left, put_out};
+use super::derive::put_out;
 use crate::model::{Channel, ChannelKey, Timestamp};
 use crate::observe::{Failure, Message, deliver};
 use crate::ops::error::OpsError;
+use crate::ops::happened::Left;
 use crate::ops::in_force::in_force;
 use crate::ops::workspace::{Clock, Workspace};
 use crate::store::outbox::{Outbox, Rest, Waiting};

@@ -10,5 +10,5 @@ mod list;
 
 pub(super) use compose::put_conflict;
 pub use delivery::{Receiver, Round, Tried, deliver_channel, deliver_notices, receivers};
-pub use derive::{Left, Put, put_out};
+pub use derive::{Put, put_out};
 pub use list::{Outgoing, Standing as OutgoingStanding, forget_dropped, outgoing, outgoing_value};

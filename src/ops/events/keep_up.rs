@@ -1,0 +1,219 @@
+//! The stream is brought up to date: what was committed since the last time is written behind what is there, and what was left for
+//! it in between.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+
+use super::apart::waiting;
+use super::counts::Counts;
+use super::derive::{Apart, Line, OfCommit, of_commit};
+use super::rebuild::{old_lines, rebuild_with};
+use crate::audit::{CommitId, Head};
+use crate::format::event_line::EventLine;
+use crate::ops::error::OpsError;
+use crate::ops::happened::{Left, MOST_COMMITS, News, Telling};
+use crate::ops::workspace::Workspace;
+use crate::store::stream::{Record, Standing, Writer};
+use crate::store::{Cursor, Stream};
+
+/// How long whoever else writes is waited for: they are about to write the same.
+const PATIENCE: Duration = Duration::from_secs(5);
+const PAUSE: Duration = Duration::from_millis(2);
+
+/// What is kept beside the stream.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(super) struct Kept {
+    /// Up to which commits all is written.
+    pub cursor: Cursor,
+    pub counts: Counts,
+    /// What was left for the stream, and is in it since the last time.
+    pub taken: Vec<String>,
+}
+
+/// The branch, and where it is.
+pub(super) struct Ground {
+    pub head: Head,
+    pub newest: CommitId,
+}
+
+impl Ground {
+    /// Looks; there is nothing to tell of before the first commit. Where no branch is checked out only those are told of anything
+    /// who know of none: it may be any commit, for a moment.
+    pub(super) fn look(workspace: &Workspace, cursor: Option<&Cursor>) -> Result<Option<Self>, OpsError> {
+        let head = workspace.repository.look()?;
+        let knows = cursor.is_some_and(|cursor| cursor.commits().next().is_some());
+        let Some(newest) = head.commit.filter(|_| head.reference != "HEAD" || !knows) else { return Ok(None) };
+        Ok(Some(Self { head, newest }))
+    }
+}
+
+/// Writes what is to be written, or the first of it where it is much, and returns what is left. If somebody else writes, nothing is
+/// done. A stream that was never begun, or whose end is lost, begins with the first commit there is.
+pub fn keep_up_events(workspace: &Workspace) -> Result<Left, OpsError> {
+    let stream = Stream::of(&workspace.paths);
+    if is_up_to_date(workspace, &stream)? {
+        return Ok(Left::Nothing);
+    }
+    let Some(writer) = stream.writing()? else { return Ok(Left::Nothing) };
+    match settle(&stream, &writer)? {
+        Standing::Known(record, strays) => match step(workspace, &stream, &writer, record, &strays)? {
+            Step::Done(left) => return Ok(left),
+            Step::Astray => set_aside(&stream, &writer)?,
+        },
+        Standing::Lost => set_aside(&stream, &writer)?,
+        Standing::Missing => {}
+    }
+    match step(workspace, &stream, &writer, Record::default(), &[])? {
+        Step::Done(left) => Ok(left),
+        Step::Astray => Ok(Left::Nothing),
+    }
+}
+
+/// Writes all that is to be written.
+pub fn catch_up_events(workspace: &Workspace) -> Result<(), OpsError> {
+    let stream = Stream::of(&workspace.paths);
+    if is_up_to_date(workspace, &stream)? {
+        return Ok(());
+    }
+    let Some(writer) = patiently(&stream, PATIENCE)? else { return Ok(()) };
+    loop {
+        let Standing::Known(record, strays) = settle(&stream, &writer)? else { break };
+        match step(workspace, &stream, &writer, record, &strays)? {
+            Step::Done(Left::Nothing) => return Ok(()),
+            Step::Done(Left::Commits) => {}
+            Step::Astray => break,
+        }
+    }
+    rebuild_with(workspace, &stream, &writer).map(drop)
+}
+
+/// Returns what is not in the stream of a project that cannot be written to: what would be added, or all where there is none.
+pub(super) fn unwritten(workspace: &Workspace) -> Result<Vec<Line>, OpsError> {
+    let stream = Stream::of(&workspace.paths);
+    let kept = stream.record::<Kept>()?.map(|(record, _)| record.kept).unwrap_or_default();
+    let apart = waiting(&stream, &kept.taken)?;
+    let news = match Ground::look(workspace, Some(&kept.cursor))? {
+        Some(ground) => news(workspace, &kept.cursor, &ground, usize::MAX)?,
+        None => None,
+    };
+    Ok(match news {
+        Some(news) => lines(workspace, &news, apart)?.0,
+        None => apart.into_iter().map(|apart| apart.line).collect(),
+    })
+}
+
+/// Takes the right to write the stream; waits that long for whoever has it.
+pub(super) fn patiently(stream: &Stream, patience: Duration) -> Result<Option<Writer>, OpsError> {
+    let until = Instant::now() + patience;
+    loop {
+        match stream.writing()? {
+            None if Instant::now() < until => thread::sleep(PAUSE),
+            outcome => return Ok(outcome),
+        }
+    }
+}
+
+fn is_up_to_date(workspace: &Workspace, stream: &Stream) -> Result<bool, OpsError> {
+    let Some((record, is_whole)) = stream.record::<Kept>()? else { return Ok(false) };
+    let reached = match Ground::look(workspace, Some(&record.kept.cursor))? {
+        Some(Ground { head, newest }) => record.kept.cursor.commit(&head.reference) == Some(&newest.to_string()),
+        None => true,
+    };
+    Ok(is_whole && reached && waiting(stream, &record.kept.taken)?.is_empty())
+}
+
+/// Returns how the stream stands; what a kill left unrecorded is taken out, for it is written again.
+fn settle(stream: &Stream, writer: &Writer) -> Result<Standing<Kept>, OpsError> {
+    let left: Vec<String> = stream.left()?.into_iter().map(|(id, _)| id).collect();
+    let again = |text: &str| {
+        EventLine::read(text).is_some_and(|event| {
+            event.commit().is_some() || event.id().is_some_and(|id| left.iter().any(|own| own == id))
+        })
+    };
+    Ok(writer.settle(&again)?)
+}
+
+/// Has the lines that are in no commit wait for a stream that begins anew.
+fn set_aside(stream: &Stream, writer: &Writer) -> Result<(), OpsError> {
+    let (old, _) = old_lines(stream)?;
+    for apart in old {
+        if let Some(id) = &apart.apart.id {
+            stream.leave(id, &apart.apart.line.text)?;
+        }
+    }
+    Ok(writer.forget()?)
+}
+
+/// What a step came to.
+enum Step {
+    Done(Left),
+    /// History does not lead to what was told any more.
+    Astray,
+}
+
+/// Adds what is new, behind these lines that others have added.
+fn step(
+    workspace: &Workspace,
+    stream: &Stream,
+    writer: &Writer,
+    mut record: Record<Kept>,
+    strays: &[String],
+) -> Result<Step, OpsError> {
+    for line in strays {
+        record.kept.counts.add_read(line);
+    }
+    writer.clear(&record.kept.taken)?;
+    let apart = waiting(stream, &record.kept.taken)?;
+    let Some(ground) = Ground::look(workspace, Some(&record.kept.cursor))? else {
+        let lines: Vec<Line> = apart.iter().map(|apart| apart.line.clone()).collect();
+        write(writer, &mut record, &lines, apart)?;
+        return Ok(Step::Done(Left::Nothing));
+    };
+    let Some(news) = news(workspace, &record.kept.cursor, &ground, MOST_COMMITS)? else { return Ok(Step::Astray) };
+    let (lines, apart) = lines(workspace, &news, apart)?;
+    record.kept.cursor.set(&ground.head.reference, &news.reached.to_string());
+    write(writer, &mut record, &lines, apart)?;
+    Ok(Step::Done(news.left))
+}
+
+fn write(writer: &Writer, record: &mut Record<Kept>, lines: &[Line], taken: Vec<Apart>) -> Result<(), OpsError> {
+    for line in lines {
+        record.kept.counts.add(line);
+    }
+    record.kept.taken = taken.into_iter().filter_map(|apart| apart.id).collect();
+    let text: String = lines.iter().map(|line| line.text.as_str()).collect();
+    writer.append(record, text.as_bytes())?;
+    Ok(writer.clear(&record.kept.taken)?)
+}
+
+/// Returns the commits that are to be told of; nothing where history does not lead to what was told any more.
+fn news(workspace: &Workspace, cursor: &Cursor, ground: &Ground, most: usize) -> Result<Option<News>, OpsError> {
+    match News::begin(workspace, cursor, &ground.head, ground.newest)? {
+        Some(last) => News::since(workspace, cursor, (last, ground.newest), most),
+        None => News::whole(workspace, ground.newest, most).map(Some),
+    }
+}
+
+/// Returns the lines of the commits, with those that are in none where their time is, and which of these that are.
+fn lines(workspace: &Workspace, news: &News, apart: Vec<Apart>) -> Result<(Vec<Line>, Vec<Apart>), OpsError> {
+    let mut telling = Telling::new(workspace);
+    let mut waiting = apart.into_iter().peekable();
+    let (mut lines, mut taken) = (Vec::new(), Vec::new());
+    for commit in &news.commits {
+        let OfCommit { committed, lines: own, .. } = of_commit(workspace, &mut telling, news, *commit)?;
+        while let Some(apart) = waiting.next_if(|apart| apart.at < committed) {
+            lines.push(apart.line.clone());
+            taken.push(apart);
+        }
+        lines.extend(own);
+    }
+    if news.left == Left::Nothing {
+        for apart in waiting {
+            lines.push(apart.line.clone());
+            taken.push(apart);
+        }
+    }
+    Ok((lines, taken))
+}

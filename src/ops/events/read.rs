@@ -1,0 +1,123 @@
+//! The stream is read: whole lines from the beginning, and, by whoever follows it, whatever comes after them. Another stream that takes
+//! its place is read on behind the line that was read last.
+
+use std::collections::VecDeque;
+
+use super::keep_up::{catch_up_events, unwritten};
+use crate::format::event_line::EventLine;
+use crate::model::{AgentId, EventKind, Level, TaskId, Timestamp};
+use crate::ops::error::OpsError;
+use crate::ops::workspace::Workspace;
+use crate::store::Stream;
+use crate::store::stream::Reading;
+
+/// Which events are wanted; what is not said is no condition.
+#[derive(Debug, Clone, Default)]
+pub struct WantedEvents {
+    /// Those about this task.
+    pub task: Option<TaskId>,
+    /// Those of one of these kinds.
+    pub kinds: Vec<EventKind>,
+    /// Those since then.
+    pub since: Option<Timestamp>,
+    /// Those that this agent did, or met.
+    pub agent: Option<AgentId>,
+    /// Those that are at least as bad.
+    pub level: Option<Level>,
+}
+
+impl WantedEvents {
+    /// Returns whether that event is wanted.
+    pub fn take(&self, event: &EventLine) -> bool {
+        self.task.as_ref().is_none_or(|task| event.is_about(task))
+            && (self.kinds.is_empty() || event.kind.is_some_and(|kind| self.kinds.contains(&kind)))
+            && self.since.is_none_or(|since| event.at >= since)
+            && self.agent.as_ref().is_none_or(|agent| event.names(agent.as_str()))
+            && self.level.is_none_or(|level| event.level >= level)
+    }
+}
+
+/// What a line of the stream is.
+#[derive(Debug, Clone, PartialEq)]
+pub enum StreamLine {
+    /// An event, and the line as it stands.
+    Event(Box<EventLine>, String),
+    /// No event: the number of the line.
+    Damaged(u64),
+}
+
+/// The stream, being read.
+pub struct EventReader {
+    stream: Stream,
+    reading: Option<Reading>,
+    number: u64,
+    /// The line that was read last.
+    last: Option<String>,
+    /// What is not in the stream, because nothing can be written there.
+    unwritten: VecDeque<String>,
+}
+
+impl EventReader {
+    /// Opens the stream, brought up to date. Where nothing may be written, what is missing is told all the same.
+    pub fn open(workspace: &Workspace) -> Result<Self, OpsError> {
+        let stream = Stream::of(&workspace.paths);
+        let missing = match catch_up_events(workspace) {
+            Ok(()) => Vec::new(),
+            Err(OpsError::Store(fault)) if fault.is_read_only() => unwritten(workspace)?,
+            Err(error) => return Err(error),
+        };
+        let unwritten = missing.into_iter().map(|line| line.text.trim_end().to_owned()).collect();
+        Ok(Self { reading: stream.open()?, stream, number: 0, last: None, unwritten })
+    }
+
+    /// Returns the next line, if there is one by now.
+    pub fn next_line(&mut self) -> Result<Option<StreamLine>, OpsError> {
+        let read = match &mut self.reading {
+            Some(reading) => reading.line()?,
+            None => None,
+        };
+        let Some(text) = read else { return Ok(self.unwritten.pop_front().map(|text| self.line_of(text))) };
+        self.last = Some(text.clone());
+        Ok(Some(self.line_of(text)))
+    }
+
+    fn line_of(&mut self, text: String) -> StreamLine {
+        self.number += 1;
+        match EventLine::read(&text) {
+            Some(event) => StreamLine::Event(Box::new(event), text),
+            None => StreamLine::Damaged(self.number),
+        }
+    }
+
+    /// Has the stream brought up to date again, and goes over to the one that has taken its place, if one has.
+    pub fn refresh(&mut self, workspace: &Workspace) -> Result<(), OpsError> {
+        match catch_up_events(workspace) {
+            Err(OpsError::Store(fault)) if fault.is_read_only() => {}
+            other => other?,
+        }
+        if self.reading.as_ref().is_some_and(|reading| !reading.is_over()) {
+            return Ok(());
+        }
+        // What is left of the old one was written before the new one was begun.
+        let Some(mut newer) = self.stream.open()? else { return Ok(()) };
+        let Some(last) = &self.last else {
+            self.reading = Some(newer);
+            return Ok(());
+        };
+        let (mut number, mut place) = (0, None);
+        while let Some(line) = newer.line()? {
+            number += 1;
+            if line == *last {
+                place = Some((number, newer.place()));
+            }
+        }
+        // Where that line is not in it any more, what is in it was told as well as it can be.
+        if let Some((line, place)) = place {
+            newer.go_to(place)?;
+            number = line;
+        }
+        self.number = number;
+        self.reading = Some(newer);
+        Ok(())
+    }
+}

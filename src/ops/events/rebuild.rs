@@ -1,0 +1,223 @@
+//! The stream is made again: every commit of the branch is told anew, in the order of history, by several threads at once. What is in
+//! no commit stays, behind the commit behind which it stood. Only the whole new stream takes the place of the old one.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::apart::waiting;
+use super::derive::{Apart, Line, OfCommit, of_commit};
+use super::keep_up::{Ground, Kept, patiently};
+use crate::format::event_line::EventLine;
+use crate::model::Timestamp;
+use crate::ops::error::OpsError;
+use crate::ops::happened::{News, Telling};
+use crate::ops::workspace::Workspace;
+use crate::store::Stream;
+use crate::store::stream::{Rewriting, Writer};
+
+/// So many commits are told sooner than another thread is started.
+const FEW: usize = 200;
+/// So many are told of by one thread in one go, at most: neighbours have to do with the same tasks.
+const SHARE: usize = 1_000;
+
+/// What became of a stream that was made again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rebuilt {
+    /// How many commits were told.
+    pub commits: usize,
+    /// How many lines the stream has.
+    pub lines: usize,
+    /// How many of them are in no commit, and were kept.
+    pub kept: usize,
+    /// How many lines of the old one were no events.
+    pub damaged: usize,
+}
+
+/// Makes the stream again. Waits for whoever writes it.
+pub fn rebuild_events(workspace: &Workspace) -> Result<Rebuilt, OpsError> {
+    let stream = Stream::of(&workspace.paths);
+    let patience = workspace.deadline().saturating_duration_since(Instant::now());
+    let writer = patiently(&stream, patience)?.ok_or_else(|| OpsError::Unfit {
+        code: "events_busy",
+        problem: format!("somebody else has been writing the event stream for {} s", patience.as_secs()),
+        fix: "wait until it is done, or wait longer with `--wait 60s`; nothing was written".to_owned(),
+    })?;
+    rebuild_with(workspace, &stream, &writer)
+}
+
+/// A line that is in no commit, where it stands in the old stream.
+pub(super) struct Old {
+    pub apart: Apart,
+    /// The commit of the line before it.
+    after: Option<String>,
+}
+
+/// Returns the lines of the stream that are in no commit, and how many are no events.
+pub(super) fn old_lines(stream: &Stream) -> Result<(Vec<Old>, usize), OpsError> {
+    let (mut old, mut damaged) = (Vec::new(), 0);
+    let Some(mut reading) = stream.open()? else { return Ok((old, damaged)) };
+    let mut after: Option<String> = None;
+    while let Some(text) = reading.line()? {
+        match EventLine::read(&text) {
+            None => damaged += 1,
+            Some(event) => match event.commit() {
+                Some(commit) if after.as_deref() != Some(commit) => after = Some(commit.to_owned()),
+                Some(_) => {}
+                None => old.extend(Apart::read(&text).map(|apart| Old { apart, after: after.clone() })),
+            },
+        }
+    }
+    Ok((old, damaged))
+}
+
+pub(super) fn rebuild_with(workspace: &Workspace, stream: &Stream, writer: &Writer) -> Result<Rebuilt, OpsError> {
+    let (old, damaged) = old_lines(stream)?;
+    let ids: Vec<String> = old.iter().filter_map(|old| old.apart.id.clone()).collect();
+    let left = waiting(stream, &ids)?;
+    let taken: Vec<String> = stream.left()?.into_iter().map(|(id, _)| id).collect();
+    let ground = Ground::look(workspace, None)?;
+    let news = match &ground {
+        Some(ground) => Some(News::whole(workspace, ground.newest, usize::MAX)?),
+        None => None,
+    };
+    let commits = news.as_ref().map_or(0, |news| news.commits.len());
+    let mut making = Making::new(writer.rewrite()?, Places::of(old, left, news.as_ref()));
+    if let Some(news) = &news {
+        told(workspace, news, &mut |of_commit| making.add(&of_commit))?;
+    }
+    let (rewriting, mut kept, mut rebuilt) = making.end()?;
+    if let Some(ground) = ground {
+        kept.cursor.set(&ground.head.reference, &ground.newest.to_string());
+    }
+    kept.taken.clone_from(&taken);
+    rewriting.finish(kept)?;
+    writer.clear(&taken)?;
+    (rebuilt.commits, rebuilt.damaged) = (commits, damaged);
+    Ok(rebuilt)
+}
+
+/// Where the lines that are in no commit go.
+struct Places {
+    /// What stood before all commits.
+    first: Vec<Line>,
+    /// By commit.
+    behind: HashMap<String, Vec<Line>>,
+    /// By time, the oldest first: the commits before them are not in this history, or they are new.
+    by_time: std::iter::Peekable<std::vec::IntoIter<(Timestamp, Line)>>,
+}
+
+impl Places {
+    fn of(old: Vec<Old>, left: Vec<Apart>, news: Option<&News>) -> Self {
+        let history: HashSet<String> = news.iter().flat_map(|news| &news.commits).map(ToString::to_string).collect();
+        let (mut first, mut behind, mut by_time) = (Vec::new(), HashMap::<_, Vec<Line>>::new(), Vec::new());
+        for Old { apart, after } in old {
+            match after {
+                None => first.push(apart.line),
+                Some(commit) if history.contains(&commit) => behind.entry(commit).or_default().push(apart.line),
+                Some(_) => by_time.push((apart.at, apart.line)),
+            }
+        }
+        by_time.extend(left.into_iter().map(|apart| (apart.at, apart.line)));
+        by_time.sort_by_key(|(at, _)| *at);
+        Self { first, behind, by_time: by_time.into_iter().peekable() }
+    }
+}
+
+/// The new stream while it is being made.
+struct Making<'w> {
+    rewriting: Rewriting<'w>,
+    places: Places,
+    kept: Kept,
+    rebuilt: Rebuilt,
+}
+
+impl<'w> Making<'w> {
+    fn new(rewriting: Rewriting<'w>, places: Places) -> Self {
+        let rebuilt = Rebuilt { commits: 0, lines: 0, kept: 0, damaged: 0 };
+        Self { rewriting, places, kept: Kept::default(), rebuilt }
+    }
+
+    fn add(&mut self, told: &OfCommit) -> Result<(), OpsError> {
+        let mut apart = std::mem::take(&mut self.places.first);
+        while let Some((_, line)) = self.places.by_time.next_if(|(at, _)| *at < told.committed) {
+            apart.push(line);
+        }
+        self.write(&apart)?;
+        self.rebuilt.kept += apart.len();
+        self.write(&told.lines)?;
+        let behind = self.places.behind.remove(&told.commit.to_string()).unwrap_or_default();
+        self.rebuilt.kept += behind.len();
+        self.write(&behind)
+    }
+
+    fn write(&mut self, lines: &[Line]) -> Result<(), OpsError> {
+        for line in lines {
+            self.kept.counts.add(line);
+        }
+        self.rebuilt.lines += lines.len();
+        let text: String = lines.iter().map(|line| line.text.as_str()).collect();
+        Ok(self.rewriting.add(text.as_bytes())?)
+    }
+
+    fn end(mut self) -> Result<(Rewriting<'w>, Kept, Rebuilt), OpsError> {
+        let mut rest = std::mem::take(&mut self.places.first);
+        rest.extend(self.places.by_time.by_ref().map(|(_, line)| line));
+        self.rebuilt.kept += rest.len();
+        self.write(&rest)?;
+        Ok((self.rewriting, self.kept, self.rebuilt))
+    }
+}
+
+/// Tells of all commits in order; with every core where there are many.
+fn told(
+    workspace: &Workspace,
+    news: &News,
+    each: &mut dyn FnMut(OfCommit) -> Result<(), OpsError>,
+) -> Result<(), OpsError> {
+    let commits = &news.commits;
+    let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    if commits.len() <= FEW || cores == 1 {
+        let mut telling = Telling::new(workspace);
+        return commits.iter().try_for_each(|commit| each(of_commit(workspace, &mut telling, news, *commit)?));
+    }
+    let shares: Vec<_> = commits.chunks(commits.len().div_ceil(cores * 4).clamp(FEW, SHARE)).collect();
+    let (seed, next) = (workspace.seed(Duration::ZERO), AtomicUsize::new(0));
+    thread::scope(|scope| {
+        // Whoever is far ahead waits: what is told and not written yet is kept in memory.
+        let (sender, receiver) = mpsc::sync_channel::<(usize, Result<Vec<OfCommit>, OpsError>)>(cores);
+        for _ in 0..cores {
+            let (sender, seed, next, shares) = (sender.clone(), &seed, &next, &shares);
+            scope.spawn(move || {
+                let own = match seed.open() {
+                    Ok(own) => own,
+                    Err(error) => return drop(sender.send((0, Err(error)))),
+                };
+                loop {
+                    let share = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(commits) = shares.get(share) else { return };
+                    let mut telling = Telling::new(&own);
+                    let told = commits.iter().map(|commit| of_commit(&own, &mut telling, news, *commit));
+                    // Nobody listens any more once something has failed.
+                    if sender.send((share, told.collect())).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+        drop(sender);
+        let mut early: BTreeMap<usize, Vec<OfCommit>> = BTreeMap::new();
+        let mut wanted = 0;
+        for (share, outcome) in receiver {
+            early.insert(share, outcome?);
+            while let Some(told) = early.remove(&wanted) {
+                told.into_iter().try_for_each(&mut *each)?;
+                wanted += 1;
+            }
+        }
+        Ok(())
+    })
+}

@@ -1,0 +1,144 @@
+//! Which commits are new to somebody who was told up to others: those that the branch grew by, whatever was merged, rebased or
+//! squashed in the meantime. What was told under another commit, or on another branch, is not new.
+
+use crate::audit::{ChangedFile, CommitId, Head, LogEntry, Repository};
+use crate::ops::error::OpsError;
+use crate::ops::workspace::Workspace;
+use crate::store::Cursor;
+
+/// How many commits are told of in one go by whoever must not take long.
+pub(in crate::ops) const MOST_COMMITS: usize = 200;
+
+/// Whether all was said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Left {
+    /// All was.
+    #[default]
+    Nothing,
+    /// There are more commits to be told of.
+    Commits,
+}
+
+/// Commits that are to be told of.
+pub(in crate::ops) struct News {
+    /// The commits, the oldest first.
+    pub commits: Vec<CommitId>,
+    /// The commit up to which that is all.
+    pub reached: CommitId,
+    /// Whether there are more.
+    pub left: Left,
+    /// The commits up to which all was told before, on this branch and on others.
+    told: Vec<CommitId>,
+    /// Whether the branch lost commits that were told.
+    rewritten: bool,
+    /// What those changed.
+    lost: Vec<ChangedFile>,
+}
+
+impl News {
+    /// Returns the commit up to which all was told on the branch: the one that is noted, or, for a branch that is new here, where it
+    /// left those that are known.
+    pub(in crate::ops) fn begin(
+        workspace: &Workspace,
+        known: &Cursor,
+        head: &Head,
+        newest: CommitId,
+    ) -> Result<Option<CommitId>, OpsError> {
+        if let Some(last) = known.commit(&head.reference).and_then(|text| text.parse().ok()) {
+            return Ok(Some(last));
+        }
+        Ok(workspace.repository.newest_common(newest, known_commits(known))?)
+    }
+
+    /// Returns all commits of the branch, or the first `most` of them, as those that nobody was told of.
+    pub(in crate::ops) fn whole(workspace: &Workspace, newest: CommitId, most: usize) -> Result<Self, OpsError> {
+        let mut commits = workspace.repository.line_to(newest)?;
+        commits.truncate(most);
+        Ok(Self::of(commits, newest, Vec::new()))
+    }
+
+    /// Returns the commits since the last one that was told of, or the first `most` of them; nothing where history does not lead
+    /// there any more.
+    pub(in crate::ops) fn since(
+        workspace: &Workspace,
+        known: &Cursor,
+        (last, newest): (CommitId, CommitId),
+        most: usize,
+    ) -> Result<Option<Self>, OpsError> {
+        let repository = &workspace.repository;
+        if !repository.has_commit(last) {
+            return Ok(None);
+        }
+        let (Some(mut commits), Some(gone)) =
+            (repository.added_since(last, newest)?, repository.added_since(newest, last)?)
+        else {
+            return Ok(None);
+        };
+        let mut told = vec![last];
+        told.extend(known_commits(known).filter(|commit| *commit != last));
+        // What was done on another branch was told there, if this one has simply come up to it.
+        if let Some(place) = commits.iter().rposition(|commit| told[1..].contains(commit)) {
+            commits.drain(..=place);
+        }
+        // A commit in the middle can stand for what was told only where the branch simply grew; elsewhere all is told in one go.
+        let oldest = commits.first().map(|oldest| repository.log_entry(*oldest)).transpose()?;
+        let grew = oldest.is_some_and(|oldest| oldest.parents.first().is_some_and(|parent| told.contains(parent)));
+        if gone.is_empty() && grew {
+            commits.truncate(most);
+        }
+        let mut news = Self::of(commits, newest, told);
+        news.rewritten = !gone.is_empty();
+        // A rebase makes the same changes again.
+        for gone in gone {
+            news.lost.extend(repository.changed_files(gone)?);
+        }
+        Ok(Some(news))
+    }
+
+    fn of(commits: Vec<CommitId>, newest: CommitId, told: Vec<CommitId>) -> Self {
+        let reached = commits.last().copied().unwrap_or(newest);
+        let left = if reached == newest { Left::Nothing } else { Left::Commits };
+        Self { commits, reached, left, told, rewritten: false, lost: Vec::new() }
+    }
+
+    /// Returns the files that a commit changed, without those of which nothing is to be said: a change that was told already, or
+    /// one that makes of a file what it was when all was told.
+    pub(super) fn brought(&self, repository: &Repository, entry: &LogEntry) -> Result<Vec<ChangedFile>, OpsError> {
+        let mut changed = repository.changed_files(entry.id)?;
+        for known in self.known_before(repository, entry)? {
+            let mut brought = Vec::new();
+            for file in changed {
+                if file.after.is_none() || repository.blob_id(known, &file.path)? != file.after {
+                    brought.push(file);
+                }
+            }
+            changed = brought;
+        }
+        changed.retain(|file| !self.lost.contains(file));
+        Ok(changed)
+    }
+
+    /// Returns the commits whose files were told of before this one. What a merge takes over from us, seen from the other side, is
+    /// new to them and not to us; what it takes over from a branch that was told of is new to nobody; and what was squashed is the
+    /// same as before.
+    fn known_before(&self, repository: &Repository, entry: &LogEntry) -> Result<Vec<CommitId>, OpsError> {
+        let Some((last, others)) = self.told.split_first() else { return Ok(Vec::new()) };
+        let is_merge = entry.parents.len() > 1;
+        let mut known: Vec<CommitId> = if is_merge || self.rewritten { vec![*last] } else { Vec::new() };
+        for parent in entry.parents.iter().skip(1) {
+            if repository.led_to(*parent, *last)? {
+                known.push(*parent);
+            }
+            for other in others {
+                if repository.led_to(*other, *parent)? && !repository.led_to(*other, *last)? {
+                    known.push(*other);
+                }
+            }
+        }
+        Ok(known)
+    }
+}
+
+fn known_commits(known: &Cursor) -> impl Iterator<Item = CommitId> {
+    known.commits().filter_map(|text| text.parse().ok())
+}

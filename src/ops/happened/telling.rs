@@ -1,0 +1,184 @@
+//! What one commit says happened: to the rules, and to each task whose file it changed.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use super::known::{KnownRules, KnownTasks};
+use super::{Happened, News};
+use crate::audit::{ChangedFile, CommitId, LogEntry, ObjectId, trailers};
+use crate::engine::{Rules, events};
+use crate::format::config::Subject as RuleFile;
+use crate::model::{AgentId, Event, Severity, Task, TaskId, Timestamp};
+use crate::ops::error::OpsError;
+use crate::ops::in_force::check_committed;
+use crate::ops::workspace::Workspace;
+use crate::store::layout;
+
+/// How many earlier versions of a file are looked at for one that can be read.
+const LOOK_BACK: usize = 100;
+
+/// Tells of commits, one after the other.
+pub(in crate::ops) struct Telling<'w> {
+    workspace: &'w Workspace,
+    rules: KnownRules,
+    tasks: KnownTasks,
+}
+
+/// What a commit says.
+pub(in crate::ops) struct Told {
+    /// When it was made.
+    pub committed: Timestamp,
+    /// What happened in it.
+    pub happened: Vec<Happened>,
+}
+
+/// A version of a file: where it stands, and its content.
+type Version = (String, ObjectId);
+
+/// A task whose file was changed: what the file was and is.
+type Changed = (TaskId, Option<Version>, Option<ObjectId>);
+
+impl<'w> Telling<'w> {
+    /// Begins.
+    pub(in crate::ops) fn new(workspace: &'w Workspace) -> Self {
+        Self { workspace, rules: KnownRules::default(), tasks: KnownTasks::default() }
+    }
+
+    /// Returns what a commit says happened; `number` sorts it behind those before it.
+    pub(in crate::ops) fn of(&mut self, news: &News, commit: CommitId, number: usize) -> Result<Told, OpsError> {
+        let entry = self.workspace.repository.log_entry(commit)?;
+        let changed = news.brought(&self.workspace.repository, &entry)?;
+        let touches_rules = changed.iter().any(|file| RuleFile::of(&file.path).is_some());
+        let tasks = of_tasks(changed);
+        let mut told = Told { committed: entry.committed, happened: Vec::new() };
+        if touches_rules || !tasks.is_empty() {
+            let rules = self.rules.behind(self.workspace, &entry)?;
+            if touches_rules {
+                told.happened.extend(self.of_rules(&rules, &entry, number)?);
+            }
+            for changed in tasks {
+                told.happened.extend(self.of_task(&rules, &entry, number, changed)?);
+            }
+        }
+        if !touches_rules {
+            self.rules.are_kept_by(&entry);
+        }
+        Ok(told)
+    }
+
+    fn of_rules(&self, rules: &Rules, entry: &LogEntry, number: usize) -> Result<Option<Happened>, OpsError> {
+        let wrong = check_committed(&self.workspace.repository, entry.id)?;
+        let wrong: Vec<_> = wrong.into_iter().filter(|one| one.severity == Severity::Error).collect();
+        let Some(first) = wrong.first() else { return Ok(None) };
+        let commit = entry.id.to_string()[..7].to_owned();
+        let problem = format!("{}:{}:{}: {}", first.file, first.line, first.column, first.message);
+        Ok(Some(Happened {
+            mark: format!("rules {}", entry.id),
+            at: entry.committed,
+            later: number,
+            project: rules.project.name.clone(),
+            task: None,
+            events: vec![Event::RulesInvalid { commit, problem, count: wrong.len() }],
+        }))
+    }
+
+    fn of_task(
+        &mut self,
+        rules: &Rules,
+        entry: &LogEntry,
+        number: usize,
+        (id, old, new): Changed,
+    ) -> Result<Option<Happened>, OpsError> {
+        let old_content = old.as_ref().map(|(_, content)| *content);
+        let Some(new) = new.filter(|new| old_content != Some(*new)) else { return Ok(None) };
+        let before = match &old {
+            Some(version) => self.before(rules, entry, &id, version)?,
+            None => None,
+        };
+        // What cannot be read is somebody's work in progress; nothing is known of it.
+        let Some(after) = self.tasks.read(self.workspace, (&id, new), rules, entry.committed)? else {
+            return Ok(None);
+        };
+        let mut events = events(rules, before.as_deref(), &after);
+        refine(&mut events, entry, old.is_some());
+        let engine = before.as_ref().is_none_or(|task| task.updated != after.updated);
+        Ok(Some(Happened {
+            mark: format!("{id} {} {new}", old_content.map(|old| old.to_string()).unwrap_or_default()),
+            at: if engine { after.updated } else { entry.authored },
+            later: number,
+            project: rules.project.name.clone(),
+            task: Some(after),
+            events,
+        }))
+    }
+
+    /// Returns the task as it was before: of a file that could not be read, as it was when it could.
+    fn before(
+        &mut self,
+        rules: &Rules,
+        entry: &LogEntry,
+        id: &TaskId,
+        (path, content): &Version,
+    ) -> Result<Option<Rc<Task>>, OpsError> {
+        let repository = &self.workspace.repository;
+        if let Some(task) = self.tasks.read(self.workspace, (id, *content), rules, entry.committed)? {
+            return Ok(Some(task));
+        }
+        let Some(parent) = entry.parents.first() else { return Ok(None) };
+        for earlier in repository.log_of(*parent, &[path])?.take(LOOK_BACK) {
+            if let Some(content) = repository.blob_id(earlier?.id, path)?
+                && let Some(task) = self.tasks.read(self.workspace, (id, content), rules, entry.committed)?
+            {
+                return Ok(Some(task));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// Returns the tasks among the files; one that moved is gone in one place and new in another.
+fn of_tasks(changed: Vec<ChangedFile>) -> Vec<Changed> {
+    let mut tasks: BTreeMap<TaskId, (Option<Version>, Option<ObjectId>)> = BTreeMap::new();
+    for file in changed.into_iter().filter(|file| file.path.starts_with("tasks/")) {
+        let name = file.path.rsplit('/').next().unwrap_or_default();
+        if let Some(Ok(id)) = layout::task_id(name) {
+            let (before, after) = tasks.entry(id).or_default();
+            *after = after.or(file.after);
+            *before = before.take().or_else(|| file.before.map(|content| (file.path, content)));
+        }
+    }
+    tasks.into_iter().map(|(id, (before, after))| (id, before, after)).collect()
+}
+
+/// Makes of what the states tell what the commit says of it besides: who wrote a comment, that a claim was a person's doing.
+fn refine(events: &mut Vec<Event>, entry: &LogEntry, known: bool) {
+    let trailers = trailers::parse(&entry.message);
+    let trailer = |key: &str| trailers.iter().find(|one| one.key() == key).map(|one| one.value().to_owned());
+    let word = trailer("Aof-Event").unwrap_or_default();
+    // What is in a file beside the task is its text.
+    if events.is_empty() && known {
+        events.push(Event::Edited);
+    }
+    for event in events {
+        let said = match (&*event, word.as_str()) {
+            (Event::Claimed { at, agent }, "assigned") => Event::Assigned { at: at.clone(), agent: agent.clone() },
+            (Event::Created { gate }, "adopted") => Event::Adopted { gate: gate.clone() },
+            (Event::Edited, "commented") => Event::Commented {
+                agent: trailer("Aof-Agent").and_then(|id| id.parse::<AgentId>().ok()),
+                text: body(&entry.message),
+            },
+            (Event::Edited, "restored") => Event::Restored,
+            (Event::Renewed { at, agent, .. }, _) => {
+                Event::Renewed { at: at.clone(), agent: agent.clone(), note: body(&entry.message) }
+            }
+            _ => continue,
+        };
+        *event = said;
+    }
+}
+
+/// Returns what stands between the first line of a message and its trailers.
+fn body(message: &str) -> String {
+    let rest = message.split_once("\n\n").map_or("", |(_, rest)| rest);
+    rest.trim_end().rsplit_once("\n\n").map(|(body, _)| body.trim().to_owned()).unwrap_or_default()
+}

@@ -1,0 +1,342 @@
+//! `.aof/events.jsonl`, the event stream: one JSON object a line; and `.aof/events/`, what its writers know of it.
+//!
+//! ```text
+//!   record      how far the stream goes, and what its writer keeps with that
+//!   lock        whoever writes the stream has it
+//!   ID.json     a line that is in no commit, on its way into the stream
+//! ```
+//! Lines are appended in one write, and then the record says so. A kill in between leaves lines that the record does not speak of:
+//! the next writer takes out those that it writes again, and whatever of a line is torn. Nothing waits for the disk: a power cut may
+//! take lines back that the record knows, and then the stream is lost as far as its writer is concerned, and made again.
+
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::{FileExt, MetadataExt};
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use super::layout::{EVENTS, LOCAL};
+use super::staged::Staged;
+use super::{Durability, Folder, Paths, StoreError};
+use crate::model::Digest;
+use crate::stop;
+
+const NAME: &str = "events.jsonl";
+const RECORD: &str = "record";
+const SUFFIX: &str = ".json";
+/// The form of the record and of the lines: a stream of another form is made again.
+const FORM: &str = "aof-events 1";
+/// More than any record, or line on its way, has.
+const LIMIT: u64 = 4 * 1024 * 1024;
+/// More than what one write adds; and longer than any line.
+const LONGEST: u64 = 64 * 1024 * 1024;
+
+/// The event stream of a project.
+#[derive(Debug, Clone)]
+pub struct Stream {
+    paths: Paths,
+}
+
+/// How far the stream goes, with what its writer keeps about that.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Record<K> {
+    form: String,
+    end: End,
+    /// What the writer keeps.
+    pub kept: K,
+}
+
+/// The end of the stream, and the line that stands there.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct End {
+    at: u64,
+    /// Its length with its end, and its digest; nothing where there is no line.
+    last: Option<(u64, String)>,
+}
+
+/// How the stream stands that somebody is about to write.
+#[derive(Debug)]
+pub enum Standing<K> {
+    /// There is none.
+    Missing,
+    /// There is one, and nobody knows how far it goes.
+    Lost,
+    /// It goes as far as is recorded, and then there are these lines that somebody else wrote.
+    Known(Record<K>, Vec<String>),
+}
+
+impl<K: Default> Default for Record<K> {
+    fn default() -> Self {
+        Self { form: FORM.to_owned(), end: End::default(), kept: K::default() }
+    }
+}
+
+impl End {
+    /// Returns the end after these whole lines were added.
+    fn after(&self, lines: &[u8]) -> Self {
+        let Some(before) = lines.len().checked_sub(1) else { return self.clone() };
+        let start = lines[..before].iter().rposition(|byte| *byte == b'\n').map_or(0, |place| place + 1);
+        let last = &lines[start..];
+        Self { at: self.at + lines.len() as u64, last: Some((last.len() as u64, digest(last))) }
+    }
+
+    /// Returns whether the stream has this end here: the line is the same, and a line by itself.
+    fn stands_in(&self, file: &File) -> bool {
+        let Some((length, known)) = &self.last else { return self.at == 0 };
+        let (Some(start), Ok(size)) = (self.at.checked_sub(*length), usize::try_from(*length)) else { return false };
+        let mut line = vec![0; size];
+        let mut before = [b'\n'];
+        file.read_exact_at(&mut line, start).is_ok()
+            && (start == 0 || file.read_exact_at(&mut before, start - 1).is_ok())
+            && before == *b"\n"
+            && digest(&line) == *known
+    }
+}
+
+impl Stream {
+    /// Returns the stream of the project.
+    pub fn of(paths: &Paths) -> Self {
+        Self { paths: paths.clone() }
+    }
+
+    /// Takes the right to write the stream; nothing if somebody else has it.
+    pub fn writing(&self) -> Result<Option<Writer>, StoreError> {
+        let local = self.paths.prepare_local()?;
+        let folder = Folder::create(self.paths.root(), EVENTS)?;
+        let lock = folder.open_lock("lock")?;
+        match fs4::FileExt::try_lock(&lock) {
+            Ok(()) => Ok(Some(Writer { local, folder, _lock: lock })),
+            Err(fs4::TryLockError::WouldBlock) => Ok(None),
+            Err(fs4::TryLockError::Error(cause)) => Err(StoreError::io("lock", &folder.path().join("lock"), cause)),
+        }
+    }
+
+    /// Returns the record, and whether the stream is as long as it says; nothing where there is none that can be read.
+    pub fn record<K: DeserializeOwned>(&self) -> Result<Option<(Record<K>, bool)>, StoreError> {
+        let Some(folder) = Folder::open_existing(self.paths.root(), EVENTS)? else { return Ok(None) };
+        let Some(record) = record_in::<K>(&folder)? else { return Ok(None) };
+        let size = fs::symlink_metadata(self.paths.events()).map(|metadata| metadata.len());
+        let is_whole = size.is_ok_and(|size| size == record.end.at);
+        Ok(Some((record, is_whole)))
+    }
+
+    /// Opens the stream for reading, at its beginning; nothing where there is none.
+    pub fn open(&self) -> Result<Option<Reading>, StoreError> {
+        let Some(local) = Folder::open_existing(self.paths.root(), LOCAL)? else { return Ok(None) };
+        let Some((file, metadata)) = local.open_to_read(NAME)? else { return Ok(None) };
+        let reader = BufReader::with_capacity(1 << 16, file);
+        Ok(Some(Reading { reader, at: 0, inode: metadata.ino(), paths: self.paths.clone() }))
+    }
+
+    /// Leaves a line that is in no commit for the next writer; one of that id that is there already stays as it is.
+    pub fn leave(&self, id: &str, line: &str) -> Result<(), StoreError> {
+        self.paths.prepare_local()?;
+        let folder = Folder::create(self.paths.root(), EVENTS)?;
+        let name = format!("{id}{SUFFIX}");
+        match folder.kind(&name)? {
+            Some(_) => Ok(()),
+            None => folder.replace(&name, line.as_bytes(), Durability::Volatile),
+        }
+    }
+
+    /// Returns the lines that were left, with their ids.
+    pub fn left(&self) -> Result<Vec<(String, String)>, StoreError> {
+        let path = self.paths.root().join(EVENTS);
+        let listing = match fs::read_dir(&path) {
+            Ok(listing) => listing,
+            Err(cause) if matches!(cause.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(vec![]),
+            Err(cause) => return Err(StoreError::io("list the folder", &path, cause)),
+        };
+        let names = listing.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+        let mut names: Vec<String> = names.filter(|name| name.ends_with(SUFFIX) && !name.starts_with('.')).collect();
+        names.sort();
+        let Some(folder) = Folder::open_existing(self.paths.root(), EVENTS)? else { return Ok(Vec::new()) };
+        let mut left = Vec::new();
+        for name in names {
+            let line = folder.read(&name, LIMIT)?.and_then(|(bytes, _)| String::from_utf8(bytes).ok());
+            left.extend(line.map(|line| (name.trim_end_matches(SUFFIX).to_owned(), line)));
+        }
+        Ok(left)
+    }
+}
+
+/// The right to write the stream, until it is dropped.
+#[derive(Debug)]
+pub struct Writer {
+    local: Folder,
+    folder: Folder,
+    _lock: File,
+}
+
+impl Writer {
+    /// Returns how the stream stands. What a kill left behind its known end is taken out: lines of which `again` says that they
+    /// are written again, and a part of one.
+    pub fn settle<K: DeserializeOwned>(&self, again: &dyn Fn(&str) -> bool) -> Result<Standing<K>, StoreError> {
+        let record = record_in::<K>(&self.folder)?;
+        let Some((file, metadata)) = self.local.open_to_write(NAME)? else { return Ok(Standing::Missing) };
+        let Some(mut record) = record else { return Ok(Standing::Lost) };
+        let fault = |doing| move |cause| StoreError::io(doing, &self.local.path().join(NAME), cause);
+        if !record.end.stands_in(&file) {
+            match end_in(&file, &record.end).map_err(fault("read"))? {
+                Some(at) => record.end.at = at,
+                None => return Ok(Standing::Lost),
+            }
+        }
+        if metadata.len() == record.end.at {
+            return Ok(Standing::Known(record, Vec::new()));
+        }
+        let behind = metadata.len().saturating_sub(record.end.at);
+        let Some(size) = usize::try_from(behind).ok().filter(|_| behind <= LONGEST) else {
+            return Ok(Standing::Lost);
+        };
+        let mut bytes = vec![0; size];
+        file.read_exact_at(&mut bytes, record.end.at).map_err(fault("read"))?;
+        let whole = bytes.split_inclusive(|byte| *byte == b'\n').filter(|line| line.ends_with(b"\n"));
+        let strays: Vec<&[u8]> = whole.filter(|line| !again(&String::from_utf8_lossy(line))).collect();
+        let kept = strays.concat();
+        if kept != bytes {
+            file.set_len(record.end.at).map_err(fault("cut off"))?;
+            file.write_all_at(&kept, record.end.at).map_err(fault("write"))?;
+        }
+        record.end = record.end.after(&kept);
+        let strays = strays.iter().map(|line| String::from_utf8_lossy(line).into_owned()).collect();
+        Ok(Standing::Known(record, strays))
+    }
+
+    /// Adds whole lines to the stream that has this record, and records them, with what is kept now.
+    pub fn append<K: Serialize>(&self, record: &mut Record<K>, lines: &[u8]) -> Result<(), StoreError> {
+        if !lines.is_empty() {
+            let mut file = self.local.open_to_append(NAME)?;
+            file.write_all(lines).map_err(|cause| StoreError::io("write", &self.local.path().join(NAME), cause))?;
+            record.end = record.end.after(lines);
+        }
+        stop::point("events.written");
+        self.note(record)
+    }
+
+    fn note<K: Serialize>(&self, record: &Record<K>) -> Result<(), StoreError> {
+        let bytes = serde_json::to_vec(record).expect("names and numbers are JSON");
+        self.folder.replace(RECORD, &bytes, Durability::Volatile)?;
+        stop::point("events.recorded");
+        Ok(())
+    }
+
+    /// Begins a new stream, which takes the place of this one when it is whole.
+    pub fn rewrite(&self) -> Result<Rewriting<'_>, StoreError> {
+        let staged = Staged::new(&self.local, NAME, b"", Durability::Volatile)?;
+        Ok(Rewriting { writer: self, staged, end: End::default() })
+    }
+
+    /// Removes the stream, and what is known of it.
+    pub fn forget(&self) -> Result<(), StoreError> {
+        self.folder.remove(RECORD)?;
+        self.local.remove(NAME)
+    }
+
+    /// Removes lines that were left and are in the stream now.
+    pub fn clear(&self, ids: &[String]) -> Result<(), StoreError> {
+        ids.iter().try_for_each(|id| self.folder.remove(format!("{id}{SUFFIX}")))
+    }
+}
+
+/// A stream that is being made. Dropped, it is gone, and the old one stays.
+pub struct Rewriting<'w> {
+    writer: &'w Writer,
+    staged: Staged<&'w Folder>,
+    end: End,
+}
+
+impl Rewriting<'_> {
+    /// Adds whole lines.
+    pub fn add(&mut self, lines: &[u8]) -> Result<(), StoreError> {
+        self.staged.write(NAME, lines)?;
+        self.end = self.end.after(lines);
+        Ok(())
+    }
+
+    /// Puts it in the place of the old one, and records it.
+    pub fn finish<K: Serialize>(mut self, kept: K) -> Result<Record<K>, StoreError> {
+        self.staged.replace(NAME)?;
+        stop::point("events.replaced");
+        let record = Record { form: FORM.to_owned(), end: self.end, kept };
+        self.writer.note(&record)?;
+        Ok(record)
+    }
+}
+
+/// The stream, being read. It stays the one that was opened, whatever takes its place.
+#[derive(Debug)]
+pub struct Reading {
+    reader: BufReader<File>,
+    at: u64,
+    inode: u64,
+    paths: Paths,
+}
+
+impl Reading {
+    /// Returns the next whole line without its end, in which what is no UTF-8 is replaced; nothing where there is none yet.
+    pub fn line(&mut self) -> Result<Option<String>, StoreError> {
+        let mut bytes = Vec::new();
+        let fault = |cause| StoreError::io("read", &self.paths.events(), cause);
+        let read = (&mut self.reader).take(LONGEST).read_until(b'\n', &mut bytes).map_err(fault)?;
+        if bytes.pop() != Some(b'\n') {
+            // Somebody may be about to write the rest.
+            self.reader.seek(SeekFrom::Start(self.at)).map_err(fault)?;
+            return Ok(None);
+        }
+        self.at += read as u64;
+        Ok(Some(
+            String::from_utf8(bytes).unwrap_or_else(|bytes| String::from_utf8_lossy(bytes.as_bytes()).into_owned()),
+        ))
+    }
+
+    /// Returns how far it was read.
+    pub fn place(&self) -> u64 {
+        self.at
+    }
+
+    /// Goes on at a place where a line begins.
+    pub fn go_to(&mut self, place: u64) -> Result<(), StoreError> {
+        self.at = place;
+        let sought = self.reader.seek(SeekFrom::Start(place));
+        sought.map(drop).map_err(|cause| StoreError::io("read", &self.paths.events(), cause))
+    }
+
+    /// Returns whether another stream has taken the place of this one, or it was cut off.
+    pub fn is_over(&self) -> bool {
+        let now = fs::symlink_metadata(self.paths.events());
+        now.is_ok_and(|now| now.ino() != self.inode || now.len() < self.at)
+    }
+}
+
+fn record_in<K: DeserializeOwned>(folder: &Folder) -> Result<Option<Record<K>>, StoreError> {
+    let read = folder.read(RECORD, LIMIT)?;
+    let record: Option<Record<K>> = read.and_then(|(bytes, _)| serde_json::from_slice(&bytes).ok());
+    Ok(record.filter(|record| record.form == FORM))
+}
+
+/// Looks through the whole stream for the line that is its known end, and returns where the last such line ends: somebody has
+/// changed what stands before it.
+fn end_in(file: &File, known: &End) -> std::io::Result<Option<u64>> {
+    let Some((length, wanted)) = &known.last else { return Ok(Some(0)) };
+    let mut reader = BufReader::with_capacity(1 << 16, file);
+    reader.seek(SeekFrom::Start(0))?;
+    let (mut at, mut found) = (0, None);
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        let read = reader.by_ref().take(LONGEST).read_until(b'\n', &mut line)? as u64;
+        if read == 0 {
+            return Ok(found);
+        }
+        at += read;
+        if read == *length && digest(&line) == *wanted {
+            found = Some(at);
+        }
+    }
+}
+
+fn digest(line: &[u8]) -> String {
+    Digest::of(line).as_str().to_owned()
+}
