@@ -16,7 +16,7 @@ use super::trouble::Trouble;
 use super::{handed_out, ran_out, unreadable};
 use crate::format::plain::inert;
 use crate::model::Timestamp;
-use crate::ops::{Changed, DryRun, Swept, Tried, Workspace, deliver_notices, reason_of, sweep};
+use crate::ops::{Changed, DryRun, Swept, Tried, Workspace, catch_up_events, deliver_notices, reason_of, sweep};
 
 /// How long notices may take.
 const NOTICES: Duration = Duration::from_mins(1);
@@ -26,7 +26,7 @@ const NOTICES: Duration = Duration::from_mins(1);
 #[command(after_help = "\
 Tasks follow the rules in force, visits that took too long go to whoever steps in, claims that
 nobody renewed end, tasks are stopped and set going by those that they depend on, work is handed
-out where project.yaml has `handOut`, and notices are delivered.
+out where project.yaml has `handOut`, notices are delivered, and the event stream is kept.
 
 `aof watch` does the same by itself, at the moment it is due. Where no watcher runs, let cron do it:
   * * * * *  aof -C /path/to/project sweep
@@ -52,6 +52,9 @@ pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
     }
     if mode == DryRun::No {
         notify(session, &workspace)?;
+        if let Err(error) = catch_up_events(&workspace) {
+            session.warn(&format!("the event stream is not up to date: {}", inert(&error.to_string())));
+        }
     }
     let code = unreadable::tell(session, &swept.ran_out.unreadable);
     Ok(if swept.troubled().next().is_none() { code } else { ExitCode::FAILURE })

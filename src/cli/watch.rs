@@ -130,6 +130,9 @@ fn text_of(session: &Session, report: &Report) -> String {
         Report::Undelivered { problem } => {
             format!("{} a notice could not be delivered: {}", styled(YELLOW, "warning:"), inert(problem))
         }
+        Report::Unrecorded { problem } => {
+            format!("{} the event stream is not up to date: {}", styled(YELLOW, "warning:"), inert(problem))
+        }
         Report::Paused { reason } => format!("{} {}", styled(YELLOW, "waiting:"), inert(reason)),
         Report::Trouble(error) => {
             format!("{} {}\nit is tried again until it works", styled(RED, "error:"), told(session, error))
@@ -184,6 +187,7 @@ fn value_of(report: &Report) -> Value {
         }),
         Report::RulesUncommitted { files } => json!({"event": "rules_uncommitted", "files": files}),
         Report::Undelivered { problem } => json!({"event": "undelivered", "problem": problem}),
+        Report::Unrecorded { problem } => json!({"event": "unrecorded", "problem": problem}),
         Report::Paused { reason } => json!({"event": "paused", "message": reason}),
         Report::Trouble(error) => json!({"event": "trouble", "reason": reason_of(error)}),
         Report::Resumed => json!({"event": "resumed"}),

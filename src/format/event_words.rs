@@ -47,7 +47,7 @@ pub fn event_words(event: &EventLine) -> String {
         }
         EventKind::GateRejection => {
             let back = field("targetGate").map(|gate| format!(" to {gate}")).unwrap_or_default();
-            format!("sent back{back}{}{}{}", at(), by(), with("blockers"))
+            format!("sent back from {}{back}{}{}", name("gate"), by(), with("blockers"))
         }
         EventKind::GateTimeout => {
             let limit = field("timeout").map(|limit| format!(" within {limit}")).unwrap_or_default();

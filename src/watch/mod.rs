@@ -10,6 +10,7 @@
 
 mod bell;
 mod desk;
+mod journal;
 mod mail;
 mod report;
 mod rounds;

@@ -68,6 +68,11 @@ pub enum Report {
         /// Why.
         problem: String,
     },
+    /// The event stream could not be brought up to date.
+    Unrecorded {
+        /// Why.
+        problem: String,
+    },
     /// Git is in the middle of something, or has no branch checked out: nothing is committed until that ends.
     Paused {
         /// What it is, and how to end it.

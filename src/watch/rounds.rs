@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::bell::{Bell, Hints, Place, Places};
 use super::desk::Desk;
+use super::journal::Journal;
 use super::mail::Mail;
 use super::report::{Report, Sight};
 use super::sight::Eyes;
@@ -62,6 +63,7 @@ pub(super) struct Rounds<'t> {
     leftovers: Option<Duration>,
     halt: Option<Halt>,
     mail: Mail,
+    journal: Journal,
 }
 
 /// Why nothing is done at the moment.
@@ -98,6 +100,7 @@ impl<'t> Rounds<'t> {
             leftovers: Some(Duration::ZERO),
             halt: None,
             mail: Mail::default(),
+            journal: Journal::default(),
         }
     }
 
@@ -123,10 +126,11 @@ impl<'t> Rounds<'t> {
             self.take(hints, &eyes);
             until = self.round();
             if self.halt.is_none() {
-                until = match self.mail.send(&self.workspace, &mut self.desk) {
-                    Left::Nothing => until.min(self.clocks_at),
-                    Left::Commits => Instant::now(),
-                };
+                let left = [
+                    self.mail.send(&self.workspace, &mut self.desk),
+                    self.journal.keep(&self.workspace, &mut self.desk),
+                ];
+                until = if left == [Left::Nothing; 2] { until.min(self.clocks_at) } else { Instant::now() };
             }
         }
         self.mail.stop(&mut self.desk);
@@ -151,6 +155,7 @@ impl<'t> Rounds<'t> {
         }
         if self.halt.is_none() {
             self.mail.send_now(&self.workspace, &mut self.desk);
+            while self.journal.keep(&self.workspace, &mut self.desk) == Left::Commits {}
         }
         !self.desk.failed && self.halt.is_none()
     }

@@ -12,6 +12,7 @@ mod clocks;
 mod cookbook;
 mod dispatch;
 mod environment;
+mod events;
 mod fork_checker;
 mod forks;
 mod git_states;

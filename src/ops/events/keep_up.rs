@@ -121,7 +121,7 @@ fn is_up_to_date(workspace: &Workspace, stream: &Stream) -> Result<bool, OpsErro
         Some(Ground { head, newest }) => record.kept.cursor.commit(&head.reference) == Some(&newest.to_string()),
         None => true,
     };
-    Ok(is_whole && reached && waiting(stream, &record.kept.taken)?.is_empty())
+    Ok(is_whole && reached && stream.left()?.is_empty())
 }
 
 /// Returns how the stream stands; what a kill left unrecorded is taken out, for it is written again.

@@ -1,0 +1,469 @@
+//! The event stream: what is in it, that it is the same however it came about, and that nothing damages it for long.
+
+use serde_json::Value;
+
+use crate::environment::{Output, TestEnvironment, eventually};
+
+const STREAM: &str = ".aof/events.jsonl";
+
+/// Brings the stream up to date and returns it.
+fn stream(env: &TestEnvironment) -> String {
+    let _ = env.aof(&["events"]).success();
+    env.read(STREAM)
+}
+
+/// Makes the stream again, and expects that it is the same.
+#[track_caller]
+fn rebuilds_the_same(env: &TestEnvironment) {
+    let before = stream(env);
+    let _ = env.aof(&["events", "rebuild"]).success();
+    similar(&before, &env.read(STREAM));
+}
+
+#[track_caller]
+fn similar(one: &str, other: &str) {
+    for (one, other) in one.lines().zip(other.lines()) {
+        assert_eq!(one, other);
+    }
+    assert_eq!(one.len(), other.len(), "{one}\n---\n{other}");
+}
+
+fn lines(text: &str) -> Vec<Value> {
+    text.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))).collect()
+}
+
+fn names(text: &str) -> Vec<String> {
+    lines(text).iter().map(|line| line["event"].as_str().unwrap().to_owned()).collect()
+}
+
+/// Work that is rejected once, with a completion that comes too late.
+fn story(env: &TestEnvironment) -> String {
+    let id = env.new_task(&["Add login"]);
+    let _ = env.aof(&["task", "next", "--agent", "agent-7"]).success();
+    let _ = env.complete(&id, "agent-7");
+    let _ = env.say(&id, "agent-3", "needs_review", &["--blocker", "No test for\nan empty name"]).success();
+    let _ = env.say(&format!("{id}@0"), "agent-8", "complete", &[]).code(5);
+    let _ = env.aof(&["task", "comment", &id, "Look at\nthe log"]).success();
+    let _ = env.complete(&id, "agent-8");
+    let _ = env.complete(&id, "agent-3");
+    id
+}
+
+fn shown(env: &TestEnvironment, args: &[&str]) -> Output {
+    env.aof(&[&["events"], args].concat()).success()
+}
+
+#[test]
+fn a_story_reads_from_its_beginning_to_its_end() {
+    let env = TestEnvironment::new();
+    let _ = story(&env);
+    insta::assert_snapshot!(shown(&env, &[]).stdout, @"
+    2026-02-16 10:00:04  AOF-xxxxx  created, at implement
+    2026-02-16 10:00:05  AOF-xxxxx  taken by agent-7 at implement
+    2026-02-16 10:00:06  AOF-xxxxx  implement -> review (complete) by agent-7: Did it
+    2026-02-16 10:00:07  AOF-xxxxx  review -> implement (needs_review) by agent-3: Did it
+    2026-02-16 10:00:07  AOF-xxxxx  sent back from review to implement by agent-3: No test for an empty name
+    2026-02-16 10:00:08  AOF-xxxxx  warning: agent-8 was too late at implement: agent-7 was first
+    2026-02-16 10:00:09  AOF-xxxxx  a comment: Look at the log
+    2026-02-16 10:00:10  AOF-xxxxx  implement -> review (complete) by agent-8: Did it
+    2026-02-16 10:00:11  AOF-xxxxx  review -> $end (complete) by agent-3: Did it
+    2026-02-16 10:00:11  AOF-xxxxx  complete
+    ");
+    let text = env.plain(&env.read(STREAM));
+    let (before, after) = text.split_once("\"id\":\"aof_").unwrap();
+    insta::assert_snapshot!(format!("{before}\"id\":\"aof_ID{}", &after[32..]), @r#"
+    {"timestamp":"2026-02-16T10:00:04Z","event":"task_created","taskId":"AOF-xxxxx","project":"project","workflow":"default","toGate":"implement","commit":"COMMIT"}
+    {"timestamp":"2026-02-16T10:00:05Z","event":"task_claimed","taskId":"AOF-xxxxx","project":"project","workflow":"default","gate":"implement","agent":"agent-7","commit":"COMMIT"}
+    {"timestamp":"2026-02-16T10:00:06Z","event":"gate_transition","taskId":"AOF-xxxxx","project":"project","workflow":"default","fromGate":"implement","toGate":"review","outcome":"complete","role":"backend","agent":"agent-7","duration":2,"summary":"Did it","commit":"COMMIT"}
+    {"timestamp":"2026-02-16T10:00:07Z","event":"gate_transition","taskId":"AOF-xxxxx","project":"project","workflow":"default","fromGate":"review","toGate":"implement","outcome":"needs_review","role":"architect","agent":"agent-3","duration":1,"summary":"Did it","blockers":["No test for\nan empty name"],"retry":1,"commit":"COMMIT"}
+    {"timestamp":"2026-02-16T10:00:07Z","event":"gate_rejection","taskId":"AOF-xxxxx","project":"project","workflow":"default","gate":"review","targetGate":"implement","agent":"agent-3","blockers":["No test for\nan empty name"],"duration":1,"worker":"agent-7","commit":"COMMIT"}
+    {"timestamp":"2026-02-16T10:00:08Z","event":"gate_conflict","level":"warn","taskId":"AOF-xxxxx","project":"project","workflow":"default","gate":"implement","winningAgent":"agent-7","losingAgent":"agent-8","message":"Two completions came for task AOF-xxxxx at gate 'implement': agent 'agent-7' was first, and that of agent 'agent-8' does not count.","id":"aof_ID"}
+    {"timestamp":"2026-02-16T10:00:09Z","event":"task_commented","taskId":"AOF-xxxxx","project":"project","workflow":"default","comment":"Look at\nthe log","commit":"COMMIT"}
+    {"timestamp":"2026-02-16T10:00:10Z","event":"gate_transition","taskId":"AOF-xxxxx","project":"project","workflow":"default","fromGate":"implement","toGate":"review","outcome":"complete","role":"backend","agent":"agent-8","duration":3,"summary":"Did it","commit":"COMMIT"}
+    {"timestamp":"2026-02-16T10:00:11Z","event":"gate_transition","taskId":"AOF-xxxxx","project":"project","workflow":"default","fromGate":"review","toGate":"$end","outcome":"complete","role":"architect","agent":"agent-3","duration":1,"summary":"Did it","commit":"COMMIT"}
+    {"timestamp":"2026-02-16T10:00:11Z","event":"task_complete","taskId":"AOF-xxxxx","project":"project","workflow":"default","commit":"COMMIT"}
+    "#);
+    assert_eq!(shown(&env, &["--json"]).stdout, env.plain(&env.read(STREAM)));
+}
+
+#[test]
+fn what_is_wanted_is_shown() {
+    let env = TestEnvironment::new();
+    let id = story(&env);
+    let other = env.new_task(&["Another"]);
+    let count = |args: &[&str]| shown(&env, args).stdout.lines().count();
+    assert_eq!(count(&["--task", &other]), 1);
+    assert_eq!(count(&["--task", &id, "--type", "gate_rejection", "--type", "gate_conflict"]), 2);
+    assert_eq!(count(&["--agent", "agent-8"]), 2, "one transition, and the completion that came too late");
+    assert_eq!(count(&["--level", "warn"]), 1);
+    assert_eq!(count(&["-n", "3"]), 3);
+    assert_eq!(count(&["--since", "2026-02-17"]), 0);
+    assert_eq!(count(&["--since", "2h", "-n", "100"]), count(&[]));
+    env.pass_minutes(60 * 24);
+    let _ = env.complete(&other, "agent-7");
+    assert_eq!(count(&["--since", "2h"]), 1);
+    insta::assert_snapshot!(env.aof(&["events", "--since", "yesterday"]).code(2), @"
+    exit 2
+    --- stderr
+    error: invalid value 'yesterday' for '--since <WHEN>': `yesterday` is neither a length of time, as `2d` or `90m`, nor a date, as `2026-02-16` or `2026-02-16T15:00:00Z`
+
+    For more information, try '--help'.
+    ");
+}
+
+#[test]
+fn however_the_stream_came_about_it_is_the_same() {
+    let env = TestEnvironment::new();
+    let early = TestEnvironment::new();
+    // Written after each command, and all at once.
+    for (step, env) in [(true, &env), (false, &early)] {
+        let look = || if step { stream(env) } else { String::new() };
+        let id = env.new_task(&["Add login"]);
+        look();
+        let _ = env.complete(&id, "agent-7");
+        look();
+        let _ = env.say(&format!("{id}@0"), "agent-8", "complete", &[]).code(5);
+        look();
+        let _ = env.say(&id, "agent-3", "needs_review", &["--blocker", "No test"]).success();
+        look();
+        env.edit(&env.task_path(&id), "Add login", "Add a login");
+        env.commit_all("better title");
+        env.write("project.yaml", "workflow: {gates: 3}\n");
+        env.commit_all("worse rules");
+        look();
+        let _ = env.aof(&["task", "hold", &id, "--reason", "Wait"]).success();
+        let _ = env.aof(&["task", "cancel", &id, "--reason", "No"]).success();
+        look();
+        rebuilds_the_same(env);
+    }
+    assert_eq!(names(&env.read(STREAM)), names(&early.read(STREAM)));
+    assert_eq!(
+        names(&env.read(STREAM)),
+        [
+            "task_created",
+            "gate_transition",
+            "gate_conflict",
+            "gate_transition",
+            "gate_rejection",
+            "task_edited",
+            "workflow_config_invalid",
+            "task_held",
+            "gate_transition",
+            "task_cancelled"
+        ]
+    );
+}
+
+#[test]
+fn what_others_wrote_forges_no_line_and_moves_no_cursor() {
+    let env = TestEnvironment::new();
+    let id = env.new_task(&["Add \u{1b}[31mlogin\n{\"event\":\"task_failed\"}"]);
+    let forged =
+        "Did it\n{\"timestamp\":\"2026-02-16T10:00:00Z\",\"event\":\"task_complete\"}\r\u{9b}2J\u{202e}\u{2028}\u{7f}";
+    let _ = env
+        .aof(&["task", "complete", &id, "--agent", "agent-7", "--outcome", "complete", "--summary", forged])
+        .success();
+    let text = stream(&env);
+    assert_eq!(names(&text), ["task_created", "gate_transition"]);
+    assert_eq!(lines(&text)[1]["summary"], forged);
+    assert!(text.chars().all(|c| c == '\n' || !c.is_control()), "{text:?}");
+    let shown = shown(&env, &[]).stdout;
+    assert_eq!(shown.lines().count(), 2, "{shown}");
+    assert!(shown.chars().all(|c| c == '\n' || !c.is_control() && c != '\u{202e}'), "{shown:?}");
+}
+
+#[test]
+fn a_torn_end_heals_and_damage_is_named_until_it_is_mended() {
+    let env = TestEnvironment::new();
+    let _ = story(&env);
+    let whole = stream(&env);
+    let path = env.path(STREAM);
+    // As a power cut leaves it, and as somebody's hand does.
+    for torn in [&whole[..whole.len() - 7], &whole[..whole.len() / 2], &format!("{whole}{{\"timestamp\":\"20"), ""] {
+        std::fs::write(&path, torn).unwrap();
+        assert_eq!(shown(&env, &[]).stderr, "");
+        let healed: Vec<Value> =
+            lines(&env.read(STREAM)).into_iter().filter(|line| line.get("commit").is_some()).collect();
+        let committed: Vec<Value> = lines(&whole).into_iter().filter(|line| line.get("commit").is_some()).collect();
+        assert_eq!(healed, committed, "{torn}");
+    }
+    std::fs::remove_file(&path).unwrap();
+    std::fs::write(&path, &whole).unwrap();
+    rebuilds_the_same(&env);
+    let mut damaged: Vec<&str> = whole.lines().collect();
+    damaged.insert(2, "{\"timestamp\": ");
+    damaged[5] = "\u{fffd}\0";
+    std::fs::write(&path, format!("{}\n", damaged.join("\n"))).unwrap();
+    let output = shown(&env, &[]);
+    insta::assert_snapshot!(output.stderr, @"warning: lines 3, 6 of `.aof/events.jsonl` are no events, and passed over; `aof events rebuild` makes it whole again");
+    assert_eq!(output.stdout.lines().count(), damaged.len() - 2);
+    let other = env.new_task(&["Another"]);
+    assert_eq!(shown(&env, &["--task", &other]).stdout.lines().count(), 1, "it goes on behind the damage");
+    insta::assert_snapshot!(shown(&env, &["rebuild"]), @"
+    exit 0
+    --- stdout
+    11 events of 9 commits, 1 of them in no commit; 2 damaged lines are gone
+    ");
+    assert_eq!(shown(&env, &[]).stderr, "");
+    assert!(env.read(STREAM).starts_with(&whole), "{}", env.read(STREAM));
+}
+
+#[test]
+fn a_new_beginning_of_history_is_told_once() {
+    let env = TestEnvironment::new();
+    env.write(".gitignore", ".aof\n");
+    env.write("README.md", "one\n");
+    env.commit_all("base");
+    env.git(&["branch", "side"]);
+    let id = env.new_task(&["Add login"]);
+    let _ = env.complete(&id, "agent-7");
+    let before = names(&stream(&env));
+    assert_eq!(before, ["task_created", "gate_transition"]);
+    env.git(&["switch", "--quiet", "side"]);
+    env.write("README.md", "two\n");
+    env.commit_all("side");
+    assert_eq!(names(&stream(&env)), before);
+    env.git(&["switch", "--quiet", "main"]);
+    env.git(&["rebase", "--quiet", "side"]);
+    assert_eq!(names(&stream(&env)), before, "the same changes on another base");
+    env.git(&["reset", "--quiet", "--soft", "side"]);
+    env.git(&["commit", "--quiet", "--message", "all in one"]);
+    assert_eq!(names(&stream(&env)), before, "the same changes in one commit");
+    let _ = env.complete(&id, "agent-3");
+    let after = names(&stream(&env));
+    assert_eq!(after[before.len()..], ["gate_transition", "task_complete"]);
+    let _ = env.aof(&["events", "rebuild"]).success();
+    assert_eq!(names(&env.read(STREAM)), after, "and so is history as it is now");
+}
+
+#[test]
+fn what_was_done_on_another_branch_is_told_once() {
+    for merge in [&["merge", "--quiet", "--ff-only", "side"][..], &["merge", "--quiet", "--no-ff", "--no-edit", "side"]]
+    {
+        let env = TestEnvironment::new();
+        let id = env.new_task(&["Add login"]);
+        stream(&env);
+        env.git(&["switch", "--quiet", "--create", "side"]);
+        let _ = env.complete(&id, "agent-7");
+        let _ = env.complete(&id, "agent-3");
+        let told = names(&stream(&env));
+        assert_eq!(told, ["task_created", "gate_transition", "gate_transition", "task_complete"]);
+        env.git(&["switch", "--quiet", "main"]);
+        assert_eq!(names(&stream(&env)), told);
+        env.git(merge);
+        assert_eq!(names(&stream(&env)), told, "{merge:?}");
+        let _ = env.aof(&["events", "rebuild"]).success();
+        assert_eq!(names(&env.read(STREAM)), told, "{merge:?}");
+    }
+}
+
+#[test]
+fn a_merge_tells_what_happened_and_when() {
+    let env = TestEnvironment::new();
+    let id = env.new_task(&["Add login"]);
+    stream(&env);
+    env.git(&["switch", "--quiet", "--create", "side"]);
+    let _ = env.complete(&id, "agent-7");
+    let _ = env.complete(&id, "agent-3");
+    env.git(&["switch", "--quiet", "main"]);
+    env.git(&["merge", "--quiet", "--no-ff", "--no-edit", "side"]);
+    let text = stream(&env);
+    assert_eq!(names(&text), ["task_created", "gate_transition", "gate_transition", "task_complete"]);
+    let told = lines(&text);
+    assert!(told[1]["timestamp"].as_str() < told[2]["timestamp"].as_str(), "{text}");
+    assert_eq!(told[1]["commit"], env.head());
+    rebuilds_the_same(&env);
+}
+
+#[test]
+fn a_file_that_nobody_can_read_is_told_of_when_it_can_be_read_again() {
+    let env = TestEnvironment::new();
+    let id = env.new_task(&["Add login"]);
+    let _ = env.complete(&id, "agent-7");
+    let whole = env.task_text(&id);
+    let path = env.task_path(&id);
+    env.write(&path, whole.replace("status:", "status: ["));
+    env.commit_all("broken");
+    let before = names(&stream(&env));
+    env.write(&path, &whole);
+    env.commit_all("mended");
+    let _ = env.complete(&id, "agent-3");
+    let after = names(&stream(&env));
+    assert_eq!(after[before.len()..], ["task_edited", "gate_transition", "task_complete"]);
+    rebuilds_the_same(&env);
+}
+
+#[test]
+fn before_the_first_commit_nothing_has_happened() {
+    let env = TestEnvironment::without_rules();
+    env.write("project.yaml", crate::environment::PROJECT);
+    let output = shown(&env, &[]);
+    assert_eq!((output.stdout.as_str(), output.stderr.as_str()), ("", ""));
+    insta::assert_snapshot!(shown(&env, &["rebuild"]), @"
+    exit 0
+    --- stdout
+    0 events of 0 commits
+    ");
+    env.write("org.yaml", crate::environment::ORG);
+    env.commit_all("rules");
+    let _ = env.new_task(&["Add login"]);
+    assert_eq!(names(&stream(&env)), ["task_created"]);
+}
+
+#[test]
+fn without_a_branch_what_is_known_is_shown_and_a_clone_of_one_commit_is_told_of() {
+    let env = TestEnvironment::new();
+    let id = env.new_task(&["Add login"]);
+    let _ = env.complete(&id, "agent-7");
+    let told = stream(&env);
+    env.git(&["switch", "--quiet", "--detach", "HEAD~1"]);
+    assert_eq!(stream(&env), told);
+    env.git(&["switch", "--quiet", "main"]);
+    assert_eq!(stream(&env), told);
+    // As CI has it.
+    env.git(&["switch", "--quiet", "--detach", "HEAD"]);
+    std::fs::remove_dir_all(env.path(".aof")).unwrap();
+    assert_eq!(stream(&env), told);
+    env.git(&["switch", "--quiet", "main"]);
+    let _ = env.complete(&id, "agent-3");
+    assert_eq!(names(&stream(&env)).len(), 4);
+    rebuilds_the_same(&env);
+}
+
+/// A process that is ended when the test is.
+struct Running(std::process::Child);
+
+impl Running {
+    /// Starts `aof`, which writes what it says into a file of the home.
+    fn start(env: &TestEnvironment, args: &[&str], log: &str) -> Self {
+        let log = std::fs::File::options().create(true).append(true).open(env.home().join(log)).unwrap();
+        let mut command = env.aof_command(args);
+        command.env_remove("AOF_NOW").stdout(log.try_clone().unwrap()).stderr(log);
+        Self(command.spawn().unwrap())
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn said(env: &TestEnvironment, log: &str) -> String {
+    std::fs::read_to_string(env.home().join(log)).unwrap_or_default()
+}
+
+#[test]
+fn whoever_follows_sees_each_event_once_also_when_the_stream_is_made_again() {
+    let env = TestEnvironment::new();
+    let id = env.new_task(&["Add login"]);
+    let _follower = Running::start(&env, &["events", "--follow", "--json"], "followed");
+    eventually("what was is shown", || names(&said(&env, "followed")) == ["task_created"]);
+    let _ = env.complete(&id, "agent-7");
+    eventually("it comes", || said(&env, "followed").lines().count() == 2);
+    let _ = env.aof(&["events", "rebuild"]).success();
+    let _ = env.complete(&id, "agent-3");
+    eventually("the rest comes", || said(&env, "followed").lines().count() == 4);
+    std::fs::remove_file(env.path(STREAM)).unwrap();
+    let other = env.new_task(&["Another"]);
+    eventually("it goes on", || said(&env, "followed").contains(&other));
+    let order = ["task_created", "gate_transition", "gate_transition", "task_complete", "task_created"];
+    assert_eq!(names(&said(&env, "followed")), order);
+}
+
+#[test]
+fn a_watcher_and_a_sweep_keep_the_stream() {
+    let env = TestEnvironment::new();
+    let id = env.new_task(&["Add login"]);
+    let _ = env.aof(&["sweep"]).success();
+    assert_eq!(names(&env.read(STREAM)), ["task_created"]);
+    let _watcher = Running::start(&env, &["watch"], "watched");
+    eventually("it begins", || said(&env, "watched").contains("watching"));
+    env.write(".aof/dropping", format!("task: {id}\nagent: agent-7\noutcome: complete\nsummary: Done\n"));
+    std::fs::rename(env.path(".aof/dropping"), env.path(".aof/inbox/one.yaml")).unwrap();
+    eventually("it is told", || names(&env.read(STREAM)).len() == 2);
+    env.write(".aof/dropping", format!("task: {id}@0\nagent: agent-8\noutcome: complete\nsummary: Me too\n"));
+    std::fs::rename(env.path(".aof/dropping"), env.path(".aof/inbox/two.yaml")).unwrap();
+    eventually("so is whoever was late", || names(&env.read(STREAM)).len() == 3);
+    assert_eq!(names(&env.read(STREAM)), ["task_created", "gate_transition", "gate_conflict"]);
+    // Somebody deletes what can be made again.
+    std::fs::remove_file(env.path(STREAM)).unwrap();
+    let _ = env.aof(&["task", "comment", &id, "Look"]).success();
+    let again = || std::fs::read_to_string(env.path(STREAM)).is_ok_and(|text| text.contains("task_commented"));
+    eventually("it is there again", again);
+}
+
+#[cfg(debug_assertions)]
+#[test]
+fn a_kill_at_any_point_neither_loses_nor_doubles_a_line() {
+    use aof::stop::EVENT_POINTS;
+    let expected =
+        ["task_created", "gate_transition", "gate_conflict", "gate_transition", "task_complete", "task_created"];
+    for point in EVENT_POINTS {
+        for command in [&["events"][..], &["events", "rebuild"], &["watch", "--once"]] {
+            let killed = |env: &TestEnvironment| {
+                let mut run = env.aof_command(command);
+                run.env("AOF_STOP_AT", point);
+                let _ = env.run(run);
+            };
+            let env = TestEnvironment::new();
+            let id = env.new_task(&["Add login"]);
+            killed(&env);
+            let _ = env.complete(&id, "agent-7");
+            let _ = env.say(&format!("{id}@0"), "agent-8", "complete", &[]).code(5);
+            killed(&env);
+            killed(&env);
+            let _ = env.complete(&id, "agent-3");
+            let _ = env.new_task(&["Another"]);
+            killed(&env);
+            let how = format!("{command:?} killed at {point}");
+            assert_eq!(names(&stream(&env)), expected, "{how}");
+            assert_eq!(env.files(".aof/events"), [".aof/events/lock", ".aof/events/record"], "{how}");
+            rebuilds_the_same(&env);
+        }
+    }
+}
+
+#[test]
+fn many_who_write_at_once_write_each_line_once() {
+    let env = TestEnvironment::new();
+    let id = env.new_task(&["Add login"]);
+    let path = env.task_path(&id);
+    for number in 0..60 {
+        let text = env.read(&path);
+        env.write(&path, format!("{text}{number}\n"));
+        env.git(&["commit", "--quiet", "--all", "--message", "more"]);
+        if number % 20 == 10 {
+            let writers: Vec<_> = (0..4).map(|_| env.start(&["events"])).collect();
+            for writer in writers {
+                let _ = env.finish("aof events", writer).success();
+            }
+        }
+    }
+    let text = stream(&env);
+    assert_eq!(text.lines().count(), 61);
+    rebuilds_the_same(&env);
+}
+
+#[test]
+fn a_project_that_cannot_be_written_to_is_told_of_all_the_same() {
+    use std::os::unix::fs::PermissionsExt;
+    let env = TestEnvironment::new();
+    let id = env.new_task(&["Add login"]);
+    stream(&env);
+    let _ = env.complete(&id, "agent-7");
+    let rights = |mode| {
+        for folder in [".aof/events", ".aof"] {
+            std::fs::set_permissions(env.path(folder), std::fs::Permissions::from_mode(mode)).unwrap();
+        }
+    };
+    rights(0o555);
+    // The superuser may write anywhere.
+    let is_free = std::fs::write(env.path(".aof/probe"), "").is_ok();
+    if !is_free {
+        assert_eq!(shown(&env, &[]).stdout.lines().count(), 2);
+        assert_eq!(lines(&env.read(STREAM)).len(), 1);
+    }
+    rights(0o755);
+}
