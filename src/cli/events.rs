@@ -6,18 +6,17 @@ use std::thread;
 use std::time::Duration;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use jiff::SignedDuration;
-use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
 use serde_json::json;
 
 use super::output::{CYAN, RED, YELLOW, styled};
 use super::session::{Session, now};
+use super::since::Since;
 use super::trouble::Trouble;
 use crate::format::event_line::EventLine;
 use crate::format::event_words::event_words;
 use crate::format::plain::inert;
-use crate::model::{AgentId, EventKind, Level, Period, TaskId, Timestamp};
+use crate::model::{AgentId, EventKind, Level, TaskId};
 use crate::ops::{EventReader, Rebuilt, StreamLine, WantedEvents, Workspace, rebuild_events};
 
 /// How often whoever follows looks.
@@ -49,8 +48,8 @@ pub(super) struct Args {
     #[arg(long = "type", value_name = "EVENT", value_parser = kind(), hide_possible_values = true)]
     kinds: Vec<EventKind>,
     /// Only events since then: `2d`, `90m`, or a date as `2026-02-16`
-    #[arg(long, value_name = "WHEN", value_parser = since)]
-    since: Option<Timestamp>,
+    #[arg(long, value_name = "WHEN")]
+    since: Option<Since>,
     /// Only events in which this agent has a part
     #[arg(long, value_name = "ID")]
     agent: Option<AgentId>,
@@ -81,22 +80,6 @@ fn level() -> impl TypedValueParser<Value = Level> {
     PossibleValuesParser::new(Level::ALL.iter().map(|level| level.as_str())).try_map(|word| word.parse::<Level>())
 }
 
-/// Reads how long ago, a day, or a time; a day begins where the user is.
-fn since(text: &str) -> Result<Timestamp, String> {
-    if let Ok(period) = text.parse::<Period>() {
-        let length = SignedDuration::from_secs(i64::try_from(period.seconds()).unwrap_or(i64::MAX));
-        return now().checked_sub(length).map_err(|fault| fault.to_string());
-    }
-    let time = text.parse::<Timestamp>().ok();
-    let local = || {
-        let civil = text.parse::<DateTime>().or_else(|_| text.parse::<Date>().map(|date| date.at(0, 0, 0, 0)));
-        Some(civil.ok()?.to_zoned(TimeZone::system()).ok()?.timestamp())
-    };
-    time.or_else(local).ok_or_else(|| {
-        format!("`{text}` is neither a length of time, as `2d` or `90m`, nor a date, as `2026-02-16` or `2026-02-16T15:00:00Z`")
-    })
-}
-
 pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
     let workspace = session.workspace("events")?;
     if let Some(Command::Rebuild) = args.command {
@@ -106,7 +89,7 @@ pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
     let wanted = WantedEvents {
         task: args.task.clone(),
         kinds: args.kinds.clone(),
-        since: args.since,
+        since: args.since.map(|since| since.from(now())),
         agent: args.agent.clone(),
         level: args.level,
     };

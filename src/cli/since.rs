@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use jiff::SignedDuration;
-use jiff::civil::Date;
+use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 
 use crate::model::{Period, Timestamp};
@@ -38,12 +38,12 @@ impl FromStr for Since {
         if let Ok(time) = text.parse() {
             return Ok(Self::At(time));
         }
-        // A day is a person's day.
-        if let Ok(date) = text.parse::<Date>() {
-            let start = date.to_zoned(TimeZone::system()).map_err(|error| error.to_string())?;
+        // A day, and a time without a zone, are those of where the person is.
+        if let Ok(local) = text.parse::<DateTime>() {
+            let start = local.to_zoned(TimeZone::system()).map_err(|error| error.to_string())?;
             return Ok(Self::At(start.timestamp()));
         }
-        let or = "or a day, as in `2026-11-01`";
+        let or = "or a day or time, as in `2026-11-01` or `2026-11-01T09:00:00Z`";
         text.parse().map(Self::For).map_err(|fault: crate::model::PeriodFault| format!("{fault}, {or}"))
     }
 }
@@ -61,6 +61,7 @@ mod tests {
         assert_eq!(from("2026-11-01T09:00:00Z"), Ok("2026-11-01T09:00:00Z".to_owned()));
         let day: Timestamp = from("2026-11-01").unwrap().parse().unwrap();
         assert_eq!(day.to_zoned(TimeZone::system()).date().to_string(), "2026-11-01");
+        assert_eq!(from("2026-11-01T00:00"), from("2026-11-01"));
         assert!(from("36500d").is_ok());
         for nonsense in ["", "yesterday", "30", "-2d", "2026-13-01", "2026-11-31", "0d"] {
             assert!(from(nonsense).is_err(), "{nonsense}");

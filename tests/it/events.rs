@@ -105,7 +105,7 @@ fn what_is_wanted_is_shown() {
     insta::assert_snapshot!(env.aof(&["events", "--since", "yesterday"]).code(2), @"
     exit 2
     --- stderr
-    error: invalid value 'yesterday' for '--since <WHEN>': `yesterday` is neither a length of time, as `2d` or `90m`, nor a date, as `2026-02-16` or `2026-02-16T15:00:00Z`
+    error: invalid value 'yesterday' for '--since <WHEN>': `yesterday` is not a length of time; write a number and a unit of `s`, `m`, `h` or `d`, as in `45m`, `2h` or `1h30m`, or a day or time, as in `2026-11-01` or `2026-11-01T09:00:00Z`
 
     For more information, try '--help'.
     ");

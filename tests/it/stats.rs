@@ -153,8 +153,8 @@ fn what_ended_before_is_left_out() {
     assert_eq!((&stats["tasks"]["completed"], &stats["rejections"]["of"]), (&json!(0), &json!(0)));
     assert_eq!(value(&env, &["--since", "2026-02-16"])["visits"], stats_visits(&env));
     assert_eq!(value(&env, &["--since", "2030-01-01"])["visits"], 0);
-    assert_snapshot!(env.aof(&["stats", "--since", "soon"]).code(2).stderr, @r"
-    error: invalid value 'soon' for '--since <TIME>': `soon` is not a length of time; write a number and a unit of `s`, `m`, `h` or `d`, as in `45m`, `2h` or `1h30m`, or a day, as in `2026-11-01`
+    assert_snapshot!(env.aof(&["stats", "--since", "soon"]).code(2).stderr, @"
+    error: invalid value 'soon' for '--since <TIME>': `soon` is not a length of time; write a number and a unit of `s`, `m`, `h` or `d`, as in `45m`, `2h` or `1h30m`, or a day or time, as in `2026-11-01` or `2026-11-01T09:00:00Z`
 
     For more information, try '--help'.
     ");
