@@ -41,6 +41,15 @@ pub struct ChangedFile {
     pub after: Option<ObjectId>,
 }
 
+/// The commits of a stretch of history.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reach {
+    /// They, each behind those that it came from.
+    pub commits: Vec<CommitId>,
+    /// Those that have nothing before them here, though there was something.
+    pub ends: Vec<CommitId>,
+}
+
 /// Commits, newest first; a commit never comes before one of its children unless a clock was wrong.
 pub struct Log<'r> {
     repository: &'r Repository,
@@ -136,6 +145,31 @@ impl Repository {
         Ok(Some(found.into_iter().rev().map(|id| CommitId::new(ObjectId::from_git(id))).collect()))
     }
 
+    /// Returns every commit that led to `until`, and not to `since`, each behind those that it came from. Those whose parents are not
+    /// here, as in a shallow clone, are told apart: there is nothing to compare them with.
+    pub fn all_since(&self, since: Option<CommitId>, until: CommitId) -> Result<Reach, AuditError> {
+        let doing = || format!("read what led to the commit `{until}`");
+        let mut walk = self.git().revwalk().during(doing)?;
+        walk.set_sorting(git2::Sort::TOPOLOGICAL | git2::Sort::REVERSE).during(doing)?;
+        walk.push(until.to_git()).during(doing)?;
+        if let Some(since) = since {
+            walk.hide(since.to_git()).during(doing)?;
+        }
+        let mut reach = Reach { commits: Vec::new(), ends: Vec::new() };
+        let shallow = self.git().is_shallow();
+        for id in walk {
+            let id = id.during(doing)?;
+            let commit = CommitId::new(ObjectId::from_git(id));
+            let is_end = shallow && {
+                let found = self.git().find_commit(id).during(doing)?;
+                // libgit2 shows the commits at which a shallow clone ends without their parents.
+                found.parent_count() == 0 || found.parent_ids().any(|parent| self.git().find_commit(parent).is_err())
+            };
+            if is_end { reach.ends.push(commit) } else { reach.commits.push(commit) }
+        }
+        Ok(reach)
+    }
+
     /// Returns whether a commit led to another one, or is the same, as far as history goes here.
     pub fn led_to(&self, commit: CommitId, later: CommitId) -> Result<bool, AuditError> {
         let led = known_here(self.git().graph_descendant_of(later.to_git(), commit.to_git()));
@@ -178,12 +212,27 @@ impl Repository {
             Err(_) if commit.parent_count() == 0 || self.git().is_shallow() => None,
             Err(fault) => return Err(fault).during(doing),
         };
+        self.compare(parent.as_ref(), &commit)
+    }
+
+    /// Returns in which files of the project two commits differ, sorted by path.
+    pub fn changed_between(&self, one: CommitId, other: CommitId) -> Result<Vec<ChangedFile>, AuditError> {
+        let doing = || format!("compare the commits `{one}` and `{other}`");
+        let one = self.git().find_commit(one.to_git()).during(doing)?;
+        self.compare(Some(&one), &self.git().find_commit(other.to_git()).during(doing)?)
+    }
+
+    fn compare(
+        &self,
+        one: Option<&git2::Commit<'_>>,
+        other: &git2::Commit<'_>,
+    ) -> Result<Vec<ChangedFile>, AuditError> {
         let trees = self.trees();
         let project =
             |commit: &git2::Commit<'_>| trees.folder(Some(ObjectId::from_git(commit.tree_id())), self.prefix());
-        let before = parent.as_ref().map(project).transpose()?.flatten();
+        let before = one.map(project).transpose()?.flatten();
         let mut files = Vec::new();
-        trees.compare(before, project(&commit)?, "", &mut |path, before, after| {
+        trees.compare(before, project(other)?, "", &mut |path, before, after| {
             let id = |leaf: Option<Leaf>| leaf.map(|leaf| leaf.id);
             files.push(ChangedFile { path, before: id(before), after: id(after) });
         })?;

@@ -36,7 +36,7 @@ pub use id::{CommitId, NotAnId, ObjectId};
 pub use identity::Person;
 pub use left_behind::LeftBehind;
 pub use locks::{BranchLock, Cleared, LockFile, Locks};
-pub use log::{ChangedFile, Log, LogEntry};
+pub use log::{ChangedFile, Log, LogEntry, Reach};
 pub use publish::{Intent, Published, WriteFiles};
 pub use repository::{Repository, TreeFile};
 

@@ -33,6 +33,7 @@ mod task;
 mod trouble;
 mod unreadable;
 mod validated;
+mod verify;
 mod watch;
 mod why;
 mod workflow;
@@ -97,6 +98,7 @@ enum Command {
     Runner(runner::Command),
     Mcp(mcp::Args),
     Notices(notices::Args),
+    Verify(verify::Args),
     Metrics(metrics::Args),
     Events(events::Args),
     /// Show the project at a glance, and what needs attention
@@ -136,6 +138,7 @@ pub fn main() -> ExitCode {
         Some(Command::Run(args)) => running::run(&session, &args),
         Some(Command::Mcp(args)) => mcp::run(&session, &args),
         Some(Command::Notices(args)) => notices::run(&session, &args),
+        Some(Command::Verify(args)) => verify::run(&session, &args),
         Some(Command::Metrics(args)) => metrics::run(&session, &args),
         Some(Command::Events(args)) => events::run(&session, &args),
         Some(Command::Status) => status::run(&session),

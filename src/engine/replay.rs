@@ -64,8 +64,16 @@ fn explain_new(rules: &Rules, after: &Task) -> Change {
     if after.gate.is_none() && after.history.is_empty() {
         return Change::Edit;
     }
-    // What the task was before it stood anywhere. Nothing that people or agents did since can be known of a file that was not
-    // there before; what gates decided by themselves can.
+    match states(rules, &bare(rules, after), &Act::Open, opened_at(after), after, None) {
+        Some(steps) => Change::Act(Box::new(Found::of(Act::Open, steps))),
+        None if after.history.is_empty() => Change::Foreign(vec!["gate"]),
+        None => Change::Foreign(vec!["gateHistory"]),
+    }
+}
+
+/// Returns what the task was before it stood anywhere. Nothing that people or agents did since can be known of a file that was not
+/// there before; what gates decided by themselves can.
+pub(super) fn bare(rules: &Rules, after: &Task) -> Task {
     let mut bare = after.clone();
     bare.gate = None;
     bare.routing.role = rules.own_role(after).cloned();
@@ -74,15 +82,11 @@ fn explain_new(rules: &Rules, after: &Task) -> Change {
     bare.review = None;
     bare.history = Vec::new();
     bare.context.retain(|name, _| after.history.iter().all(|visit| visit.gate.as_str() != name));
-    match states(rules, &bare, &Act::Open, opened_at(after), after, None) {
-        Some(steps) => Change::Act(Box::new(Found::of(Act::Open, steps))),
-        None if after.history.is_empty() => Change::Foreign(vec!["gate"]),
-        None => Change::Foreign(vec!["gateHistory"]),
-    }
+    bare
 }
 
 /// Returns when a task came to its first gate.
-fn opened_at(task: &Task) -> Timestamp {
+pub(super) fn opened_at(task: &Task) -> Timestamp {
     let first = task.history.first().map(|visit| visit.entered);
     first.or(task.gate.as_ref().map(|open| open.entered)).unwrap_or(task.updated)
 }
@@ -118,7 +122,7 @@ fn passed_on(rules: &Rules, first: Step, after: &Task) -> Vec<Step> {
 }
 
 /// Returns the names of the engine's fields in which the two differ.
-fn differing(before: &Task, after: &Task) -> Vec<&'static str> {
+pub(super) fn differing(before: &Task, after: &Task) -> Vec<&'static str> {
     let pairs = [
         ("status", before.status == after.status),
         ("created", before.created == after.created),
@@ -134,11 +138,12 @@ fn differing(before: &Task, after: &Task) -> Vec<&'static str> {
     pairs.into_iter().filter(|(_, equal)| !equal).map(|(name, _)| name).collect()
 }
 
-fn same(one: &Task, two: &Task) -> bool {
+/// Returns whether what is the engine's is the same in both.
+pub fn same(one: &Task, two: &Task) -> bool {
     differing(one, two).is_empty()
 }
 
-fn with_people_of(engine: &Task, people: &Task) -> Task {
+pub(super) fn with_people_of(engine: &Task, people: &Task) -> Task {
     Task {
         title: people.title.clone(),
         description: people.description.clone(),
@@ -191,7 +196,7 @@ fn given_to(agent: &AgentId, branch: Option<&GateId>) -> [Act; 3] {
     ]
 }
 
-fn from_entry(before: &Task, entry: &Visit) -> Option<(Act, Timestamp)> {
+pub(super) fn from_entry(before: &Task, entry: &Visit) -> Option<(Act, Timestamp)> {
     let by = Actor::Person(entry.agent.clone());
     let reason = entry.summary.clone();
     let to = match &entry.to {

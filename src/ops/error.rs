@@ -130,6 +130,8 @@ pub enum OpsError {
 pub enum Kind {
     /// Of an agent.
     Agent,
+    /// Of a commit.
+    Commit,
     /// Of a gate.
     Gate,
     /// Of a role.
@@ -142,6 +144,7 @@ impl Kind {
     const fn noun(self) -> &'static str {
         match self {
             Self::Agent => "agent",
+            Self::Commit => "commit",
             Self::Gate => "gate",
             Self::Role => "role",
             Self::Workflow => "workflow",
@@ -151,6 +154,7 @@ impl Kind {
     const fn code(self) -> &'static str {
         match self {
             Self::Agent => "unknown_agent",
+            Self::Commit => "unknown_commit",
             Self::Gate => "unknown_gate",
             Self::Role => "unknown_role",
             Self::Workflow => "unknown_workflow",
@@ -299,6 +303,9 @@ impl OpsError {
                 "nothing was written: edit `{path}` (if you deleted it, `git restore {path}` brings it back), or begin \
                  another project in a folder of its own with `aof init DIR`"
             ),
+            Self::Unknown { kind: Kind::Commit, .. } => {
+                "name a branch, a tag, or the beginning of a commit's id; `git log --oneline` shows them".to_owned()
+            }
             Self::Unknown { given, known, .. } => match nearest(given, known.iter().map(String::as_str)) {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => format!("there is {}", listed(known)),

@@ -168,11 +168,16 @@ fn of_entry(visit: &Visit, mut trailers: Vec<(&'static str, String)>, id: &str) 
         body.push_str("\n\n");
         body.push_str(notes);
     }
-    trailers.push(("Aof-Gate", from.to_string()));
-    trailers.push(("Aof-Outcome", visit.outcome.to_string()));
+    trailers.extend(entry_trailers(visit));
+    build(&format!("{id}: {way} ({})", visit.outcome), &body, trailers)
+}
+
+/// Returns what the trailers say of an entry.
+pub(super) fn entry_trailers(visit: &Visit) -> Vec<(&'static str, String)> {
+    let mut trailers = vec![("Aof-Gate", visit.station().to_string()), ("Aof-Outcome", visit.outcome.to_string())];
     trailers.extend(visit.agent.as_ref().map(|agent| ("Aof-Agent", agent.to_string())));
     trailers.extend(visit.completion.as_ref().map(|stamp| ("Aof-Completion", stamp.id.to_string())));
-    build(&format!("{id}: {way} ({})", visit.outcome), &body, trailers)
+    trailers
 }
 
 fn build(subject: &str, body: &str, trailers: Vec<(&'static str, String)>) -> String {

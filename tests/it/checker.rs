@@ -31,6 +31,14 @@ pub(crate) fn check(env: &TestEnvironment) {
     assert!(faults.is_empty(), "the project is broken:\n{}\n\n{}", faults.join("\n"), state(env));
 }
 
+/// Expects what [`check`] does of a project in which people have moved tasks by hand, as `aof verify` would say.
+#[track_caller]
+pub(crate) fn check_what_people_moved(env: &TestEnvironment) {
+    let mut faults = history_faults(env);
+    faults.extend(rest_faults(env));
+    assert!(faults.is_empty(), "the project is broken:\n{}\n\n{}", faults.join("\n"), state(env));
+}
+
 /// Expects what [`check`] does of a project in which processes were killed anywhere: what one of them was just writing in `.aof/`
 /// before anything told its name goes when it is a minute old.
 #[track_caller]
@@ -44,7 +52,14 @@ pub(crate) fn check_after_kills(env: &TestEnvironment) {
 pub(crate) fn faults(env: &TestEnvironment) -> Vec<String> {
     let mut faults = history_faults(env);
     faults.extend(rest_faults(env));
+    faults.extend(verify_faults(env));
     faults
+}
+
+/// What `aof verify` finds wrong: it is to agree with the judge here.
+fn verify_faults(env: &TestEnvironment) -> Vec<String> {
+    let verified = env.aof_aside(&["verify"]);
+    if verified.code == Some(0) { Vec::new() } else { vec![verified.to_string()] }
 }
 
 /// Expects that what is committed is sound, whatever lies in the worktree.

@@ -181,6 +181,14 @@ impl TestEnvironment {
         self.run(self.aof_command(args))
     }
 
+    /// Runs `aof` without time passing.
+    pub(crate) fn aof_aside(&self, args: &[&str]) -> Output {
+        let now = self.seconds.get();
+        let output = self.aof(args);
+        self.seconds.set(now);
+        output
+    }
+
     /// Runs `aof` with something on stdin.
     pub(crate) fn aof_reading(&self, args: &[&str], stdin: &[u8]) -> Output {
         let mut command = self.aof_command(args);

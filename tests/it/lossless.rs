@@ -2,7 +2,7 @@
 
 use insta::assert_snapshot;
 
-use crate::checker::check;
+use crate::checker::check_what_people_moved;
 use crate::environment::TestEnvironment;
 
 /// A file that many hands and tools have written over ten years. It stands at `implement`.
@@ -135,7 +135,7 @@ fn only_the_transition_is_in_the_diff() {
     +  blockers:
     +    - \"`login.rs` panics: \\\"now\\\"\"
     "#);
-    check(&env);
+    check_what_people_moved(&env);
 }
 
 #[test]
@@ -175,7 +175,7 @@ fn line_ends_and_the_mark_at_the_beginning_stay() {
     +      id: ULID
     +      sha256: SHA256
     ");
-    check(&env);
+    check_what_people_moved(&env);
 }
 
 #[test]
@@ -189,7 +189,7 @@ fn what_follows_the_frontmatter_is_kept_to_the_byte() {
         let _ = env.complete("AOF-abc", "agent-3");
         let text = env.task_text("AOF-abc");
         assert!(text.ends_with(&format!("\n---\n{body}")), "{body:?}: {text:?}");
-        check(&env);
+        check_what_people_moved(&env);
     }
 }
 
@@ -201,5 +201,5 @@ fn the_rights_of_a_file_stay() {
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
     let _ = env.complete("AOF-abc", "agent-7");
     assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
-    check(&env);
+    check_what_people_moved(&env);
 }

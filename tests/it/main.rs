@@ -55,6 +55,7 @@ mod task_complete;
 mod task_new;
 mod templates;
 mod texts;
+mod verify;
 mod walker;
 mod watch;
 mod webhooks;

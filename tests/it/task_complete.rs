@@ -3,7 +3,7 @@
 use insta::assert_snapshot;
 use serde_json::Value;
 
-use crate::checker::check;
+use crate::checker::{check, check_what_people_moved};
 use crate::environment::TestEnvironment;
 
 /// A task of a fixed id, at its first gate.
@@ -495,7 +495,8 @@ fn a_task_that_another_holds_is_refused() {
 
     hint: complete `AOF-abc`, or give it back first: `aof task release AOF-abc`; see `AOF-xyz` with `aof task show AOF-xyz`
     ");
-    unchanged(&env, &head);
+    assert_eq!(env.head(), head, "a commit was made");
+    check_what_people_moved(&env);
     let _ = env.complete("AOF-xyz", "agent-8");
 }
 

@@ -1,28 +1,21 @@
 //! The stream is made again: every commit of the branch is told anew, in the order of history, by several threads at once. What is in
 //! no commit stays, behind the commit behind which it stood. Only the whole new stream takes the place of the old one.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
-use std::num::NonZeroUsize;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc;
-use std::thread;
-use std::time::{Duration, Instant};
+use std::collections::{HashMap, HashSet};
+use std::time::Instant;
 
 use super::apart::waiting;
 use super::derive::{Apart, Line, OfCommit, of_commit};
 use super::keep_up::{Ground, Kept, patiently};
+use crate::audit::CommitId;
 use crate::format::event_line::EventLine;
 use crate::model::Timestamp;
 use crate::ops::error::OpsError;
 use crate::ops::happened::{News, Telling};
+use crate::ops::side_by_side::side_by_side;
 use crate::ops::workspace::Workspace;
 use crate::store::Stream;
 use crate::store::stream::{Rewriting, Writer};
-
-/// So many commits are told sooner than another thread is started.
-const FEW: usize = 200;
-/// So many are told of by one thread in one go, at most: neighbours have to do with the same tasks.
-const SHARE: usize = 1_000;
 
 /// What became of a stream that was made again.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -87,7 +80,11 @@ pub(super) fn rebuild_with(workspace: &Workspace, stream: &Stream, writer: &Writ
     let commits = news.as_ref().map_or(0, |news| news.commits.len());
     let mut making = Making::new(writer.rewrite()?, Places::of(old, left, news.as_ref()));
     if let Some(news) = &news {
-        told(workspace, news, &mut |of_commit| making.add(&of_commit))?;
+        let of = |workspace: &Workspace, share: &[CommitId]| {
+            let mut telling = Telling::new(workspace);
+            share.iter().map(|commit| of_commit(workspace, &mut telling, news, *commit)).collect()
+        };
+        side_by_side(workspace, &news.commits, of, &mut |of_commit| making.add(&of_commit))?;
     }
     let (rewriting, mut kept, mut rebuilt) = making.end()?;
     if let Some(ground) = ground {
@@ -170,54 +167,4 @@ impl<'w> Making<'w> {
         self.write(&rest)?;
         Ok((self.rewriting, self.kept, self.rebuilt))
     }
-}
-
-/// Tells of all commits in order; with every core where there are many.
-fn told(
-    workspace: &Workspace,
-    news: &News,
-    each: &mut dyn FnMut(OfCommit) -> Result<(), OpsError>,
-) -> Result<(), OpsError> {
-    let commits = &news.commits;
-    let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
-    if commits.len() <= FEW || cores == 1 {
-        let mut telling = Telling::new(workspace);
-        return commits.iter().try_for_each(|commit| each(of_commit(workspace, &mut telling, news, *commit)?));
-    }
-    let shares: Vec<_> = commits.chunks(commits.len().div_ceil(cores * 4).clamp(FEW, SHARE)).collect();
-    let (seed, next) = (workspace.seed(Duration::ZERO), AtomicUsize::new(0));
-    thread::scope(|scope| {
-        // Whoever is far ahead waits: what is told and not written yet is kept in memory.
-        let (sender, receiver) = mpsc::sync_channel::<(usize, Result<Vec<OfCommit>, OpsError>)>(cores);
-        for _ in 0..cores {
-            let (sender, seed, next, shares) = (sender.clone(), &seed, &next, &shares);
-            scope.spawn(move || {
-                let own = match seed.open() {
-                    Ok(own) => own,
-                    Err(error) => return drop(sender.send((0, Err(error)))),
-                };
-                loop {
-                    let share = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(commits) = shares.get(share) else { return };
-                    let mut telling = Telling::new(&own);
-                    let told = commits.iter().map(|commit| of_commit(&own, &mut telling, news, *commit));
-                    // Nobody listens any more once something has failed.
-                    if sender.send((share, told.collect())).is_err() {
-                        return;
-                    }
-                }
-            });
-        }
-        drop(sender);
-        let mut early: BTreeMap<usize, Vec<OfCommit>> = BTreeMap::new();
-        let mut wanted = 0;
-        for (share, outcome) in receiver {
-            early.insert(share, outcome?);
-            while let Some(told) = early.remove(&wanted) {
-                told.into_iter().try_for_each(&mut *each)?;
-                wanted += 1;
-            }
-        }
-        Ok(())
-    })
 }

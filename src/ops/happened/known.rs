@@ -17,11 +17,11 @@ const MOST_TASKS: usize = 2_000;
 
 /// The rules under the commit that was told last, if it has any.
 #[derive(Default)]
-pub(super) struct KnownRules(Option<(CommitId, Option<Rc<Rules>>)>);
+pub(in crate::ops) struct KnownRules(Option<(CommitId, Option<Rc<Rules>>)>);
 
 impl KnownRules {
     /// Returns the rules that decided what a commit says: those of its parent. A commit that brings the first ones goes by them.
-    pub(super) fn behind(&mut self, workspace: &Workspace, entry: &LogEntry) -> Result<Rc<Rules>, OpsError> {
+    pub(in crate::ops) fn behind(&mut self, workspace: &Workspace, entry: &LogEntry) -> Result<Rc<Rules>, OpsError> {
         // A shallow clone ends at commits whose parents it does not have.
         let parent = entry.parents.first().filter(|parent| workspace.repository.has_commit(**parent));
         let before = match (parent, &self.0) {
@@ -40,7 +40,7 @@ impl KnownRules {
     }
 
     /// Notes that a commit left the rules as they were.
-    pub(super) fn are_kept_by(&mut self, entry: &LogEntry) {
+    pub(in crate::ops) fn are_kept_by(&mut self, entry: &LogEntry) {
         if let Some((commit, _)) = &mut self.0
             && entry.parents.first() == Some(commit)
         {
@@ -51,14 +51,14 @@ impl KnownRules {
 
 /// Tasks as commits left them; of too many, those that were told of longest ago are forgotten.
 #[derive(Default)]
-pub(super) struct KnownTasks {
+pub(in crate::ops) struct KnownTasks {
     tasks: HashMap<TaskId, (ObjectId, Rc<Task>)>,
     order: VecDeque<TaskId>,
 }
 
 impl KnownTasks {
     /// Returns what a version of a task's file says; nothing where it cannot be read: it is somebody's work in progress.
-    pub(super) fn read(
+    pub(in crate::ops) fn read(
         &mut self,
         workspace: &Workspace,
         (id, version): (&TaskId, ObjectId),

@@ -9,9 +9,10 @@ mod telling;
 
 use std::rc::Rc;
 
+pub(super) use known::{KnownRules, KnownTasks};
 pub use news::Left;
 pub(super) use news::{MOST_COMMITS, News};
-pub(super) use telling::Telling;
+pub(super) use telling::{Changed, Telling, Version, of_tasks};
 
 use crate::model::{Event, Occurrence, Subject, Task, Timestamp};
 

@@ -33,10 +33,10 @@ pub(in crate::ops) struct Told {
 }
 
 /// A version of a file: where it stands, and its content.
-type Version = (String, ObjectId);
+pub(in crate::ops) type Version = (String, ObjectId);
 
 /// A task whose file was changed: what the file was and is.
-type Changed = (TaskId, Option<Version>, Option<ObjectId>);
+pub(in crate::ops) type Changed = (TaskId, Option<Version>, Option<ObjectId>);
 
 impl<'w> Telling<'w> {
     /// Begins.
@@ -137,7 +137,7 @@ impl<'w> Telling<'w> {
 }
 
 /// Returns the tasks among the files; one that moved is gone in one place and new in another.
-fn of_tasks(changed: Vec<ChangedFile>) -> Vec<Changed> {
+pub(in crate::ops) fn of_tasks(changed: Vec<ChangedFile>) -> Vec<Changed> {
     let mut tasks: BTreeMap<TaskId, (Option<Version>, Option<ObjectId>)> = BTreeMap::new();
     for file in changed.into_iter().filter(|file| file.path.starts_with("tasks/")) {
         let name = file.path.rsplit('/').next().unwrap_or_default();

@@ -1,0 +1,105 @@
+//! `aof verify`
+
+use std::process::ExitCode;
+
+use super::output::{BOLD, GREEN, RED, YELLOW, styled};
+use super::session::Session;
+use super::trouble::Trouble;
+use crate::format::plain::inert;
+use crate::ops::{Range, Verified, Wrong, verified_value, verify};
+
+/// Prove from git that every step of every task is one that its rules allow
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  aof verify                        the whole history of the branch
+  aof verify --since v1.4           what came since then
+  aof verify origin/main..HEAD      what would be pushed
+
+Every commit is judged by the one before it: no entry of a history is changed or removed, each new one is what the engine decides by
+the rules that were committed before it, and the commit says of itself what the entry says. People's edits of what is theirs are fine.
+Exits with 1 if anything is wrong.")]
+pub(super) struct Args {
+    /// The commits to judge, as in `A..B`, or all that led to a commit
+    #[arg(value_name = "RANGE", conflicts_with = "since")]
+    range: Option<String>,
+    /// Judge only what came after this commit
+    #[arg(long, value_name = "REV")]
+    since: Option<String>,
+}
+
+impl Args {
+    fn range(&self) -> Range {
+        let head = |text: &str| if text.is_empty() { "HEAD" } else { text }.to_owned();
+        match self.range.as_deref().map(|range| (range, range.split_once(".."))) {
+            Some((_, Some((since, until)))) => Range { since: Some(head(since)), until: head(until) },
+            Some((until, None)) => Range { since: None, until: head(until) },
+            None => Range { since: self.since.clone(), until: "HEAD".to_owned() },
+        }
+    }
+}
+
+pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
+    let workspace = session.workspace("verify")?;
+    let verified = verify(&workspace, &args.range())?;
+    if session.output.is_json() {
+        session.output.data(verified_value(&verified));
+    } else {
+        show(session, &verified);
+    }
+    Ok(if verified.open().next().is_none() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn show(session: &Session, verified: &Verified) {
+    for wrong in &verified.wrong {
+        session.output.line(finding(wrong));
+    }
+    for end in &verified.ends {
+        let end = &end.to_string()[..7];
+        let text = format!(
+            "history ends at commit {end} here: what was before cannot be judged; `git fetch --unshallow` brings it"
+        );
+        session.output.line(format!("{} {text}", styled(YELLOW, "note:")));
+    }
+    if verified.renamed > 0 {
+        let text = format!("{} by another hash than this version's", count(verified.renamed, "change names its rules"));
+        session.output.line(format!("{} {text}", styled(YELLOW, "note:")));
+    }
+    let judged = format!("{}, {}", count(verified.commits, "commit"), count(verified.changes, "change of a task"));
+    let open = verified.open().count();
+    session.output.line(match open {
+        0 => format!("{}: {judged}", styled(GREEN, "all is as the rules allow")),
+        _ => format!("{}: {judged}", styled(RED, format!("{} wrong", count(open, "thing")))),
+    });
+}
+
+fn finding(wrong: &Wrong) -> String {
+    let head = match wrong.covered {
+        None => styled(RED, "wrong:"),
+        Some(_) => styled(YELLOW, "put right:"),
+    };
+    let task = wrong.task.as_ref().map(|task| format!("{}: ", styled(BOLD, task.as_str()))).unwrap_or_default();
+    let mut text = format!(
+        "{head} {task}{} [{}]\n  commit   {} {}\n  by       {}, {}\n  expected {}\n  found    {}",
+        wrong.broken.sentence(),
+        wrong.broken,
+        &wrong.commit.to_string()[..7],
+        inert(&wrong.subject),
+        inert(&wrong.author),
+        wrong.authored,
+        inert(&wrong.expected),
+        inert(&wrong.found),
+    );
+    if let Some(commit) = wrong.covered {
+        text.push_str(&format!("\n  put right by commit {}", &commit.to_string()[..7]));
+    }
+    text
+}
+
+fn count(number: usize, noun: &str) -> String {
+    match (number, noun.split_once(' ')) {
+        (1, _) => format!("1 {noun}"),
+        (_, Some((first, rest))) => format!("{number} {first}s {rest}"),
+        (_, None) => format!("{number} {noun}s"),
+    }
+}

@@ -1,0 +1,120 @@
+//! What is wrong in a history: where, which rule was broken, what was to be expected and what was found. Names and words only.
+
+use serde_json::{Value, json};
+
+use crate::audit::{CommitId, LogEntry};
+use crate::model::words::words;
+use crate::model::{TaskId, Timestamp};
+
+words!(
+    /// The rule that a history breaks.
+    Broken, "a rule of histories", {
+        /// An entry of a history is gone, or a whole task is.
+        Removed = "removed",
+        /// An entry says something else than it did.
+        Rewritten = "rewritten",
+        /// The rules in force refuse what an entry says.
+        NotAllowed = "not_allowed",
+        /// By the rules in force, something else comes of what an entry says.
+        WrongResult = "wrong_result",
+        /// What is the engine's was moved without an entry.
+        MovedByHand = "moved_by_hand",
+        /// The rules allow it, and nothing says that the engine did it.
+        Unattested = "unattested",
+        /// Several steps are in one commit, as squashing leaves them.
+        Squashed = "squashed",
+        /// A trailer of the commit says something else than the entry.
+        WrongTrailer = "wrong_trailer",
+        /// The author of the commit is not who ended the visit.
+        WrongAuthor = "wrong_author",
+        /// The date of the commit is not when the visit ended.
+        WrongDate = "wrong_date",
+        /// A commit of the engine changed more than its task.
+        OtherFiles = "other_files",
+        /// A merge left out what one side had.
+        LostInMerge = "lost_in_merge",
+        /// The file cannot be read.
+        Unreadable = "unreadable",
+    }
+);
+
+impl Broken {
+    /// Returns what it means, in words.
+    pub const fn sentence(self) -> &'static str {
+        match self {
+            Self::Removed => "what was there is gone",
+            Self::Rewritten => "an entry says something else than it did",
+            Self::NotAllowed => "the rules refuse it",
+            Self::WrongResult => "by the rules, something else comes of it",
+            Self::MovedByHand => "it was moved by hand",
+            Self::Unattested => "the rules allow it, and nothing says that the engine did it",
+            Self::Squashed => "several steps are in one commit",
+            Self::WrongTrailer => "the commit says something else than the task",
+            Self::WrongAuthor => "the commit is by somebody else than the entry",
+            Self::WrongDate => "the commit has another date than the entry",
+            Self::OtherFiles => "a commit of the engine changed more than its task",
+            Self::LostInMerge => "a merge left out what one side had",
+            Self::Unreadable => "its file cannot be read",
+        }
+    }
+}
+
+/// Something that is wrong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wrong {
+    /// The commit.
+    pub commit: CommitId,
+    /// Its first line.
+    pub subject: String,
+    /// Who wrote it.
+    pub author: String,
+    /// When.
+    pub authored: Timestamp,
+    /// The task.
+    pub task: Option<TaskId>,
+    /// The rule.
+    pub broken: Broken,
+    /// What was to be expected.
+    pub expected: String,
+    /// What was found.
+    pub found: String,
+    /// The commit by which somebody who may has put it right since.
+    pub covered: Option<CommitId>,
+}
+
+impl Wrong {
+    pub(super) fn new(
+        entry: &LogEntry,
+        task: Option<&TaskId>,
+        broken: Broken,
+        expected: String,
+        found: String,
+    ) -> Self {
+        Self {
+            commit: entry.id,
+            subject: entry.message.lines().next().unwrap_or_default().to_owned(),
+            author: format!("{} <{}>", entry.author.name(), entry.author.email()),
+            authored: entry.authored,
+            task: task.cloned(),
+            broken,
+            expected,
+            found,
+            covered: None,
+        }
+    }
+
+    /// Returns it as `--json` shows it.
+    pub fn value(&self) -> Value {
+        json!({
+            "commit": self.commit.to_string(),
+            "subject": self.subject,
+            "author": self.author,
+            "authored": self.authored.to_string(),
+            "task": self.task.as_ref().map(TaskId::as_str),
+            "rule": self.broken.as_str(),
+            "expected": self.expected,
+            "found": self.found,
+            "covered": self.covered.map(|commit| commit.to_string()),
+        })
+    }
+}

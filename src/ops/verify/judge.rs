@@ -1,0 +1,310 @@
+//! One commit, judged by the one before it and by the rules that were in force there.
+
+use std::rc::Rc;
+
+use super::finding::{Broken, Wrong};
+use super::merge;
+use super::words::{short, told};
+use crate::audit::trailers::{self, Trailer};
+use crate::audit::{ChangedFile, CommitId, LogEntry, ObjectId};
+use crate::engine::{Act, Found, Proof, Rules, prove, rehashed};
+use crate::format::config::Subject as RuleFile;
+use crate::model::{Task, TaskId};
+use crate::ops::author::agent_author;
+use crate::ops::error::OpsError;
+use crate::ops::happened::{KnownRules, KnownTasks, Version, of_tasks};
+use crate::ops::message;
+use crate::ops::workspace::Workspace;
+
+/// How many earlier versions of a file are looked at for one that can be read.
+const LOOK_BACK: usize = 100;
+
+/// What came of judging a commit.
+#[derive(Debug, Default)]
+pub(super) struct Judged {
+    /// What is wrong.
+    pub wrong: Vec<Wrong>,
+    /// How many changes of tasks were judged.
+    pub changes: usize,
+    /// How many of them name the rules otherwise than they are named now.
+    pub renamed: usize,
+    /// The tasks that somebody who may moved against the workflow.
+    pub overridden: Vec<TaskId>,
+    /// The tasks that can be read again, and go on where they stood.
+    pub mended: Vec<TaskId>,
+}
+
+/// Judges commits, one after the other.
+pub(super) struct Judge<'w> {
+    pub(super) workspace: &'w Workspace,
+    rules: KnownRules,
+    tasks: KnownTasks,
+}
+
+impl<'w> Judge<'w> {
+    pub(super) fn new(workspace: &'w Workspace) -> Self {
+        Self { workspace, rules: KnownRules::default(), tasks: KnownTasks::default() }
+    }
+
+    pub(super) fn of(&mut self, commit: CommitId) -> Result<Judged, OpsError> {
+        let repository = &self.workspace.repository;
+        let entry = repository.log_entry(commit)?;
+        if entry.parents.len() > 1 {
+            return merge::of(self, &entry);
+        }
+        let changed = repository.changed_files(commit)?;
+        let said = trailers::parse(&entry.message);
+        let tasks = of_tasks(changed.clone());
+        let mut judged = Judged::default();
+        if let Some(named) = named_task(&said).filter(|named| tasks.iter().all(|(id, ..)| id.as_str() != *named)) {
+            let found = format!("a commit that does not touch it, with `Aof-Task: {named}`");
+            let expected = format!("a change of {}", short(named));
+            judged.wrong.push(Wrong::new(&entry, None, Broken::WrongTrailer, expected, short(&found)));
+        }
+        if tasks.is_empty() {
+            self.keep_rules(&entry, &changed);
+            return Ok(judged);
+        }
+        let rules = self.rules.behind(self.workspace, &entry)?;
+        for (id, old, new) in tasks {
+            judged.changes += 1;
+            let Some(new) = new else {
+                self.removed(&rules, &entry, &id, old.as_ref(), &mut judged)?;
+                continue;
+            };
+            let (before, seen) = match &old {
+                Some(version) => self.before(&rules, &entry, &id, version)?,
+                None => (None, Seen::Last),
+            };
+            let Some(after) = self.tasks.read(self.workspace, (&id, new), &rules, entry.committed)? else {
+                // What nobody has taken up is whoever's wrote it.
+                if before.is_none_or(|task| is_new(&task)) {
+                    continue;
+                }
+                let found = "a file that cannot be read as a task".to_owned();
+                judged.wrong.push(Wrong::new(&entry, Some(&id), Broken::Unreadable, "a task".to_owned(), found));
+                continue;
+            };
+            let mut proof = prove(&rules, before.as_deref(), &after);
+            if let Proof::Breach(_) = proof
+                && let Some((before, after)) = rehashed(&rules, before.as_deref(), &after)
+            {
+                let other = prove(&rules, before.as_ref(), &after);
+                if !matches!(other, Proof::Breach(_)) {
+                    (proof, judged.renamed) = (other, judged.renamed + 1);
+                }
+            }
+            if seen == Seen::Earlier && !matches!(proof, Proof::Breach(_)) {
+                judged.mended.push(id.clone());
+            }
+            let claims = Claims { entry: &entry, said: &said, changed: &changed, id: &id };
+            claims.judge(&rules, before.as_deref(), &after, proof, &mut judged);
+        }
+        self.keep_rules(&entry, &changed);
+        Ok(judged)
+    }
+
+    fn removed(
+        &mut self,
+        rules: &Rules,
+        entry: &LogEntry,
+        id: &TaskId,
+        old: Option<&Version>,
+        judged: &mut Judged,
+    ) -> Result<(), OpsError> {
+        let Some(old) = old else { return Ok(()) };
+        let Some(before) = self.before(rules, entry, id, old)?.0 else { return Ok(()) };
+        // What nobody has taken up is whoever's wrote it.
+        if !is_new(&before) {
+            let expected = "a task stays, in `tasks/` or in its archive".to_owned();
+            let found = format!("`{}` is gone", old.0);
+            judged.wrong.push(Wrong::new(entry, Some(id), Broken::Removed, expected, found));
+        }
+        Ok(())
+    }
+
+    /// Returns the task as it was before: of a file that could not be read, as it was when it could.
+    fn before(
+        &mut self,
+        rules: &Rules,
+        entry: &LogEntry,
+        id: &TaskId,
+        (path, content): &Version,
+    ) -> Result<(Option<Rc<Task>>, Seen), OpsError> {
+        let (workspace, repository) = (self.workspace, &self.workspace.repository);
+        if let Some(task) = self.tasks.read(workspace, (id, *content), rules, entry.committed)? {
+            return Ok((Some(task), Seen::Last));
+        }
+        let Some(parent) = entry.parents.first() else { return Ok((None, Seen::Earlier)) };
+        for earlier in repository.log_of(*parent, &[path])?.take(LOOK_BACK) {
+            if let Some(content) = repository.blob_id(earlier?.id, path)?
+                && let Some(task) = self.tasks.read(workspace, (id, content), rules, entry.committed)?
+            {
+                return Ok((Some(task), Seen::Earlier));
+            }
+        }
+        Ok((None, Seen::Earlier))
+    }
+
+    fn keep_rules(&mut self, entry: &LogEntry, changed: &[ChangedFile]) {
+        if !changed.iter().any(|file| RuleFile::of(&file.path).is_some()) {
+            self.rules.are_kept_by(entry);
+        }
+    }
+
+    pub(super) fn read(
+        &mut self,
+        rules: &Rules,
+        entry: &LogEntry,
+        id: &TaskId,
+        version: ObjectId,
+    ) -> Result<Option<Rc<Task>>, OpsError> {
+        self.tasks.read(self.workspace, (id, version), rules, entry.committed)
+    }
+
+    pub(super) fn rules(&mut self, entry: &LogEntry) -> Result<Rc<Rules>, OpsError> {
+        self.rules.behind(self.workspace, entry)
+    }
+}
+
+/// Which version of a file tells what a task was before.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Seen {
+    /// The last one.
+    Last,
+    /// An earlier one: what came behind it cannot be read.
+    Earlier,
+}
+
+/// Returns whether nobody has taken the task up.
+pub(super) fn is_new(task: &Task) -> bool {
+    task.gate.is_none() && task.history.is_empty()
+}
+
+/// What a commit says of a change, besides the change.
+struct Claims<'c> {
+    entry: &'c LogEntry,
+    said: &'c [Trailer],
+    changed: &'c [ChangedFile],
+    id: &'c TaskId,
+}
+
+impl Claims<'_> {
+    fn judge(&self, rules: &Rules, before: Option<&Task>, after: &Task, proof: Proof, judged: &mut Judged) {
+        let mut wrong = |broken, expected: String, found: String| {
+            judged.wrong.push(Wrong::new(self.entry, Some(self.id), broken, expected, found));
+        };
+        match proof {
+            Proof::Breach(breach) => {
+                let (broken, expected, found) = told(rules, before, after, &breach);
+                wrong(broken, expected, found);
+            }
+            Proof::Several(steps) => wrong(
+                Broken::Squashed,
+                "one step a commit".to_owned(),
+                format!("{steps} at once, each of which the rules allow"),
+            ),
+            Proof::Kept => {
+                if let Some(outcome) =
+                    self.trailer("Aof-Outcome").filter(|_| named_task(self.said) == Some(self.id.as_str()))
+                {
+                    wrong(
+                        Broken::WrongTrailer,
+                        "an entry that says it".to_owned(),
+                        format!("`Aof-Outcome: {}` alone", short(outcome)),
+                    );
+                }
+            }
+            Proof::Done(found) => {
+                if matches!(found.act, Act::Override { .. }) {
+                    judged.overridden.push(self.id.clone());
+                }
+                for (broken, expected, found) in self.attested(rules, before, after, &found) {
+                    judged.wrong.push(Wrong::new(self.entry, Some(self.id), broken, expected, found));
+                }
+            }
+        }
+    }
+
+    /// Returns where the commit does not say of itself what the engine would have said.
+    fn attested(
+        &self,
+        rules: &Rules,
+        before: Option<&Task>,
+        after: &Task,
+        done: &Found,
+    ) -> Vec<(Broken, String, String)> {
+        let mut wrong = Vec::new();
+        let Some(named) = named_task(self.said) else {
+            let expected = "a commit of the engine, with its trailers".to_owned();
+            return vec![(Broken::Unattested, expected, "none: made by hand, or squashed".to_owned())];
+        };
+        if named != self.id.as_str() {
+            let expected = format!("a change of {} alone", short(named));
+            return vec![(Broken::OtherFiles, expected, format!("{} was moved with it", self.id))];
+        }
+        let ended = after.history.last().filter(|_| after.history.len() > before.map_or(0, |task| task.history.len()));
+        match ended {
+            Some(visit) => {
+                let expected = message::entry_trailers(visit);
+                for key in ["Aof-Gate", "Aof-Outcome", "Aof-Agent", "Aof-Completion"] {
+                    let own = expected.iter().find(|(known, _)| *known == key).map(|(_, value)| value.as_str());
+                    let said = self.trailer(key);
+                    if own != said {
+                        let shown = |value: Option<&str>| {
+                            value.map_or_else(|| format!("no `{key}`"), |value| format!("`{key}: {}`", short(value)))
+                        };
+                        wrong.push((Broken::WrongTrailer, shown(own), shown(said)));
+                    }
+                }
+            }
+            None if self.trailer("Aof-Event").is_none() => {
+                wrong.push((Broken::WrongTrailer, "an `Aof-Event`".to_owned(), "none".to_owned()));
+            }
+            None => {}
+        }
+        let by = match &done.act {
+            Act::Complete(completion) => Some(&completion.agent),
+            Act::Claim { agent, .. } | Act::Renew { agent, .. } if self.trailer("Aof-Event") != Some("assigned") => {
+                Some(agent)
+            }
+            _ => None,
+        };
+        if let Some(person) = by.and_then(|agent| agent_author(&rules.org, agent).ok()) {
+            let author = &self.entry.author;
+            if (author.name(), author.email()) != (person.name(), person.email()) {
+                let shown = |name: &str, email: &str| short(&format!("{name} <{email}>"));
+                let expected = shown(person.name(), person.email());
+                wrong.push((Broken::WrongAuthor, expected, shown(author.name(), author.email())));
+            }
+        }
+        if self.entry.authored.as_second() != after.updated.as_second() {
+            wrong.push((Broken::WrongDate, after.updated.to_string(), self.entry.authored.to_string()));
+        }
+        // A project begins with its rules and a first task.
+        let begins = self.changed.iter().any(|file| file.path == "project.yaml" && file.before.is_none());
+        let other = self.changed.iter().find(|file| !is_of(&file.path, self.id));
+        if let Some(other) = other.filter(|_| !begins) {
+            wrong.push((
+                Broken::OtherFiles,
+                format!("a change of {} alone", self.id),
+                short(&format!("`{}` changed with it", other.path)),
+            ));
+        }
+        wrong
+    }
+
+    fn trailer(&self, key: &str) -> Option<&str> {
+        self.said.iter().find(|one| one.key() == key).map(Trailer::value)
+    }
+}
+
+fn named_task(said: &[Trailer]) -> Option<&str> {
+    said.iter().find(|one| one.key() == "Aof-Task").map(Trailer::value)
+}
+
+/// Returns whether a file is the task's, or goes where it goes.
+fn is_of(path: &str, id: &TaskId) -> bool {
+    let name = path.rsplit('/').next().unwrap_or_default();
+    path.starts_with("tasks/") && name.strip_prefix(id.as_str()).is_some_and(|rest| rest.starts_with('.'))
+}

@@ -1,0 +1,110 @@
+//! Whether the history of the project is what its engine has made: every commit is judged by the one before it and the rules that were
+//! in force there. Goes by git alone, whatever stands in the worktree; changes nothing.
+
+mod finding;
+mod judge;
+mod merge;
+mod words;
+
+use std::collections::{BTreeSet, HashMap};
+
+use serde_json::{Value, json};
+
+pub use finding::{Broken, Wrong};
+
+use self::judge::{Judge, Judged};
+use super::error::{Kind, OpsError};
+use super::side_by_side::side_by_side;
+use super::workspace::Workspace;
+use crate::audit::CommitId;
+use crate::model::TaskId;
+
+/// Which commits are judged.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Range {
+    /// Not those that led to this one; nothing for all of them.
+    pub since: Option<String>,
+    /// Those that led to this one.
+    pub until: String,
+}
+
+/// What a history is worth.
+#[derive(Debug, Default)]
+pub struct Verified {
+    /// How many commits were looked at.
+    pub commits: usize,
+    /// How many changes of tasks they make.
+    pub changes: usize,
+    /// How many of these name their rules otherwise than this version does.
+    pub renamed: usize,
+    /// What is wrong, the oldest first.
+    pub wrong: Vec<Wrong>,
+    /// Where the history ends that is here, if it is not all.
+    pub ends: Vec<CommitId>,
+}
+
+impl Verified {
+    /// Returns what is wrong and was not put right since by somebody who may.
+    pub fn open(&self) -> impl Iterator<Item = &Wrong> {
+        self.wrong.iter().filter(|wrong| wrong.covered.is_none())
+    }
+}
+
+/// Judges the commits.
+pub fn verify(workspace: &Workspace, range: &Range) -> Result<Verified, OpsError> {
+    let repository = &workspace.repository;
+    let named = |name: &str| {
+        repository.commit_named(name)?.ok_or_else(|| OpsError::Unknown {
+            kind: Kind::Commit,
+            given: name.to_owned(),
+            known: Vec::new(),
+        })
+    };
+    let until = named(&range.until)?;
+    let since = range.since.as_deref().map(named).transpose()?;
+    let reach = repository.all_since(since, until)?;
+    let mut verified = Verified { commits: reach.commits.len(), ends: reach.ends, ..Verified::default() };
+    let mut telling: Vec<(CommitId, Judged)> = Vec::new();
+    let of = |workspace: &Workspace, share: &[CommitId]| {
+        let mut judge = Judge::new(workspace);
+        share.iter().map(|commit| Ok((*commit, judge.of(*commit)?))).collect()
+    };
+    side_by_side(workspace, &reach.commits, of, &mut |(commit, judged): (CommitId, Judged)| {
+        verified.changes += judged.changes;
+        verified.renamed += judged.renamed;
+        if !judged.wrong.is_empty() || !judged.overridden.is_empty() || !judged.mended.is_empty() {
+            telling.push((commit, judged));
+        }
+        Ok(())
+    })?;
+    // Whoever may, and moves a task on with a reason, has seen where it stood.
+    let (mut overridden, mut mended): (HashMap<TaskId, CommitId>, HashMap<TaskId, CommitId>) = Default::default();
+    for (commit, judged) in telling.iter_mut().rev() {
+        for wrong in &mut judged.wrong {
+            let by = match wrong.broken {
+                Broken::MovedByHand | Broken::WrongResult | Broken::NotAllowed => &overridden,
+                Broken::Unreadable => &mended,
+                _ => continue,
+            };
+            wrong.covered = wrong.task.as_ref().and_then(|task| by.get(task).copied());
+        }
+        overridden.extend(judged.overridden.iter().map(|task| (task.clone(), *commit)));
+        mended.extend(judged.mended.iter().map(|task| (task.clone(), *commit)));
+    }
+    verified.wrong = telling.into_iter().flat_map(|(_, judged)| judged.wrong).collect();
+    Ok(verified)
+}
+
+/// Returns what was found as `--json` shows it.
+pub fn verified_value(verified: &Verified) -> Value {
+    let tasks: BTreeSet<_> = verified.open().filter_map(|wrong| wrong.task.as_ref()).collect();
+    json!({
+        "ok": verified.open().next().is_none(),
+        "commits": verified.commits,
+        "changes": verified.changes,
+        "otherHashes": verified.renamed,
+        "findings": verified.wrong.iter().map(Wrong::value).collect::<Vec<_>>(),
+        "tasks": tasks.into_iter().map(TaskId::as_str).collect::<Vec<_>>(),
+        "shallow": verified.ends.iter().map(ToString::to_string).collect::<Vec<_>>(),
+    })
+}

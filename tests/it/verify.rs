@@ -1,0 +1,208 @@
+//! `aof verify`: whatever was done to a history behind the engine's back is found, named and told from what people may do.
+
+use insta::assert_snapshot;
+use serde_json::Value;
+
+use crate::environment::{Output, TestEnvironment};
+
+/// A task that was worked at, sent back, and worked at again.
+fn scene() -> (TestEnvironment, String) {
+    let env = TestEnvironment::new();
+    let id = env.new_task(&["Add login"]);
+    let _ = env.complete(&id, "agent-7").success();
+    let _ = env.say(&id, "agent-3", "needs_review", &["--blocker", "No test covers it"]).success();
+    let _ = env.complete(&id, "agent-7").success();
+    (env, id)
+}
+
+/// Says what `aof verify` finds: each rule that is broken, in order.
+fn found(env: &TestEnvironment) -> Vec<String> {
+    let output = env.aof(&["verify", "--json"]);
+    let value = output.json();
+    let findings = value["findings"].as_array().unwrap();
+    let open: Vec<String> = findings
+        .iter()
+        .filter(|finding| finding["covered"].is_null())
+        .map(|finding| finding["rule"].as_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(output.code, Some(i32::from(!open.is_empty())), "{output}");
+    assert_eq!(value["ok"], Value::Bool(open.is_empty()));
+    open
+}
+
+/// Returns what it says, whatever the commits are called.
+fn nameless(output: &Output) -> String {
+    let is_id = |word: &str| word.len() == 7 && word.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let nameless = |line: &str| -> String {
+        line.split(' ').map(|word| if is_id(word) { "COMMIT" } else { word }).collect::<Vec<_>>().join(" ")
+    };
+    output.to_string().lines().map(|line| nameless(line) + "\n").collect()
+}
+
+/// Makes the newest commit again with another file of the task; its author, date and message stay.
+fn amend(env: &TestEnvironment, id: &str, from: &str, to: &str) {
+    env.edit(&env.task_path(id), from, to);
+    env.git(&["commit", "-q", "-a", "--amend", "--no-edit"]);
+}
+
+#[test]
+fn a_history_that_the_engine_made_is_as_the_rules_allow() {
+    let (env, id) = scene();
+    env.edit(&env.task_path(&id), "Add login", "Add a login");
+    env.commit_all("a better title, and no trailer");
+    let _ = env.aof(&["task", "comment", &id, "Almost there"]).success();
+    let _ = env.aof(&["task", "new", "Another"]).success();
+    env.write("src/main.rs", "fn main() {}");
+    env.commit_all("code");
+    assert_snapshot!(env.aof(&["verify"]), @"
+    exit 0
+    --- stdout
+    all is as the rules allow: 9 commits, 7 changes of a task
+    ");
+    assert_snapshot!(env.aof(&["verify", "--since", "HEAD~2"]).success().stdout, @"all is as the rules allow: 2 commits, 1 change of a task");
+    assert_snapshot!(env.aof(&["verify", "HEAD~3..HEAD~1"]).success().stdout, @"all is as the rules allow: 2 commits, 2 changes of a task");
+    assert_snapshot!(env.aof(&["verify", "v9.9"]).code(3), @"
+    exit 3
+    --- stderr
+    error: there is no commit `v9.9`
+
+    hint: name a branch, a tag, or the beginning of a commit's id; `git log --oneline` shows them
+    ");
+}
+
+#[test]
+fn what_was_changed_behind_its_back_is_named() {
+    let (env, id) = scene();
+    amend(&env, &id, "No test covers it", "All is well");
+    assert_snapshot!(nameless(&env.aof(&["verify"]).code(1)), @r#"
+    exit 1
+    --- stdout
+    wrong: AOF-xxxxx: an entry says something else than it did [rewritten]
+      commit   COMMIT AOF-xxxxx: implement -> review (complete)
+      by       agent-7 <agent-7@aof.invalid>, 2026-02-16T10:00:07Z
+      expected entry 2 as it was: blockers: ["No test covers it"]
+      found    blockers: ["All is well"]
+    1 thing wrong: 5 commits, 4 changes of a task
+    "#);
+}
+
+#[test]
+fn an_entry_can_be_neither_removed_nor_added() {
+    let (env, id) = scene();
+    let path = env.task_path(&id);
+    let before = env.git(&["show", &format!("HEAD~1:{path}")]);
+    env.write(&path, before);
+    env.commit_all("taken back");
+    assert_eq!(found(&env), ["removed"]);
+
+    let (env, id) = scene();
+    let text = env.task_text(&id);
+    let entries: Vec<&str> = text.split("  - gate: ").collect();
+    env.write(&env.task_path(&id), text.replacen(entries[1], &format!("{0}  - gate: {0}", entries[1]), 1));
+    env.edit(&env.task_path(&id), "  visit: 3", "  visit: 4");
+    env.commit_all("one more");
+    assert_eq!(found(&env), ["rewritten"]);
+
+    let (env, id) = scene();
+    env.git(&["rm", "-q", &env.task_path(&id)]);
+    env.commit_all("gone");
+    assert_eq!(found(&env), ["removed"]);
+}
+
+#[test]
+fn what_a_commit_says_of_itself_has_to_be_true() {
+    let (env, _) = scene();
+    let message = env.git(&["log", "-1", "--format=%B"]);
+    let when = env.git(&["log", "-1", "--format=%aI"]);
+    let said = |author: &str, date: &str, message: &str| {
+        env.git(&["commit", "-q", "--amend", "--author", author, "--date", date, "-m", message]);
+        found(&env)
+    };
+    let agent = "agent-7 <agent-7@aof.invalid>";
+    assert_eq!(said(agent, &when, &message), Vec::<String>::new());
+    assert_eq!(said("Mallory <mallory@example.org>", &when, &message), ["wrong_author"]);
+    assert_eq!(said(agent, "2026-02-17T00:00:00Z", &message), ["wrong_date"]);
+    for (from, to) in [
+        ("Aof-Agent: agent-7", "Aof-Agent: agent-8"),
+        ("Aof-Outcome: complete", "Aof-Outcome: skip"),
+        ("Aof-Gate: implement", "Aof-Gate: review"),
+    ] {
+        assert!(message.contains(from), "{message}");
+        assert_eq!(said(agent, &when, &message.replace(from, to)), ["wrong_trailer"], "{to}");
+    }
+    env.write("src/main.rs", "fn main() {}");
+    env.git(&["add", "src"]);
+    assert_eq!(said(agent, &when, &message), ["other_files"]);
+}
+
+#[test]
+fn moves_by_hand_are_found_until_somebody_who_may_overrides_them() {
+    let (env, id) = scene();
+    let path = env.task_path(&id);
+    env.edit(&path, "  current: review", "  current: implement");
+    env.commit_all("moved");
+    assert_eq!(found(&env), ["moved_by_hand"]);
+    let _ = env.aof(&["task", "override", &id, "--to", "review", "--reason", "I have looked at it"]).success();
+    assert_eq!(found(&env), Vec::<String>::new());
+    assert_snapshot!(nameless(&env.aof(&["verify"])), @"
+    exit 0
+    --- stdout
+    put right: AOF-xxxxx: it was moved by hand [moved_by_hand]
+      commit   COMMIT moved
+      by       Ada <ada@example.org>, 2026-02-16T10:00:09Z
+      expected gate: review, visit 3, since 2026-02-16T10:00:07Z
+      found    gate: implement, visit 3, since 2026-02-16T10:00:07Z
+      put right by commit COMMIT
+    all is as the rules allow: 8 commits, 7 changes of a task
+    ");
+}
+
+#[test]
+fn squashed_rebased_and_shallow_histories_are_told_from_tampering() {
+    let (env, _) = scene();
+    // The commits of the task again, on top of somebody's work.
+    env.git(&["checkout", "-q", "-b", "other", "HEAD~4"]);
+    env.write("README.md", "A project");
+    env.commit_all("work");
+    env.git(&["checkout", "-q", "-"]);
+    env.git(&["rebase", "-q", "other"]);
+    assert_eq!(found(&env), Vec::<String>::new(), "a rebase keeps what was proved");
+
+    let clone = env.home().join("clone");
+    let url = format!("file://{}", env.path("").display());
+    env.git(&["clone", "-q", "--depth", "2", &url, &clone.to_string_lossy()]);
+    let shallow = env.aof(&["-C", &clone.to_string_lossy(), "verify"]);
+    assert_snapshot!(nameless(&shallow), @"
+    exit 0
+    --- stdout
+    note: history ends at commit COMMIT here: what was before cannot be judged; `git fetch --unshallow` brings it
+    all is as the rules allow: 1 commit, 1 change of a task
+    ");
+
+    env.git(&["reset", "-q", "--soft", "HEAD~2"]);
+    env.git(&["commit", "-q", "-m", "squashed"]);
+    assert_eq!(found(&env), ["squashed"]);
+}
+
+#[test]
+fn a_step_by_hand_that_looks_right_is_not_the_engines() {
+    let (env, id) = scene();
+    let message = format!("{id}: implement -> review (complete)");
+    env.git(&["commit", "-q", "--amend", "-m", &message]);
+    assert_eq!(found(&env), ["unattested"]);
+}
+
+#[test]
+fn merges_keep_what_both_sides_had() {
+    let (env, id) = scene();
+    let other = env.new_task(&["Another"]);
+    env.git(&["checkout", "-q", "-b", "side"]);
+    let _ = env.complete(&other, "agent-7").success();
+    env.git(&["checkout", "-q", "-"]);
+    let _ = env.complete(&id, "agent-3").success();
+    env.git(&["merge", "-q", "--no-edit", "side"]);
+    assert_eq!(found(&env), Vec::<String>::new());
+    env.git(&["reset", "-q", "--hard", "HEAD~1"]);
+    env.git(&["merge", "-q", "--no-edit", "-s", "ours", "side"]);
+    assert_eq!(found(&env), ["lost_in_merge"]);
+}
