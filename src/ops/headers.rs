@@ -15,7 +15,7 @@ use crate::format::task_file::Defaults;
 use crate::model::{TaskId, Timestamp, WorkflowName, listed};
 use crate::store::layout::ARCHIVE;
 use crate::store::tasks::{self, Entry, TaskEntry};
-use crate::store::{FileStat, HeaderCache, Paths, ProjectPath, StoreError};
+use crate::store::{FileStat, HeaderCache, Paths, ProjectPath, StoreError, intent};
 
 /// So many files are parsed sooner than another thread is started.
 const FEW: usize = 64;
@@ -77,8 +77,12 @@ pub(super) fn read_all(workspace: &Workspace, in_force: &InForce, scope: Scope) 
                 }
                 listing.tasks.push((header, entry.path.clone()));
             }
-            // It went away since the folder was listed: finished, or moved by a person.
-            Err(OpsError::Store(StoreError::Gone { .. })) => {}
+            // It went away since the folder was listed: finished, or moved by a person. Who wants all of them misses none.
+            Err(OpsError::Store(StoreError::Gone { .. })) => {
+                let wanted = Some(entry).filter(|_| scope == Scope::All);
+                let default = &in_force.rules.project.default_workflow;
+                listing.tasks.extend(wanted.and_then(|entry| read_moved(paths, default, &entry.id)));
+            }
             Err(error) => listing.unreadable.push(unreadable(entry.path.as_str(), error)),
         }
     }
@@ -109,23 +113,58 @@ fn entries(paths: &Paths, scope: Scope, unreadable: &mut Vec<Unreadable>) -> Vec
         Scope::All => tasks::walk_archived(paths).filter_map(&mut task).collect(),
     };
     let mut files: HashMap<TaskId, Vec<ProjectPath>> = HashMap::with_capacity(active.len());
-    for entry in &active {
-        files.entry(entry.id.clone()).or_default().push(entry.path.clone());
-    }
-    active.retain(|entry| files[&entry.id].len() == 1);
-    let archived = archived.into_iter().filter(|entry| {
-        let Some(others) = files.get(&entry.id) else { return true };
-        let reason = format!("task `{}` is active as `{}` too: remove one of the two", entry.id, others[0]);
-        unreadable.push(Unreadable { path: entry.path.to_string(), reason, diagnostics: Vec::new() });
-        false
+    active.retain(|entry| {
+        let known = files.entry(entry.id.clone()).or_default();
+        // A file that is replaced while its folder is listed may be listed twice.
+        let is_new = !known.contains(&entry.path);
+        known.extend(is_new.then(|| entry.path.clone()));
+        is_new
     });
-    active.extend(archived);
-    for (id, mut paths) in files.into_iter().filter(|(_, paths)| paths.len() > 1) {
+    active.retain(|entry| files[&entry.id].len() == 1);
+    let mut arrived = HashSet::new();
+    let mut both = Vec::new();
+    for entry in archived {
+        match files.get(&entry.id).map(|others| side(paths, others)) {
+            None => both.push(entry),
+            Some(Side::Active) => {}
+            Some(Side::Archived) => {
+                arrived.insert(entry.id.clone());
+                both.push(entry);
+            }
+            Some(Side::Both) => {
+                let other = &files[&entry.id][0];
+                let reason = format!("task `{}` is active as `{other}` too: remove one of the two", entry.id);
+                unreadable.push(Unreadable { path: entry.path.to_string(), reason, diagnostics: Vec::new() });
+            }
+        }
+    }
+    active.retain(|entry| !arrived.contains(&entry.id));
+    active.append(&mut both);
+    for (id, mut paths) in files.into_iter().filter(|(id, paths)| paths.len() > 1 && !arrived.contains(id)) {
         paths.sort();
         let reason = format!("task `{id}` has {} files, {}: remove all but one", paths.len(), listed(&paths));
         unreadable.push(Unreadable { path: paths[0].to_string(), reason, diagnostics: Vec::new() });
     }
     active
+}
+
+/// Where a task stands that was listed among the active ones and in the archive.
+enum Side {
+    Active,
+    Archived,
+    Both,
+}
+
+/// On its way into the archive a task is in both places for a moment; by now it may have arrived.
+fn side(paths: &Paths, active: &[ProjectPath]) -> Side {
+    let stands = || active.iter().any(|path| path.below(paths.root()).exists());
+    if stands() && intent::is_pending(paths) {
+        Side::Active
+    } else if stands() {
+        Side::Both
+    } else {
+        Side::Archived
+    }
 }
 
 type Read = Result<(Header, FileStat), OpsError>;
@@ -134,7 +173,9 @@ type Read = Result<(Header, FileStat), OpsError>;
 fn read_missed(paths: &Paths, workflow: &WorkflowName, missed: &[TaskEntry]) -> Vec<Read> {
     let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let share = missed.len().div_ceil(cores).max(FEW);
-    let read = |share: &[TaskEntry]| share.iter().map(|entry| read_header(paths, workflow, entry)).collect::<Vec<_>>();
+    let read = |share: &[TaskEntry]| {
+        share.iter().map(|entry| read_header(paths, workflow, &entry.id, &entry.path)).collect::<Vec<_>>()
+    };
     if missed.len() <= share {
         return read(missed);
     }
@@ -148,12 +189,19 @@ fn read_missed(paths: &Paths, workflow: &WorkflowName, missed: &[TaskEntry]) -> 
     })
 }
 
-fn read_header(paths: &Paths, workflow: &WorkflowName, entry: &TaskEntry) -> Read {
-    let snapshot = tasks::read(paths, &entry.path)?;
+/// Reads the task wherever it is now.
+fn read_moved(paths: &Paths, workflow: &WorkflowName, id: &TaskId) -> Option<(Header, ProjectPath)> {
+    let path = tasks::find(paths, id).ok()?.path;
+    let (header, _) = read_header(paths, workflow, id, &path).ok()?;
+    Some((header, path))
+}
+
+fn read_header(paths: &Paths, workflow: &WorkflowName, id: &TaskId, path: &ProjectPath) -> Read {
+    let snapshot = tasks::read(paths, path)?;
     // A file that does not say when it was made is as old as it was last written.
     let created = Timestamp::from_nanosecond(snapshot.stat.mtime.into()).unwrap_or(Timestamp::UNIX_EPOCH);
     let defaults = Defaults { workflow: workflow.clone(), created };
-    let file = parse_with(&defaults, &entry.id, &snapshot.path, &snapshot.bytes)?;
+    let file = parse_with(&defaults, id, &snapshot.path, &snapshot.bytes)?;
     Ok((header(&file), snapshot.stat))
 }
 

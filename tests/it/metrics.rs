@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use insta::assert_snapshot;
 
-use crate::environment::TestEnvironment;
+use crate::environment::{TestEnvironment, eventually};
 
 const RULES: &str = "\
 project: {name: shop}
@@ -237,6 +237,36 @@ fn a_file_is_replaced_at_once_and_stays_readable_for_whom_it_was() {
     error: cannot write into `./folder`: it is no file
     ");
     assert_eq!(env.files("").iter().filter(|name| name.contains(".aof-metrics-")).count(), 0);
+}
+
+#[test]
+fn counters_never_go_back_while_tasks_are_written_and_archived() {
+    let env = TestEnvironment::with_rules("workflow: {gates: [{id: work, role: backend}]}\n", PEOPLE);
+    let list = format!("[{}]", vec![r#"{"title": "Task"}"#; 150].join(","));
+    let _ = env.aof_reading(&["task", "new", "--from", "-"], list.as_bytes()).success();
+    for file in env.files("tasks") {
+        let id = file.trim_start_matches("tasks/").trim_end_matches(".md");
+        let content = format!("task: {id}\nagent: agent-7\noutcome: complete\nsummary: Done\n");
+        env.write(&format!(".aof/inbox/{id}.yaml"), content);
+    }
+    let mut watcher = env.start(&["watch"]);
+    let ended = |text: &str, metric: &str| -> f64 {
+        let own = text.lines().filter(|line| line.starts_with(metric));
+        own.map(|line| line.rsplit_once(' ').unwrap().1.parse::<f64>().unwrap()).sum()
+    };
+    let mut last = 0.0;
+    eventually("all are complete", || {
+        let output = env.aof(&["metrics"]).success();
+        assert_eq!(output.stderr, "");
+        let (done, active) =
+            (ended(&output.stdout, "aof_gate_transitions_total"), ended(&output.stdout, "aof_gate_active_"));
+        assert!(done >= last, "from {last} to {done}");
+        assert!((done + active - 150.0).abs() < f64::EPSILON, "{done} and {active}");
+        last = done;
+        done > 149.0
+    });
+    watcher.kill().unwrap();
+    watcher.wait().unwrap();
 }
 
 #[test]
