@@ -12,6 +12,7 @@ use crate::audit::AuditError;
 use crate::engine::RefusalKind;
 use crate::format::diagnostic::render_all;
 use crate::format::plain::inert;
+use crate::observe::endpoint::EndpointFault;
 use crate::ops::{OpsError, reason_of};
 use crate::store::StoreError;
 
@@ -30,6 +31,8 @@ pub(super) enum Trouble {
     Output { path: PathBuf, cause: io::Error },
     /// The editor failed, or was left without a word.
     Editor { problem: String, fix: String },
+    /// Nobody can be served at an address.
+    Endpoint(EndpointFault),
     /// What was given does not fit together.
     Unfit { code: &'static str, problem: String, fix: String },
 }
@@ -104,6 +107,7 @@ impl Trouble {
             Self::Directory { path, cause } => format!("cannot enter `{}`: {cause}", path.display()),
             Self::Output { path, cause } => format!("cannot write into `{}`: {cause}", path.display()),
             Self::Input { name, cause } => format!("cannot read `{name}`: {cause}"),
+            Self::Endpoint(fault) => fault.to_string(),
             Self::Editor { problem, .. } | Self::Unfit { problem, .. } => problem.clone(),
         }
     }
@@ -111,6 +115,7 @@ impl Trouble {
     fn fix(&self) -> Option<String> {
         match self {
             Self::Ops(error) | Self::Completion { error, .. } => error.fix(),
+            Self::Endpoint(fault) => Some(fault.fix()),
             Self::Editor { fix, .. } | Self::Unfit { fix, .. } => Some(fix.clone()),
             Self::Directory { .. } | Self::Input { .. } | Self::Output { .. } => None,
         }
@@ -143,6 +148,9 @@ impl Trouble {
             Self::Directory { .. } => json!({"error": "no_directory", "message": self.problem()}),
             Self::Output { .. } => json!({"error": "unwritable_output", "message": self.problem()}),
             Self::Input { .. } => json!({"error": "unreadable_input", "message": self.problem()}),
+            Self::Endpoint(fault) => {
+                json!({"error": "no_endpoint", "message": format!("{fault}\n\n{}", fault.fix())})
+            }
             Self::Editor { fix, .. } => json!({"error": "editor", "message": format!("{}\n\n{fix}", self.problem())}),
             Self::Unfit { code, fix, .. } => {
                 json!({"error": code, "message": format!("{}\n\n{fix}", self.problem())})
@@ -153,7 +161,11 @@ impl Trouble {
     fn code(&self) -> u8 {
         match self {
             Self::Ops(error) | Self::Completion { error, .. } => code(error),
-            Self::Directory { .. } | Self::Input { .. } | Self::Output { .. } | Self::Editor { .. } => 1,
+            Self::Directory { .. }
+            | Self::Input { .. }
+            | Self::Output { .. }
+            | Self::Editor { .. }
+            | Self::Endpoint(_) => 1,
             Self::Unfit { .. } => 4,
         }
     }

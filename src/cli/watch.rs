@@ -1,5 +1,6 @@
 //! `aof watch`
 
+use std::net::SocketAddr;
 use std::process::ExitCode;
 
 use jiff::tz::TimeZone;
@@ -13,6 +14,7 @@ use super::{handed_out, ran_out};
 use crate::format::diagnostic::{Diagnostic, render_all};
 use crate::format::plain::inert;
 use crate::model::TaskId;
+use crate::observe::endpoint::Endpoint;
 use crate::ops::{Changed, Delivered, OpsError, reason_of, warnings_value, way};
 use crate::watch::{Report, Sight, watch, watch_once};
 
@@ -22,6 +24,9 @@ pub(super) struct Args {
     /// Do what there is to do now, then stop
     #[arg(long)]
     once: bool,
+    /// Serve the project in numbers at this address, under `/metrics`, for Prometheus
+    #[arg(long, value_name = "ADDRESS", conflicts_with = "once")]
+    metrics: Option<String>,
 }
 
 pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
@@ -31,7 +36,8 @@ pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
         let done = watch_once(workspace, session.wait, &mut tell)?;
         return Ok(if done { ExitCode::SUCCESS } else { ExitCode::FAILURE });
     }
-    watch(workspace, session.wait, &mut tell)?;
+    let endpoint = args.metrics.as_deref().map(Endpoint::bind).transpose().map_err(Trouble::Endpoint)?;
+    watch(workspace, session.wait, endpoint, &mut tell)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -62,6 +68,10 @@ fn text_of(session: &Session, report: &Report) -> String {
                 "watching `{}`{branch}; drop completion files into `.aof/inbox/`{sight}",
                 inert(&project.display().to_string())
             )
+        }
+        Report::Serving { address, exposed } => serving(address, *exposed),
+        Report::Uncounted { problem } => {
+            format!("{warning} metrics stand still, the project cannot be counted: {}", inert(problem))
         }
         Report::Sight(sight) => {
             polling(sight).map_or_else(|| "file events work again".to_owned(), |why| format!("{warning} {why}"))
@@ -147,6 +157,10 @@ fn value_of(report: &Report) -> Value {
         Report::Watching { project, branch, sight } => json!({
             "event": "watching", "project": project.display().to_string(), "branch": branch, "polling": polling(sight)
         }),
+        Report::Serving { address, exposed } => {
+            json!({"event": "serving", "url": format!("http://{address}/metrics"), "exposed": exposed})
+        }
+        Report::Uncounted { problem } => json!({"event": "uncounted", "problem": problem}),
         Report::Sight(sight) => json!({"event": "sight", "polling": polling(sight)}),
         Report::Delivered(Delivered::Completed { name, completed }) => {
             let changed = &completed.changed;
@@ -205,6 +219,19 @@ fn of_change(event: &str, changed: &Changed) -> Value {
         "path": changed.path.as_str(),
         "commit": changed.commit.map(|commit| commit.to_string()),
     })
+}
+
+/// Returns where metrics are, and what follows from that.
+fn serving(address: &SocketAddr, exposed: bool) -> String {
+    let text = format!("metrics at http://{address}/metrics");
+    if !exposed {
+        return text;
+    }
+    let warning = styled(YELLOW, "warning:");
+    let port = address.port();
+    format!(
+        "{text}\n{warning} whoever reaches this machine can read them; `--metrics 127.0.0.1:{port}` is for this machine alone"
+    )
 }
 
 fn polling(sight: &Sight) -> Option<String> {

@@ -267,6 +267,7 @@ pub(super) fn commit(
     head: &Head,
     writes: &[Write],
 ) -> Result<Vec<CommitId>, OpsError> {
+    let start = Instant::now();
     let committer = workspace.repository.identity()?;
     let by_user = writes.iter().flat_map(|write| &write.versions).any(|version| version.author.is_none());
     let user = if by_user { workspace.repository.author_identity()? } else { committer.clone() };
@@ -313,6 +314,7 @@ pub(super) fn commit(
     files::settle(lock, writes)?;
     stop::point("ops.settled");
     intent::clear(lock)?;
+    workspace.note_commit(start.elapsed());
     let commits: Vec<CommitId> = prepared.commits().collect();
     let mut made = 0;
     Ok(writes

@@ -1,5 +1,6 @@
 //! An opened project: where it is, its repository, the clock and how long to wait. Decides nothing.
 
+use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -7,6 +8,7 @@ use super::error::OpsError;
 use super::in_force::{InForce, LastRules, in_force_and_seen};
 use crate::audit::{AuditError, Head, Repository};
 use crate::model::Timestamp;
+use crate::observe::metrics::Histogram;
 use crate::store::{Holder, Paths, WriterLock, intent};
 
 /// Tells the time. It comes from the door, so that tests can move it.
@@ -14,7 +16,7 @@ pub type Clock = fn() -> Timestamp;
 
 /// What it takes to open a project once more, on another thread.
 #[derive(Clone)]
-pub(super) struct Seed {
+pub struct Seed {
     root: PathBuf,
     command: String,
     clock: Clock,
@@ -24,7 +26,7 @@ pub(super) struct Seed {
 
 impl Seed {
     /// Opens it.
-    pub(super) fn open(&self) -> Result<Workspace, OpsError> {
+    pub fn open(&self) -> Result<Workspace, OpsError> {
         Workspace::at(&self.root, self.command.clone(), self.clock, self.wait, self.on_wait)
     }
 }
@@ -41,6 +43,7 @@ pub struct Workspace {
     deadline: Instant,
     on_wait: fn(&str),
     pub(super) last_rules: LastRules,
+    commits: RefCell<Histogram>,
 }
 
 impl Workspace {
@@ -60,16 +63,18 @@ impl Workspace {
         let repository = Repository::discover(root)?;
         let paths = Paths::at(root);
         let deadline = Instant::now() + wait;
-        Ok(Self { paths, repository, command, clock, deadline, on_wait, last_rules: LastRules::default() })
+        let commits = RefCell::new(Histogram::new(Histogram::WRITES));
+        Ok(Self { paths, repository, command, clock, deadline, on_wait, last_rules: LastRules::default(), commits })
     }
 
     /// Opens the project of that folder again: what stands there may be another one by now.
     pub fn reopened(&self, wait: Duration) -> Result<Self, OpsError> {
-        self.seed(wait).open()
+        let again = self.seed(wait).open()?;
+        Ok(Self { commits: self.commits.clone(), ..again })
     }
 
     /// Returns what it takes to open the project of that folder again.
-    pub(super) fn seed(&self, wait: Duration) -> Seed {
+    pub fn seed(&self, wait: Duration) -> Seed {
         let root = self.paths.root().to_owned();
         Seed { root, command: self.command.clone(), clock: self.clock, wait, on_wait: self.on_wait }
     }
@@ -85,8 +90,17 @@ impl Workspace {
     }
 
     /// Returns what tells the time, to the nanosecond.
-    pub(super) fn clock(&self) -> Clock {
+    pub fn clock(&self) -> Clock {
         self.clock
+    }
+
+    /// Returns how long its commits took, those of several changes at once as one.
+    pub fn commit_times(&self) -> Histogram {
+        self.commits.borrow().clone()
+    }
+
+    pub(super) fn note_commit(&self, took: Duration) {
+        self.commits.borrow_mut().observe(took.as_secs_f64());
     }
 
     /// Gives a long-running command its full wait again, and has it see what git's configuration says by now.

@@ -9,6 +9,7 @@
 //! under way.
 
 mod bell;
+mod board;
 mod desk;
 mod journal;
 mod mail;
@@ -21,20 +22,37 @@ use std::time::Duration;
 
 pub use report::{Report, Sight};
 
+use crate::observe::endpoint::Endpoint;
 use crate::ops::{OpsError, Workspace};
 use crate::signals;
 use crate::store::StoreError;
 use crate::store::presence::Presence;
 
 use bell::Bell;
+use board::Counting;
 use rounds::Rounds;
 
-/// Watches until it is told to stop.
-pub fn watch(workspace: Workspace, wait: Duration, tell: &mut dyn FnMut(Report)) -> Result<(), OpsError> {
+/// Watches until it is told to stop. Whoever asks at the endpoint is shown the project in numbers.
+pub fn watch(
+    workspace: Workspace,
+    wait: Duration,
+    endpoint: Option<Endpoint>,
+    tell: &mut dyn FnMut(Report),
+) -> Result<(), OpsError> {
     let bell = bell_of(&workspace)?;
+    let fault = |doing, cause| StoreError::Io { doing, path: workspace.paths.root().into(), cause };
     // Fails early where no watcher can work at all; later it is only trouble.
     let presence = Presence::announce(&workspace.paths)?;
-    Rounds::new(workspace, wait, bell, tell).watch(presence);
+    let mut serving = None;
+    let mut counting = None;
+    if let Some(endpoint) = endpoint {
+        let begun = Counting::begin(&workspace, wait).map_err(|cause| fault("count the tasks of", cause))?;
+        let board = Arc::clone(&begun.board);
+        serving = Some(Report::Serving { address: endpoint.address(), exposed: endpoint.is_exposed() });
+        endpoint.serve(Arc::new(move |format| board.page(format))).map_err(|cause| fault("serve metrics of", cause))?;
+        counting = Some(begun);
+    }
+    Rounds::new(workspace, wait, bell, tell).showing(counting).watch(presence, serving);
     Ok(())
 }
 

@@ -1,6 +1,7 @@
 //! What the watcher tells, and what it has told already.
 
 use std::collections::HashSet;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use crate::audit::CommitId;
@@ -18,6 +19,18 @@ pub enum Report {
         branch: Option<String>,
         /// How it notices what happens.
         sight: Sight,
+    },
+    /// It shows the project in numbers to whoever asks.
+    Serving {
+        /// Where.
+        address: SocketAddr,
+        /// Whether other machines may reach it.
+        exposed: bool,
+    },
+    /// The project could not be counted; those who ask see what was counted last.
+    Uncounted {
+        /// Why.
+        problem: String,
     },
     /// From here on it notices differently.
     Sight(Sight),

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::bell::{Bell, Hints, Place, Places};
+use super::board::Counting;
 use super::desk::Desk;
 use super::journal::Journal;
 use super::mail::Mail;
@@ -64,6 +65,8 @@ pub(super) struct Rounds<'t> {
     halt: Option<Halt>,
     mail: Mail,
     journal: Journal,
+    /// What whoever asks for metrics is shown, if anybody may.
+    counting: Option<Counting>,
 }
 
 /// Why nothing is done at the moment.
@@ -101,11 +104,17 @@ impl<'t> Rounds<'t> {
             halt: None,
             mail: Mail::default(),
             journal: Journal::default(),
+            counting: None,
         }
     }
 
-    /// Looks and sleeps until told to stop.
-    pub(super) fn watch(mut self, mut presence: Presence) {
+    /// Shows the project in numbers.
+    pub(super) fn showing(self, counting: Option<Counting>) -> Self {
+        Self { counting, ..self }
+    }
+
+    /// Looks and sleeps until told to stop. `first` is told when it begins.
+    pub(super) fn watch(mut self, mut presence: Presence, first: Option<Report>) {
         let (mut eyes, sight) = match Eyes::open(self.places.clone(), &self.desk.bell) {
             Ok(eyes) => (eyes, Sight::Events),
             Err(reason) => (Eyes::shut(self.places.clone()), Sight::Polling { reason }),
@@ -113,6 +122,9 @@ impl<'t> Rounds<'t> {
         let branch = self.workspace.head_now().ok().map(|head| head.branch().to_owned());
         let project = self.workspace.paths.root().to_owned();
         self.desk.tell(Report::Watching { project, branch, sight });
+        if let Some(first) = first {
+            self.desk.tell(first);
+        }
         let mut until = Instant::now();
         loop {
             let hints = self.desk.bell.wait(until);
@@ -123,8 +135,11 @@ impl<'t> Rounds<'t> {
             if let Err(reason) = eyes.refresh() {
                 self.desk.tell(Report::Sight(Sight::Polling { reason }));
             }
+            let changed = hints != Hints::default();
             self.take(hints, &eyes);
             until = self.round();
+            // Who has no events is told of nothing.
+            self.show(changed || self.desk.busy || !eyes.see());
             if self.halt.is_none() {
                 let left = [
                     self.mail.send(&self.workspace, &mut self.desk),
@@ -158,6 +173,20 @@ impl<'t> Rounds<'t> {
             while self.journal.keep(&self.workspace, &mut self.desk) == Left::Commits {}
         }
         !self.desk.failed && self.halt.is_none()
+    }
+
+    /// Has counted again what may have changed, and tells where that fails.
+    fn show(&mut self, changed: bool) {
+        let Some(counting) = &mut self.counting else { return };
+        if self.halt.is_none() {
+            counting.board.note_look(&self.workspace);
+        }
+        if changed {
+            counting.board.look_again();
+        }
+        if let Some(problem) = counting.news() {
+            self.desk.tell(Report::Uncounted { problem });
+        }
     }
 
     /// Turns hints into what is to be looked at.

@@ -2,9 +2,13 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
+use std::process::{Child, Stdio};
 
 use insta::assert_snapshot;
+use serde_json::Value;
 
 use crate::environment::{TestEnvironment, eventually};
 
@@ -294,7 +298,7 @@ fn open_metrics_and_json_say_the_same() {
 #[test]
 fn every_metric_is_in_the_manual_and_the_other_way_round() {
     let env = TestEnvironment::with_rules(RULES, PEOPLE);
-    let text = env.aof(&["metrics"]).success().stdout;
+    let text = Served::start(&env).scrape();
     let manual = include_str!("../../docs/metrics.md");
     let documented: BTreeSet<String> = manual
         .lines()
@@ -302,4 +306,131 @@ fn every_metric_is_in_the_manual_and_the_other_way_round() {
         .map(|line| format!("aof_{}", line.split(['`', '{']).next().unwrap()))
         .collect();
     assert_eq!(documented, names(&text));
+}
+
+/// A watcher that serves its metrics, and is ended when the test is.
+struct Served {
+    child: Child,
+    address: String,
+}
+
+impl Served {
+    fn start(env: &TestEnvironment) -> Self {
+        let mut command = env.aof_command(&["--json", "watch", "--metrics", "127.0.0.1:0"]);
+        // Files have the times of the real clock, so the watcher has it too.
+        command.env_remove("AOF_NOW").stdout(Stdio::piped()).stdin(Stdio::null());
+        let mut child = command.spawn().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+        let serving: Value = lines
+            .by_ref()
+            .map(|line| serde_json::from_str(&line).unwrap())
+            .find(|line: &Value| line["event"] == "serving")
+            .unwrap();
+        std::thread::spawn(move || lines.for_each(drop));
+        assert_eq!(serving["exposed"], false);
+        let url = serving["url"].as_str().unwrap();
+        let address = url.strip_prefix("http://").unwrap().strip_suffix("/metrics").unwrap().to_owned();
+        Self { child, address }
+    }
+
+    fn scrape(&self) -> String {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        let (head, text) = answer.split_once("\r\n\r\n").unwrap();
+        assert!(head.starts_with("HTTP/1.1 200 OK\r\n"), "{head}");
+        assert!(head.contains(&format!("Content-Length: {}\r\n", text.len())), "{head}");
+        text.to_owned()
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn drop_completion(env: &TestEnvironment, id: &str, agent: &str) {
+    env.write(".aof/dropping", format!("task: {id}\nagent: {agent}\noutcome: complete\nsummary: Done\n"));
+    fs::create_dir_all(env.path(".aof/inbox")).unwrap();
+    fs::rename(env.path(".aof/dropping"), env.path(&format!(".aof/inbox/{id}-{agent}.yaml"))).unwrap();
+}
+
+const DONE: &str = "aof_gate_transitions_total{project=\"shop\",workflow=\"default\",from_gate=\"plan\",to_gate=\"implement\",outcome=\"complete\"}";
+
+#[test]
+fn a_watcher_serves_what_happens_and_the_next_one_goes_on_from_there() {
+    let env = TestEnvironment::with_rules(RULES, PEOPLE);
+    let (one, two) = (env.new_task(&["One"]), env.new_task(&["Two"]));
+    let served = Served::start(&env);
+    assert!(value(&served.scrape(), DONE).abs() < f64::EPSILON);
+    drop_completion(&env, &one, "agent-3");
+    eventually("the completion is counted", || value(&served.scrape(), DONE) > 0.5);
+    let text = served.scrape();
+    assert!(value(&text, "aof_commit_duration_seconds_count{project=\"shop\"}") > 0.5);
+    assert!(value(&text, "aof_watcher_last_scan_timestamp_seconds{project=\"shop\"}") > 1.7e9);
+    // The other families are those of `aof metrics`, and what a command does without the watcher counts alike.
+    let printed = names(&env.aof(&["metrics"]).success().stdout);
+    let own = ["aof_commit_duration_seconds", "aof_watcher_last_scan_timestamp_seconds"].map(str::to_owned);
+    assert_eq!(names(&text), printed.into_iter().chain(own).collect());
+    let _ = env.complete(&two, "agent-3");
+    eventually("so is the command", || value(&served.scrape(), DONE) > 1.5);
+    drop(served);
+    let again = Served::start(&env);
+    assert!((value(&again.scrape(), DONE) - 2.0).abs() < f64::EPSILON);
+}
+
+#[test]
+fn clients_that_never_ask_hold_up_neither_completions_nor_the_others() {
+    let env = TestEnvironment::with_rules(RULES, PEOPLE);
+    let id = env.new_task(&["One"]);
+    let served = Served::start(&env);
+    let silent: Vec<TcpStream> = (0..12).map(|_| TcpStream::connect(&served.address).unwrap()).collect();
+    (&silent[0]).write_all(b"GET /metrics HTTP/1.1\r\nX: ").unwrap();
+    drop_completion(&env, &id, "agent-3");
+    eventually("the completion counts and is counted", || value(&served.scrape(), DONE) > 0.5);
+    drop(silent);
+}
+
+#[test]
+fn what_is_no_address_is_told_before_anything_is_watched() {
+    let env = TestEnvironment::with_rules(RULES, PEOPLE);
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let output = env.aof(&["watch", "--metrics", &address]).code(1);
+    assert_snapshot!(output.stderr.replace(&address, "ADDRESS"), @"
+    error: cannot listen at `ADDRESS`: address in use
+
+    hint: another program listens there, a second watcher perhaps: choose another port, or stop that one
+    ");
+    assert_snapshot!(env.aof(&["watch", "--metrics", "9464"]), @"
+    exit 1
+    --- stderr
+    error: `9464` is not an address
+
+    hint: write it as `HOST:PORT`: `127.0.0.1:9464`, `[::1]:9464`
+    ");
+    assert_snapshot!(env.aof(&["watch", "--once", "--metrics", "127.0.0.1:9464"]), @"
+    exit 2
+    --- stderr
+    error: the argument '--once' cannot be used with '--metrics <ADDRESS>'
+
+    Usage: aof watch --once
+
+    For more information, try '--help'.
+    ");
+}
+
+#[test]
+fn an_address_that_others_reach_is_warned_of() {
+    let env = TestEnvironment::with_rules(RULES, PEOPLE);
+    let mut command = env.aof_command(&["watch", "--metrics", "0.0.0.0:0"]);
+    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let warning = lines.find(|line| line.contains("warning:")).unwrap();
+    assert!(warning.contains("whoever reaches this machine can read them; `--metrics 127.0.0.1:"), "{warning}");
+    child.kill().unwrap();
+    child.wait().unwrap();
 }

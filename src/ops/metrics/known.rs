@@ -1,8 +1,8 @@
 //! What the rules in force can ever have counted: places, outcomes, ways. They are shown with 0 before anything happens, because
 //! whoever watches a counter sees no step from nothing to one.
 
-use crate::engine::{Rules, edges};
-use crate::model::{Branch, Gate, GateKind, Outcome, Workflow};
+use crate::engine::{Edge, Rules, Way, edges};
+use crate::model::{Branch, Destination, Gate, GateKind, Outcome, Workflow};
 
 /// A gate in force, or a branch of one.
 #[derive(Debug)]
@@ -30,10 +30,12 @@ fn of_workflow(workflow: &Workflow) -> Vec<Known> {
     let edges = edges(workflow);
     let mut all = Vec::new();
     for gate in &workflow.gates {
-        let own = edges.iter().filter(|edge| edge.from == gate.id);
-        let mut ways: Vec<(String, String)> = own
-            .flat_map(|edge| edge.outcomes.iter().map(|outcome| (edge.to.to_string(), outcome.to_string())))
-            .collect();
+        let mut ways = Vec::new();
+        for edge in edges.iter().filter(|edge| edge.from == gate.id) {
+            for to in ends(&edges, edge) {
+                ways.extend(edge.outcomes.iter().map(|outcome| (to.to_string(), outcome.to_string())));
+            }
+        }
         let outcomes = outcomes(gate);
         // A picture leaves out that who is blocked stays.
         let blocked = Outcome::Blocked.to_string();
@@ -46,6 +48,18 @@ fn of_workflow(workflow: &Workflow) -> Vec<Known> {
         }
     }
     all
+}
+
+/// Returns where a way can end: at its gate, or where that leads which tasks pass over.
+fn ends<'e>(edges: &'e [Edge], edge: &'e Edge) -> Vec<&'e Destination> {
+    let mut ends = vec![&edge.to];
+    // A gate is passed over by a way that goes on; what is sent back to it comes to it.
+    let mut last = Some(&edge.to).filter(|_| edge.way == Way::On);
+    while let Some(Destination::Gate(gate)) = last {
+        last = edges.iter().find(|over| over.from == *gate && over.way == Way::Over).map(|over| &over.to);
+        ends.extend(last);
+    }
+    ends
 }
 
 fn of_branch(workflow: &Workflow, fork: &Gate, branch: &Branch) -> Known {

@@ -18,6 +18,8 @@ use crate::observe::metrics::{Family, Labels};
 /// The numbers of a project at one moment.
 #[derive(Debug, Default)]
 pub struct Numbers {
+    /// What the project is called.
+    pub project: String,
     /// All that does not change by waiting.
     pub families: Vec<Family>,
     /// Files that could not be counted as tasks.
@@ -54,7 +56,7 @@ pub fn numbers(workspace: &Workspace, in_force: &InForce) -> Result<Numbers, Ops
     ));
     families.push(families::build());
     let oldest = families::oldest(&project, &counts);
-    Ok(Numbers { families, unreadable: listing.unreadable, oldest })
+    Ok(Numbers { project, families, unreadable: listing.unreadable, oldest })
 }
 
 /// Returns what the project is called: as project.yaml has it, else as its folder.
