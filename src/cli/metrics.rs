@@ -12,6 +12,7 @@ use serde_json::json;
 use super::session::Session;
 use super::trouble::Trouble;
 use super::unreadable;
+use crate::format::plain::inert;
 use crate::observe::metrics::{Format, render, value};
 use crate::ops::numbers;
 
@@ -59,6 +60,9 @@ pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
             let path = session.directory.join(path);
             replace(&path, &text).map_err(|cause| Trouble::Output { path, cause })?;
         }
+    }
+    if let Some(error) = &numbers.untold {
+        session.warn(&format!("what only the event stream tells is left out: {}", inert(&error.to_string())));
     }
     // They are counted, and named; whoever asks for numbers gets those of all others.
     let _ = unreadable::tell(session, &numbers.unreadable);

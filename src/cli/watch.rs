@@ -71,7 +71,7 @@ fn text_of(session: &Session, report: &Report) -> String {
         }
         Report::Serving { address, exposed } => serving(address, *exposed),
         Report::Uncounted { problem } => {
-            format!("{warning} metrics stand still, the project cannot be counted: {}", inert(problem))
+            format!("{warning} metrics are not up to date: {}", inert(problem))
         }
         Report::Sight(sight) => {
             polling(sight).map_or_else(|| "file events work again".to_owned(), |why| format!("{warning} {why}"))

@@ -98,9 +98,10 @@ impl Board {
             let start = Instant::now();
             let trouble = match count(project) {
                 Ok(counted) => {
+                    let untold = counted.untold.as_ref().map(ToString::to_string);
                     self.lock().numbers = Some(Arc::new(counted));
                     self.changed.notify_all();
-                    None
+                    untold
                 }
                 Err(error) => Some(error.to_string()),
             };

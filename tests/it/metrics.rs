@@ -99,11 +99,11 @@ fn what_happened_is_counted_and_restarts_change_nothing() {
     aof_gate_transitions_total{project="shop",workflow="default",from_gate="plan",to_gate="implement",outcome="complete"} 2
     aof_gate_rejections_total{project="shop",workflow="default",gate="checks"} 1
     aof_gate_rejections_total{project="shop",workflow="default",gate="checks/style"} 1
-    aof_gate_skips_total{project="shop",workflow="default",gate="design",reason="condition_false"} 2
     aof_gate_active_tasks{project="shop",workflow="default",gate="plan"} 1
     aof_gate_active_tasks{project="shop",workflow="default",gate="release"} 1
     aof_gate_blocked_no_agents{project="shop",workflow="default",gate="release",role="nobody"} 1
     aof_blocked_tasks{project="shop",workflow="default",reason="no_agents"} 1
+    aof_gate_skips_total{project="shop",workflow="default",gate="design",reason="condition_false"} 2
     aof_build_info{version="0.1.0"} 1
     aof_gate_oldest_task_age_seconds{project="shop",workflow="default",gate="plan"} 5711
     aof_gate_oldest_task_age_seconds{project="shop",workflow="default",gate="release"} 3603
@@ -114,6 +114,36 @@ fn what_happened_is_counted_and_restarts_change_nothing() {
     let counts =
         |text: &str| text.lines().filter(|line| !line.contains("_age_")).map(str::to_owned).collect::<Vec<_>>();
     assert_eq!(counts(&again), counts(&told(&output.stdout)));
+}
+
+#[test]
+fn what_no_file_says_is_counted_from_the_stream_of_events() {
+    let rules = RULES.replace(
+        "    - {id: plan, role: architect}\n",
+        "    - {id: plan, role: architect, when: \"tags.includes('x')\"}\n",
+    );
+    let env = TestEnvironment::with_rules(&rules, PEOPLE);
+    let id = env.new_task(&["Passes plan and design over"]);
+    let _ = env.complete(&id, "agent-7");
+    let _ = env.say(&format!("{id}@0"), "agent-7", "complete", &[]).code(5);
+    env.write("project.yaml", "workflow: {gates: []}\n");
+    env.commit_all("no gates");
+    let told = |env: &TestEnvironment| -> Vec<String> {
+        let text = env.aof(&["metrics"]).success().stdout;
+        let own = |line: &&str| ["skips", "conflicts", "invalid"].iter().any(|word| line.contains(word));
+        told(&text).lines().filter(own).map(str::to_owned).collect()
+    };
+    assert_snapshot!(told(&env).join("\n"), @r#"
+    aof_gate_skips_total{project="shop",workflow="default",gate="design",reason="condition_false"} 1
+    aof_gate_skips_total{project="shop",workflow="default",gate="plan",reason="condition_false"} 1
+    aof_gate_conflicts_total{project="shop",workflow="default",gate="implement"} 1
+    aof_workflow_config_invalid_total{project="shop"} 1
+    "#);
+    // Of this clone alone are conflicts; all else is in the commits.
+    fs::remove_dir_all(env.path(".aof")).unwrap();
+    let before = told(&env);
+    assert_eq!(before.len(), 3, "{before:?}");
+    assert!(!before.iter().any(|line| line.contains("conflicts")), "{before:?}");
 }
 
 #[test]
@@ -132,6 +162,9 @@ fn what_the_rules_know_is_there_before_anything_happens() {
         "aof_gate_duration_seconds_bucket{project=\"shop\",workflow=\"default\",gate=\"plan\",outcome=\"complete\",le=\"2592000.0\"}",
         "aof_task_lead_time_seconds_count{project=\"shop\",workflow=\"default\"}",
         "aof_blocked_tasks{project=\"shop\",workflow=\"default\",reason=\"loop\"}",
+        "aof_gate_conflicts_total{project=\"shop\",workflow=\"default\",gate=\"checks/style\"}",
+        "aof_gate_timeouts_total{project=\"shop\",workflow=\"default\",gate=\"plan\"}",
+        "aof_workflow_config_invalid_total{project=\"shop\"}",
         "aof_clock_skew_total{project=\"shop\"}",
         "aof_inbox_pending{project=\"shop\"}",
         "aof_unreadable_task_files{project=\"shop\"}",
@@ -186,8 +219,8 @@ fn a_gate_that_was_renamed_keeps_what_was_counted_and_stands_for_nothing_any_mor
     aof_gate_duration_seconds_count{project="shop",workflow="default",gate="plan",outcome="complete"} 1
     aof_gate_transitions_total{project="shop",workflow="default",from_gate="implement",to_gate="outline",outcome="moved"} 1
     aof_gate_transitions_total{project="shop",workflow="default",from_gate="plan",to_gate="implement",outcome="complete"} 1
-    aof_gate_skips_total{project="shop",workflow="default",gate="design",reason="condition_false"} 1
     aof_gate_active_tasks{project="shop",workflow="default",gate="outline"} 1
+    aof_gate_skips_total{project="shop",workflow="default",gate="design",reason="condition_false"} 1
     aof_build_info{version="0.1.0"} 1
     aof_gate_oldest_task_age_seconds{project="shop",workflow="default",gate="outline"} 1
     "#);

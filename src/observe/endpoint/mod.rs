@@ -15,15 +15,17 @@ use super::metrics::Format;
 use request::{Request, Unfit};
 
 /// So many clients are served at once.
-const CLIENTS: usize = 16;
+const CLIENTS: usize = 32;
+/// How long the next one waits for a seat.
+const SEATING: Duration = Duration::from_secs(2);
 /// How long a client may take to say what it wants.
 const ASKING: Duration = Duration::from_secs(5);
 /// How long it may take to read the answer.
 const READING: Duration = Duration::from_secs(10);
 /// How long what it says besides is listened to, so that the answer is not lost with it.
 const LINGERING: Duration = Duration::from_millis(500);
-/// How long there are no new clients when the system has no room for any.
-const BREATH: Duration = Duration::from_millis(100);
+/// How long there are no new clients while there is no room for any.
+const BREATH: Duration = Duration::from_millis(20);
 
 /// Returns the page in that format; nothing where there is none yet.
 pub type Page = dyn Fn(Format) -> Option<String> + Send + Sync;
@@ -118,7 +120,13 @@ impl Endpoint {
                     thread::sleep(BREATH);
                     continue;
                 };
-                if Arc::strong_count(&seats) > CLIENTS {
+                // The others wait in the system's queue meanwhile.
+                let until = Instant::now() + SEATING;
+                let is_full = || Arc::strong_count(&seats) > CLIENTS;
+                while is_full() && Instant::now() < until {
+                    thread::sleep(BREATH);
+                }
+                if is_full() {
                     continue;
                 }
                 let (seat, page) = (Arc::clone(&seats), Arc::clone(&page));

@@ -10,10 +10,6 @@ use crate::ops::header::{Header, Past};
 
 /// Why a task is blocked, in one word.
 pub(super) const REASONS: [&str; 5] = ["held", "loop", "dependency", "no_agents", "reported"];
-/// Why a gate was passed over.
-const CONDITION: &str = "condition_false";
-const ROUTE: &str = "route";
-
 /// Numbers by labels: those in the order in which the family has them, without the project.
 pub(super) type By<'h, const N: usize, T> = BTreeMap<[&'h str; N], T>;
 
@@ -26,8 +22,6 @@ pub(super) struct Counts<'h> {
     pub transitions: By<'h, 4, u64>,
     /// By workflow, gate.
     pub rejections: By<'h, 2, u64>,
-    /// By workflow, gate, reason.
-    pub skips: By<'h, 3, u64>,
     /// By workflow, gate; a task at a fork is there, and at none of its branches.
     pub active: By<'h, 2, u64>,
     /// By workflow, gate or branch: when the oldest open visit began.
@@ -62,21 +56,13 @@ impl Stays {
 /// Counts tasks; what the rules in force know is there, whether or not it was met.
 pub(super) fn of<'h>(known: &'h [Known], headers: impl IntoIterator<Item = &'h Header>) -> Counts<'h> {
     let mut counts = Counts::default();
-    let mut conditional: BTreeMap<[&str; 2], bool> = BTreeMap::new();
     for place in known {
         counts.expect(place);
-        conditional.insert([&place.workflow, &place.gate], place.conditional);
     }
     for header in headers {
         let workflow = header.workflow.as_str();
         for past in &header.stays {
             counts.ended(workflow, past);
-            for gate in &past.skipped {
-                // What has no condition was passed over by a route; of what is gone nobody knows.
-                let conditional = conditional.get(&[workflow, gate.as_str()]).copied().unwrap_or(true);
-                let reason = if conditional { CONDITION } else { ROUTE };
-                *counts.skips.entry([workflow, gate, reason]).or_default() += 1;
-            }
         }
         counts.stands(header);
     }
@@ -93,9 +79,6 @@ impl<'h> Counts<'h> {
             self.transitions.entry([workflow, gate, to, outcome]).or_default();
         }
         self.rejections.entry([workflow, gate]).or_default();
-        if known.conditional {
-            self.skips.entry([workflow, gate, CONDITION]).or_default();
-        }
         if !known.branch {
             self.active.entry([workflow, gate]).or_default();
         }

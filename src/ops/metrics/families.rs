@@ -23,11 +23,6 @@ pub(super) fn of(project: &str, counts: &Counts<'_>) -> Vec<Family> {
             samples: counters(project, ["workflow", "gate"], &counts.rejections),
         },
         Family {
-            name: "aof_gate_skips",
-            help: "How often tasks passed a gate over.",
-            samples: counters(project, ["workflow", "gate", "reason"], &counts.skips),
-        },
-        Family {
             name: "aof_gate_active_tasks",
             help: "Tasks that stand at a gate, in whatever state.",
             samples: gauges(project, ["workflow", "gate"], &counts.active),
@@ -86,7 +81,8 @@ pub(super) fn ages(oldest: &[(Labels, Option<i64>)], now: Timestamp) -> Family {
     }
 }
 
-fn counters<const N: usize>(project: &str, names: [&'static str; N], counted: &By<'_, N, u64>) -> Samples {
+/// Returns counters by these labels.
+pub(super) fn counters<const N: usize>(project: &str, names: [&'static str; N], counted: &By<'_, N, u64>) -> Samples {
     Samples::Counter(counted.iter().map(|(values, count)| (labels(project, names, values), *count)).collect())
 }
 

@@ -1,14 +1,17 @@
 //! The project in numbers, for Prometheus: counted from the task files, so that a restart resets nothing and two who count agree.
 //!
-//! Where tasks stand and every visit that has ended (`count`) become families of metrics (`families`); label sets that the rules
-//! in force can have are there from the start, with 0 (`known`). No label names a task.
+//! Where tasks stand and every visit that has ended (`count`) become families of metrics (`families`), and so does what only the event
+//! stream tells (`happened`); label sets that the rules in force can have are there from the start, with 0 (`known`). No label names
+//! a task.
 
 mod count;
 mod families;
+mod happened;
 mod known;
 
 use super::deliver::pending;
 use super::error::OpsError;
+use super::events::event_counts;
 use super::headers::{Scope, Unreadable, read_all};
 use super::in_force::InForce;
 use super::workspace::Workspace;
@@ -24,6 +27,8 @@ pub struct Numbers {
     pub families: Vec<Family>,
     /// Files that could not be counted as tasks.
     pub unreadable: Vec<Unreadable>,
+    /// Why what only the event stream tells is left out, if it is.
+    pub untold: Option<OpsError>,
     /// When the oldest open visit of each place began; nothing where none is open.
     oldest: Vec<(Labels, Option<i64>)>,
 }
@@ -42,6 +47,13 @@ pub fn numbers(workspace: &Workspace, in_force: &InForce) -> Result<Numbers, Ops
     let counts = count::of(&known, listing.tasks.iter().map(|(header, _)| header));
     let project = project(workspace, in_force);
     let mut families = families::of(&project, &counts);
+    let untold = match event_counts(workspace) {
+        Ok(events) => {
+            families.extend(happened::of(&project, &known, &events));
+            None
+        }
+        Err(error) => Some(error),
+    };
     families.push(families::level(
         "aof_inbox_pending",
         "Completion files that were dropped and have not been settled.",
@@ -56,7 +68,7 @@ pub fn numbers(workspace: &Workspace, in_force: &InForce) -> Result<Numbers, Ops
     ));
     families.push(families::build());
     let oldest = families::oldest(&project, &counts);
-    Ok(Numbers { project, families, unreadable: listing.unreadable, oldest })
+    Ok(Numbers { project, families, unreadable: listing.unreadable, untold, oldest })
 }
 
 /// Returns what the project is called: as project.yaml has it, else as its folder.
