@@ -4,8 +4,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use clap::{Args, ValueEnum};
+use clap::{ArgAction, Args, ValueEnum};
 
+use super::log::LogFormat;
 use crate::format::template::Template;
 use crate::model::{AgentId, CompletionId, Map, Period, Ticket};
 use crate::ops::DryRun;
@@ -23,9 +24,12 @@ pub(super) struct Global {
     /// Use colours: `auto`, `always` or `never`
     #[arg(long, value_name = "WHEN", default_value = "auto", hide_possible_values = true, global = true)]
     pub color: When,
-    /// Say more
-    #[arg(short, long, global = true)]
-    pub verbose: bool,
+    /// Say more, and what is done; twice: and what is looked at
+    #[arg(short, long, action = ArgAction::Count, global = true)]
+    pub verbose: u8,
+    /// How the log is written that `-v` and `aof watch` tell: `text` or `json`
+    #[arg(long, value_name = "FORMAT", default_value = "text", hide_possible_values = true, global = true)]
+    pub log_format: LogFormat,
     /// Wait this long for another command or for git
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = wait, global = true)]
     pub wait: Duration,

@@ -11,6 +11,7 @@ mod init;
 mod input;
 mod lean;
 mod length;
+mod log;
 mod mcp;
 mod metrics;
 mod migrate;

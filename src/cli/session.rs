@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::arguments::Global;
+use super::log::{self, LogFormat};
 use super::output::{Output, YELLOW, styled};
 use super::trouble::Trouble;
 use crate::engine::Warning;
@@ -18,15 +19,18 @@ pub(super) struct Session {
     pub directory: PathBuf,
     pub wait: Duration,
     pub verbose: bool,
+    pub log_format: LogFormat,
 }
 
 impl Session {
     pub(super) fn new(global: Global) -> Self {
+        log::begin(global.verbose, global.log_format);
         Self {
             output: Output::new(global.json, global.color),
             directory: global.directory.unwrap_or_else(|| PathBuf::from(".")),
             wait: global.wait,
-            verbose: global.verbose,
+            verbose: global.verbose > 0,
+            log_format: global.log_format,
         }
     }
 

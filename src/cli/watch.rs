@@ -3,17 +3,20 @@
 use std::net::SocketAddr;
 use std::process::ExitCode;
 
+use anstream::adapter;
 use jiff::tz::TimeZone;
 use serde_json::{Value, json};
+use tracing::Level;
 
+use super::log::LogFormat;
 use super::output::{BOLD, CYAN, JSON_VERSION, RED, YELLOW, styled};
 use super::session::{Session, now};
 use super::task::shown::followed;
 use super::trouble::Trouble;
 use super::{handed_out, ran_out};
 use crate::format::diagnostic::{Diagnostic, render_all};
-use crate::format::plain::inert;
-use crate::model::TaskId;
+use crate::format::plain::{inert, one_line};
+use crate::model::{TaskId, Timestamp};
 use crate::observe::endpoint::Endpoint;
 use crate::ops::{Changed, Delivered, OpsError, reason_of, warnings_value, way};
 use crate::watch::{Report, Sight, watch, watch_once};
@@ -52,9 +55,45 @@ fn show(session: &Session, report: &Report) {
         session.output.line(value.to_string());
         return;
     }
+    if session.log_format == LogFormat::Json {
+        session.output.line(logged(session, report, time).to_string());
+        return;
+    }
     let clock = time.to_zoned(TimeZone::system()).strftime("%H:%M:%S");
     for (at, line) in text_of(session, report).lines().enumerate() {
         session.output.line(if at == 0 { format!("{clock}  {line}") } else { format!("          {line}") });
+    }
+}
+
+/// Returns the event as a line of a log: when, how bad, in words, and then what `--json` has of it.
+fn logged(session: &Session, report: &Report, time: Timestamp) -> Value {
+    let message = adapter::strip_str(&text_of(session, report)).to_string();
+    let mut line = json!({"timestamp": time, "level": level(report).as_str(), "message": one_line(&message)});
+    if let (Value::Object(map), Value::Object(fields)) = (&mut line, value_of(report)) {
+        // As the stream of events calls it.
+        map.extend(
+            fields.into_iter().map(|(key, value)| (if key == "task" { "taskId".to_owned() } else { key }, value)),
+        );
+    }
+    line
+}
+
+fn level(report: &Report) -> Level {
+    match report {
+        Report::RulesInvalid { .. } | Report::Trouble(_) => Level::ERROR,
+        Report::Serving { exposed: true, .. }
+        | Report::Watching { sight: Sight::Polling { .. }, .. }
+        | Report::Sight(Sight::Polling { .. })
+        | Report::Delivered(Delivered::Refused { .. } | Delivered::Waiting { .. })
+        | Report::TimedOut(_)
+        | Report::Lapsed(_)
+        | Report::Troubled { .. }
+        | Report::RulesUncommitted { .. }
+        | Report::Undelivered { .. }
+        | Report::Unrecorded { .. }
+        | Report::Uncounted { .. }
+        | Report::Paused { .. } => Level::WARN,
+        _ => Level::INFO,
     }
 }
 

@@ -2,8 +2,10 @@
 
 use std::collections::{HashMap, HashSet};
 use std::num::NonZeroUsize;
+use std::time::Instant;
 
 use serde_json::{Value, json};
+use tracing::debug;
 
 use super::error::OpsError;
 use super::header::{Header, NEW, SCHEMA, follow, header};
@@ -55,6 +57,7 @@ pub(super) enum Scope {
 
 /// Reads the headers of all task files; only those that changed since they were last looked at are parsed.
 pub(super) fn read_all(workspace: &Workspace, in_force: &InForce, scope: Scope) -> Listing {
+    let start = Instant::now();
     let paths = &workspace.paths;
     let looked = workspace.clock()();
     let mut listing = Listing::default();
@@ -63,6 +66,7 @@ pub(super) fn read_all(workspace: &Workspace, in_force: &InForce, scope: Scope) 
     let (known, missed): (Vec<_>, Vec<_>) =
         entries.into_iter().partition(|entry| cache.get(&entry.path, &entry.stat).is_some());
     listing.tasks = Vec::with_capacity(known.len() + missed.len());
+    let (cached, read) = (known.len(), missed.len());
     for entry in known {
         if let Some(header) = cache.get(&entry.path, &entry.stat) {
             listing.tasks.push((header.clone(), entry.path));
@@ -92,6 +96,8 @@ pub(super) fn read_all(workspace: &Workspace, in_force: &InForce, scope: Scope) 
     for (header, _) in &mut listing.tasks {
         follow(&in_force.rules, header);
     }
+    let seconds = start.elapsed().as_secs_f64();
+    debug!(cached, read, unreadable = listing.unreadable.len(), seconds, "looked at the tasks");
     listing.unreadable.sort_by(|a, b| a.path.cmp(&b.path));
     listing
 }

@@ -8,6 +8,8 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::time::Instant;
 
+use tracing::info;
+
 use super::error::OpsError;
 use super::in_force::in_force;
 use super::standing::{Pending, Standing, Version};
@@ -40,6 +42,7 @@ pub(super) fn heal(workspace: &Workspace, lock: &WriterLock) -> Result<bool, Ops
         }
         Record::Intent(record) => record,
     };
+    info!(pid = record.pid, "finishing what a crash left");
     let locks: Option<Locks> = record.locks.clone().and_then(|value| serde_json::from_value(value).ok());
     let landed = match &locks {
         Some(locks) => workspace.repository.clear_stale(locks)?.landed,

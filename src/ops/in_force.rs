@@ -3,6 +3,8 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use tracing::{debug, info};
+
 use super::error::OpsError;
 use super::workspace::Workspace;
 use crate::audit::{CommitId, Head, Repository, TreeFile};
@@ -70,6 +72,7 @@ pub(super) fn in_force(workspace: &Workspace, head: &Head) -> Result<InForce, Op
         }
         Err(diagnostics) => {
             let (rules, earlier) = newest_valid(repository, commit, &diagnostics)?;
+            info!(%commit, inForce = %earlier, "the rules of HEAD are invalid; older ones are in force");
             let remarks = vec![Remark::Superseded { commit: earlier, diagnostics }];
             Ok(InForce { rules: Rc::new(rules), commit: Some(earlier), remarks })
         }
@@ -122,6 +125,7 @@ impl LastRules {
         if let Some((_, rules)) = self.0.borrow().as_ref().filter(|(known, _)| known == mark) {
             return Ok(Ok(Rc::clone(rules)));
         }
+        debug!(files = mark.len(), "reading the rules");
         Ok(compiled(&sources(repository, mark)?).map(|(rules, _)| {
             let rules = Rc::new(rules);
             *self.0.borrow_mut() = Some((mark.to_vec(), Rc::clone(&rules)));

@@ -15,6 +15,8 @@
 use std::cell::RefCell;
 use std::time::Instant;
 
+use tracing::info;
+
 use super::adopt;
 use super::automatic::{owed_first, pass_on};
 use super::error::OpsError;
@@ -314,16 +316,20 @@ pub(super) fn commit(
     files::settle(lock, writes)?;
     stop::point("ops.settled");
     intent::clear(lock)?;
-    workspace.note_commit(start.elapsed());
+    let took = start.elapsed();
+    workspace.note_commit(took);
     let commits: Vec<CommitId> = prepared.commits().collect();
     let mut made = 0;
-    Ok(writes
-        .iter()
-        .map(|write| {
-            made += write.versions.len();
-            commits[made - 1]
-        })
-        .collect())
+    let last = |write: &Write| {
+        made += write.versions.len();
+        commits[made - 1]
+    };
+    let commits: Vec<CommitId> = writes.iter().map(last).collect();
+    for (write, commit) in writes.iter().zip(&commits) {
+        let task = write.id.as_ref().map(TaskId::as_str);
+        info!(taskId = task, %commit, path = write.to.as_str(), seconds = took.as_secs_f64(), "committed");
+    }
+    Ok(commits)
 }
 
 fn drafts(write: &Write, user: &Person, committer: &Person, now: Timestamp) -> Vec<Draft> {

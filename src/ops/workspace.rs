@@ -4,6 +4,8 @@ use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use tracing::info;
+
 use super::error::OpsError;
 use super::in_force::{InForce, LastRules, in_force_and_seen};
 use crate::audit::{AuditError, Head, Repository};
@@ -149,10 +151,17 @@ impl Workspace {
     pub(super) fn lock(&self) -> Result<WriterLock, OpsError> {
         let holder = Holder::this_process(self.command.clone(), self.now());
         let wait = self.deadline.saturating_duration_since(Instant::now());
+        let start = Instant::now();
+        let mut waited_for = None;
         let mut tell = |holder: Option<&Holder>| {
             let who = holder.map_or_else(|| "another command".to_owned(), ToString::to_string);
             (self.on_wait)(&format!("{who} is at work"));
+            waited_for = Some(who);
         };
-        Ok(WriterLock::acquire(&self.paths, &holder, wait, &mut tell)?)
+        let lock = WriterLock::acquire(&self.paths, &holder, wait, &mut tell)?;
+        if let Some(holder) = waited_for {
+            info!(?holder, seconds = start.elapsed().as_secs_f64(), "waited for the lock");
+        }
+        Ok(lock)
     }
 }

@@ -5,6 +5,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
+use tracing::info;
 
 use super::answer::{Before, Mcp};
 use super::attend::{Attending, Reason};
@@ -112,6 +113,7 @@ impl Trial<'_> {
             }
         };
         record.group = running.group();
+        info!(ticket = %self.ticket, agent = %self.agent, "started an agent");
         attempt.note(&record)?;
         let path = self.project.root.join(self.open.path.as_str());
         let mut attending =
@@ -151,6 +153,8 @@ impl Trial<'_> {
                 (came, None, told)
             }
         };
+        let seconds = begun.elapsed().as_secs_f64();
+        info!(ticket = %self.ticket, agent = %self.agent, status, seconds, "the agent has ended");
         Ok(self.over(attempt, record, came, begun, told, status, mark, news))
     }
 

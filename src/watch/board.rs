@@ -5,6 +5,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use tracing::debug;
+
 use crate::model::Timestamp;
 use crate::observe::metrics::{Family, Format, Histogram, Labels, Samples, render};
 use crate::ops::{Clock, Numbers, OpsError, Seed, Workspace, numbers};
@@ -105,6 +107,7 @@ impl Board {
                 }
                 Err(error) => Some(error.to_string()),
             };
+            debug!(seconds = start.elapsed().as_secs_f64(), trouble = trouble.as_deref(), "counted for metrics");
             // Nobody listens any more when the watcher ends.
             if outcomes.send(trouble).is_err() {
                 return;

@@ -65,6 +65,8 @@ const HOMES: &[(&str, &[&str])] = &[
     ("unicode_width", &["cli"]),
     ("ureq", &["observe"]),
     ("walkdir", &["store"]),
+    ("tracing", &["cli", "mcp", "ops", "runner", "watch"]),
+    ("tracing_subscriber", &["cli"]),
     // Words of the whole house: times, shapes, errors.
     ("jiff", &[""]),
     ("serde", &[""]),

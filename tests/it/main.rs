@@ -21,6 +21,7 @@ mod hostile;
 mod inbox;
 #[cfg(debug_assertions)]
 mod kills;
+mod logs;
 mod lossless;
 mod mcp_client;
 mod mcp_protocol;

@@ -7,6 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use tracing::info;
+
 use super::compose::tell_of_dropped;
 use super::derive::put_out;
 use crate::model::{Channel, ChannelKey, Timestamp};
@@ -173,6 +175,7 @@ impl Turn<'_> {
                 self.outbox.settle(&receiver.key, &waiting)?;
                 self.outbox.set_rest(&receiver.key, None)?;
                 self.round.delivered += 1;
+                info!(channel = channel.to_string(), id = waiting.id, "delivered a notice");
             }
             Err(Failure::Stopped) => return Ok(Onward::No),
             Err(Failure::Unwanted { why }) => {
