@@ -117,6 +117,42 @@ fn what_happened_is_counted_and_restarts_change_nothing() {
 }
 
 #[test]
+fn what_is_blocked_is_told_with_why() {
+    let rules = "\
+project: {name: shop}
+workflow:
+  gates:
+    - {id: implement, role: backend}
+    - {id: review, role: architect, canReject: true}
+    - {id: release, role: nobody}
+";
+    let env = TestEnvironment::with_rules(rules, PEOPLE);
+    let held = env.new_task(&["Held"]);
+    let _ = env.aof(&["task", "hold", &held, "--reason", "Not before the fair"]).success();
+    let reported = env.new_task(&["Reported"]);
+    let _ = env.say(&reported, "agent-7", "blocked", &["--blocker", "The licence key is missing"]).success();
+    let first = env.new_task(&["First"]);
+    let _ = env.new_task(&["Second", "--depends", &first]);
+    let _ = env.aof(&["task", "cancel", &first, "--reason", "Not needed"]).success();
+    let _ = env.aof(&["sweep"]).success();
+    let circle = env.new_task(&["Circle"]);
+    for _ in 0..6 {
+        let _ = env.complete(&circle, "agent-7");
+        let _ = env.say(&circle, "agent-3", "needs_review", &["--blocker", "No tests of the limits"]).success();
+    }
+    let unstaffed = env.new_task(&["Unstaffed"]);
+    let _ = env.complete(&unstaffed, "agent-7");
+    let _ = env.complete(&unstaffed, "agent-3");
+    let text = env.aof(&["metrics"]).success().stdout;
+    for reason in ["held", "loop", "dependency", "no_agents", "reported"] {
+        let series = format!("aof_blocked_tasks{{project=\"shop\",workflow=\"default\",reason=\"{reason}\"}}");
+        assert!((value(&text, &series) - 1.0).abs() < f64::EPSILON, "{reason} in {}", told(&text));
+    }
+    let circles = "aof_gate_circular_loops_total{project=\"shop\",workflow=\"default\",gate=\"implement\"}";
+    assert!((value(&text, circles) - 1.0).abs() < f64::EPSILON, "{}", told(&text));
+}
+
+#[test]
 fn what_no_file_says_is_counted_from_the_stream_of_events() {
     let rules = RULES.replace(
         "    - {id: plan, role: architect}\n",
