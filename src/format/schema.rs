@@ -21,6 +21,8 @@ words!(
         Completion = "completion",
         /// What `--json` says when the rules say no.
         Refusal = "refusal",
+        /// A line of the event stream.
+        Event = "event",
     }
 );
 
@@ -45,6 +47,7 @@ impl Schema {
             Self::Workflow => include_str!("schema/workflow.json"),
             Self::Completion => include_str!("schema/completion.json"),
             Self::Refusal => include_str!("schema/refusal.json"),
+            Self::Event => include_str!("schema/event.json"),
         }
     }
 }

@@ -467,3 +467,164 @@ fn a_project_that_cannot_be_written_to_is_told_of_all_the_same() {
     }
     rights(0o755);
 }
+
+/// Rules under which much can happen.
+const MUCH: &str = "\
+project: {name: garden, owner: human-ada}
+workflows:
+  default:
+    gates:
+      - {id: implement, role: backend, lease: 30m}
+      - {id: measure, role: backend, when: metadata.deep.thing}
+      - {id: review, role: architect, canReject: true, timeout: 1h, escalateTo: lead}
+  strict:
+    gates:
+      - {id: implement, role: backend}
+      - {id: review, role: architect, canReject: true, maxRetries: 1, onExhausted: {to: $fail}, routes: {wrong: {to: implement}, right: {to: $end}}}
+  stuck:
+    gates:
+      - {id: implement, role: backend}
+      - {id: review, role: architect, canReject: true, maxRetries: 1, routes: {wrong: {to: implement}, right: {to: $end}}}
+  empty:
+    gates:
+      - {id: implement, role: backend}
+      - {id: audit, role: nobody}
+  doomed:
+    gates:
+      - {id: implement, role: backend}
+      - {id: polish, role: backend}
+defaultWorkflow: default
+";
+
+const CROWD: &str = "\
+roles:
+  backend: {agents: [agent-7, agent-8]}
+  architect: {agents: [agent-3]}
+  lead: {agents: [human-ada]}
+  qa: {agents: [agent-5]}
+  nobody: {agents: []}
+";
+
+/// Lets all happen that can happen.
+fn everything(env: &TestEnvironment) {
+    let all = |words: &[&[&str]]| words.iter().for_each(|words| drop(env.aof(&[&["task"], *words].concat()).success()));
+    let reject = |id: &str, outcome: &str| {
+        let _ = env.complete(id, "agent-7");
+        let _ = env.say(id, "agent-3", outcome, &["--blocker", "No test", "--notes", "See the log"]).success();
+    };
+    let id = env.new_task(&["Add login"]);
+    all(&[&["next", "--agent", "agent-7"], &["renew", &id, "--agent", "agent-7", "--note", "Half of it"]]);
+    env.pass_minutes(40);
+    let _ = env.aof(&["sweep"]).success();
+    all(&[
+        &["assign", &id, "agent-8"],
+        &["release", &id, "--agent", "agent-8"],
+        &["hold", &id, "--reason", "Wait"],
+        &["unblock", &id],
+        &["comment", &id, "Look at\nthe log"],
+    ]);
+    let _ = env.say(&id, "agent-7", "blocked", &["--blocker", "No access"]).success();
+    all(&[&["unblock", &id]]);
+    let _ = env.complete(&id, "agent-7");
+    let _ = env.say(&format!("{id}@0"), "agent-8", "complete", &[]).code(5);
+    env.pass_minutes(61);
+    let _ = env.aof(&["sweep"]).success();
+    let _ = env.complete(&id, "human-ada");
+    all(&[
+        &["reopen", &id, "--to", "implement", "--reason", "More"],
+        &["override", &id, "--to", "review", "--reason", "So"],
+    ]);
+    all(&[&["cancel", &id, "--reason", "No"]]);
+    for (workflow, outcome, times) in [("default", "needs_review", 6), ("strict", "wrong", 2), ("stuck", "wrong", 2)] {
+        let id = env.new_task(&["Go round", "--workflow", workflow]);
+        (0..times).for_each(|_| reject(&id, outcome));
+    }
+    let _ = env.complete(&env.new_task(&["Ask nobody", "--workflow", "empty"]), "agent-7");
+    env.hand_made("AOF-abc", "By hand");
+    let _ = env.complete("AOF-abc", "agent-7");
+    // Somebody commits with an index that was left behind.
+    let behind = env.new_task(&["Left behind"]);
+    env.edit(&env.task_path(&behind), "Left behind", "Far behind");
+    env.commit_all("a better title");
+    let stale = env.git(&["rev-parse", &format!("HEAD:tasks/{behind}.md")]);
+    let _ = env.complete(&behind, "agent-7");
+    let _ = env.complete(&behind, "agent-3");
+    let path = env.task_path(&behind);
+    env.git(&["update-index", "--add", "--cacheinfo", &format!("100644,{},{path}", stale.trim())]);
+    env.git(&["commit", "--quiet", "--message", "an index that was left behind"]);
+    let _ = env.aof(&["task", "comment", &behind, "Is it there?"]);
+    let doomed = env.new_task(&["Polish", "--workflow", "doomed"]);
+    let _ = env.complete(&doomed, "agent-7");
+    let taken = env.new_task(&["Taken"]);
+    all(&[&["assign", &taken, "agent-7"]]);
+    env.edit("project.yaml", "      - {id: polish, role: backend}\n", "");
+    env.edit("project.yaml", "{id: implement, role: backend, lease: 30m}", "{id: implement, role: qa}");
+    env.write(
+        "project.yaml",
+        format!("{}notify: [{{on: all, command: [/no/such/program]}}]\n", env.read("project.yaml")),
+    );
+    env.commit_all("other rules");
+    let _ = env.aof(&["org", "reload"]).success();
+    let _ = env.aof(&["notices", "--deliver"]);
+    let _ = env.new_task(&["Told to nobody"]);
+    let _ = env.aof(&["notices", "--deliver"]);
+    let rules = env.read("project.yaml");
+    env.write("project.yaml", rules.replace("[/no/such/program]", "['true']"));
+    env.commit_all("another receiver");
+    let _ = env.aof(&["notices", "--deliver"]);
+    env.write("project.yaml", "workflow: {gates: 3}\n");
+    env.commit_all("worse rules");
+}
+
+#[test]
+fn every_kind_of_event_is_as_its_schema_says() {
+    let env = TestEnvironment::with_rules(MUCH, CROWD);
+    everything(&env);
+    let text = stream(&env);
+    let schema = env.aof(&["schema", "event"]).success().json();
+    let validator = jsonschema::draft202012::new(&schema).unwrap();
+    let variants = schema["oneOf"].as_array().unwrap();
+    let mut kinds = std::collections::BTreeSet::new();
+    for line in lines(&text) {
+        let faults: Vec<String> = validator.iter_errors(&line).map(|fault| fault.to_string()).collect();
+        assert!(faults.is_empty(), "{faults:#?}\n{line:#}");
+        let name = line["event"].as_str().unwrap().to_owned();
+        let variant = variants.iter().find(|own| own["properties"]["event"]["const"] == name.as_str()).unwrap();
+        for field in line.as_object().unwrap().keys() {
+            let is_known = |of: &Value| of["properties"].get(field).is_some();
+            assert!(is_known(&schema) || is_known(variant), "`{field}` of {name} is not in the schema");
+        }
+        kinds.insert(name);
+    }
+    let missing: Vec<&str> =
+        aof::model::EventKind::ALL.iter().map(|kind| kind.as_str()).filter(|kind| !kinds.contains(*kind)).collect();
+    assert_eq!(missing, [""; 0], "{}", shown(&env, &[]).stdout);
+    rebuilds_the_same(&env);
+    insta::assert_snapshot!(shown(&env, &["--level", "warn"]).stdout, @"
+    2026-02-16 10:40:07  AOF-xxxxx  warning: the claim of agent-7 ran out at implement
+    2026-02-16 10:40:10  AOF-xxxxx  warning: held at implement: Wait
+    2026-02-16 10:40:13  AOF-xxxxx  warning: blocked at implement by agent-7: No access
+    2026-02-16 10:40:15  AOF-xxxxx  warning: the condition failed at measure: Cannot read property 'thing' of undefined in `metadata.deep.thing`
+    2026-02-16 10:40:16  AOF-xxxxx  warning: agent-8 was too late at implement: agent-7 was first
+    2026-02-16 11:41:17  AOF-xxxxx  warning: not done at review within 1h
+    2026-02-16 11:41:17  AOF-xxxxx  warning: role lead steps in at review: timeout
+    2026-02-16 11:41:23  AOF-xxxxx  warning: the condition failed at measure: Cannot read property 'thing' of undefined in `metadata.deep.thing`
+    2026-02-16 11:41:25  AOF-xxxxx  warning: the condition failed at measure: Cannot read property 'thing' of undefined in `metadata.deep.thing`
+    2026-02-16 11:41:27  AOF-xxxxx  warning: the condition failed at measure: Cannot read property 'thing' of undefined in `metadata.deep.thing`
+    2026-02-16 11:41:29  AOF-xxxxx  warning: the condition failed at measure: Cannot read property 'thing' of undefined in `metadata.deep.thing`
+    2026-02-16 11:41:31  AOF-xxxxx  warning: the condition failed at measure: Cannot read property 'thing' of undefined in `metadata.deep.thing`
+    2026-02-16 11:41:33  AOF-xxxxx  warning: the condition failed at measure: Cannot read property 'thing' of undefined in `metadata.deep.thing`
+    2026-02-16 11:41:34  AOF-xxxxx  error: goes in circles: sent back 6 times to implement
+    2026-02-16 11:41:34  AOF-xxxxx  warning: blocked at implement by agent-3: Circular rejection loop: sent back to gate 'implement' 6 times, last by 'review'
+    2026-02-16 11:41:39  AOF-xxxxx  warning: failed
+    2026-02-16 11:41:44  AOF-xxxxx  error: sent back 2 times to implement, more than allowed
+    2026-02-16 11:41:44  AOF-xxxxx  warning: blocked at implement by agent-3: Circular rejection loop: sent back to gate 'implement' 2 times, last by 'review'
+    2026-02-16 11:41:46  AOF-xxxxx  error: nobody is in role nobody at audit
+    2026-02-16 11:41:46  AOF-xxxxx  warning: blocked at audit by agent-7: No agents available for role: nobody
+    2026-02-16 11:41:47  AOF-abc  warning: the condition failed at measure: Cannot read property 'thing' of undefined in `metadata.deep.thing`
+    2026-02-16 11:41:52  AOF-xxxxx  warning: the condition failed at measure: Cannot read property 'thing' of undefined in `metadata.deep.thing`
+    2026-02-16 11:42:03  AOF-xxxxx  error: taken from agent-7 at implement, which needs role qa
+    2026-02-16 11:42:09  error: 1 message was given up, to /no/such/program: no rules in force have this channel any more
+    2026-02-16 11:42:11  error: the rules of commit COMMIT are invalid: project.yaml:1:19: `gates` is a list of gates, and this is a number
+    ");
+}

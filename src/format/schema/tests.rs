@@ -503,3 +503,19 @@ fn a_refusal_has_a_code_and_a_sentence() {
     assert!(!validator(Schema::Refusal).is_valid(&json!({"error": "Missing blockers", "message": ""})));
     assert!(!validator(Schema::Refusal).is_valid(&json!({"message": ""})));
 }
+
+#[test]
+fn the_schema_of_events_knows_each_kind_and_how_bad_it_is() {
+    let document = Schema::Event.document();
+    let variants = document["oneOf"].as_array().unwrap();
+    let of = |pointer: &str| -> Vec<Option<&str>> {
+        variants.iter().map(|own| own.pointer(pointer).and_then(Value::as_str)).collect()
+    };
+    let kinds: BTreeSet<Option<&str>> = EventKind::ALL.iter().map(|kind| Some(kind.as_str())).collect();
+    let listed = of("/properties/event/const");
+    assert_eq!((listed.iter().copied().collect::<BTreeSet<_>>(), listed.len()), (kinds, EventKind::ALL.len()));
+    for (kind, level) in listed.into_iter().zip(of("/properties/level/const")) {
+        let known: EventKind = kind.unwrap().parse().unwrap();
+        assert_eq!(level, Some(known.level().as_str()).filter(|level| *level != "info"), "{known}");
+    }
+}

@@ -101,7 +101,8 @@ impl<'w> Telling<'w> {
         };
         let mut events = events(rules, before.as_deref(), &after);
         refine(&mut events, entry, old.is_some());
-        let engine = before.as_ref().is_none_or(|task| task.updated != after.updated);
+        // An older state is not when it was taken back to it.
+        let engine = before.as_ref().is_none_or(|task| task.updated < after.updated);
         Ok(Some(Happened {
             mark: format!("{id} {} {new}", old_content.map(|old| old.to_string()).unwrap_or_default()),
             at: if engine { after.updated } else { entry.authored },
@@ -155,6 +156,11 @@ fn refine(events: &mut Vec<Event>, entry: &LogEntry, known: bool) {
     let trailers = trailers::parse(&entry.message);
     let trailer = |key: &str| trailers.iter().find(|one| one.key() == key).map(|one| one.value().to_owned());
     let word = trailer("Aof-Event").unwrap_or_default();
+    // It was told when it was done.
+    if word == "restored" && known {
+        *events = vec![Event::Restored];
+        return;
+    }
     // What is in a file beside the task is its text.
     if events.is_empty() && known {
         events.push(Event::Edited);
@@ -167,7 +173,6 @@ fn refine(events: &mut Vec<Event>, entry: &LogEntry, known: bool) {
                 agent: trailer("Aof-Agent").and_then(|id| id.parse::<AgentId>().ok()),
                 text: body(&entry.message),
             },
-            (Event::Edited, "restored") => Event::Restored,
             (Event::Renewed { at, agent, .. }, _) => {
                 Event::Renewed { at: at.clone(), agent: agent.clone(), note: body(&entry.message) }
             }
