@@ -24,12 +24,15 @@ const KEPT_BYTES: usize = 16 << 20;
 /// More than a small file has, so that one read tells that it has ended.
 const SMALL: usize = 8 << 10;
 
-type Known = HashMap<ObjectId, (Kind, Arc<[u8]>)>;
-
 /// Objects that were read lately.
 #[derive(Default)]
-pub(super) struct Kept {
-    objects: RefCell<Known>,
+pub(super) struct Kept(RefCell<Known>);
+
+#[derive(Default)]
+struct Known {
+    objects: HashMap<ObjectId, (Kind, Arc<[u8]>)>,
+    /// How many bytes they have.
+    size: usize,
 }
 
 /// Reads the objects of a repository.
@@ -47,18 +50,19 @@ impl<'r> Reader<'r> {
 
     /// Returns the bytes of an object of that kind.
     pub(super) fn read(self, kind: Kind, id: ObjectId) -> Result<Arc<[u8]>, AuditError> {
-        if let Some((_, bytes)) = self.kept.objects.borrow().get(&id).filter(|(known, _)| *known == kind) {
+        if let Some((_, bytes)) = self.kept.0.borrow().objects.get(&id).filter(|(known, _)| *known == kind) {
             return Ok(Arc::clone(bytes));
         }
         let bytes: Arc<[u8]> = match self.loose(kind, id) {
             Some(bytes) => bytes.into(),
             None => self.stored(kind, id).during(|| format!("read the {} `{id}`", kind.word()))?,
         };
-        let mut kept = self.kept.objects.borrow_mut();
-        if kept.values().map(|(_, bytes)| bytes.len()).sum::<usize>() > KEPT_BYTES {
-            kept.clear();
+        let mut kept = self.kept.0.borrow_mut();
+        if kept.size > KEPT_BYTES {
+            *kept = Known::default();
         }
-        kept.insert(id, (kind, Arc::clone(&bytes)));
+        kept.size += bytes.len();
+        kept.objects.insert(id, (kind, Arc::clone(&bytes)));
         Ok(bytes)
     }
 

@@ -109,7 +109,8 @@ struct Places {
 
 impl Places {
     fn of(old: Vec<Old>, left: Vec<Apart>, news: Option<&News>) -> Self {
-        let history: HashSet<String> = news.iter().flat_map(|news| &news.commits).map(ToString::to_string).collect();
+        let commits = news.filter(|_| !old.is_empty()).into_iter().flat_map(|news| &news.commits);
+        let history: HashSet<String> = commits.map(ToString::to_string).collect();
         let (mut first, mut behind, mut by_time) = (Vec::new(), HashMap::<_, Vec<Line>>::new(), Vec::new());
         for Old { apart, after } in old {
             match after {

@@ -22,16 +22,15 @@ pub(in crate::ops) struct KnownRules(Option<(CommitId, Option<Rc<Rules>>)>);
 impl KnownRules {
     /// Returns the rules that decided what a commit says: those of its parent. A commit that brings the first ones goes by them.
     pub(in crate::ops) fn behind(&mut self, workspace: &Workspace, entry: &LogEntry) -> Result<Rc<Rules>, OpsError> {
-        // A shallow clone ends at commits whose parents it does not have.
-        let parent = entry.parents.first().filter(|parent| workspace.repository.has_commit(**parent));
-        let before = match (parent, &self.0) {
+        let before = match (entry.parents.first(), &self.0) {
             (Some(parent), Some((known, rules))) if known == parent => rules.clone(),
-            (Some(parent), _) => {
+            // A shallow clone ends at commits whose parents it does not have.
+            (Some(parent), _) if workspace.repository.has_commit(*parent) => {
                 let rules = rules_at(workspace, *parent)?;
                 self.0 = Some((*parent, rules.clone()));
                 rules
             }
-            (None, _) => None,
+            _ => None,
         };
         match before {
             Some(rules) => Ok(rules),
