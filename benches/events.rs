@@ -37,7 +37,6 @@ const STORY: &[(&str, &str)] = &[
     ("agent-1", "complete"),
     ("agent-2", "needs_review"),
     ("agent-1", "complete"),
-    ("agent-1", "complete"),
     ("agent-2", "complete"),
     ("agent-1", "complete"),
 ];
