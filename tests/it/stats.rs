@@ -235,3 +235,17 @@ fn what_cannot_be_counted_is_named_and_what_is_wrong_is_told() {
     let gone = stats["gates"].as_array().unwrap().iter().find(|gate| gate["gate"] == "review").unwrap();
     assert_eq!((&gone["inForce"], &gone["rejections"]["count"]), (&json!(false), &json!(4)));
 }
+
+#[test]
+fn passes_are_a_metric_of_tasks_that_are_complete() {
+    let (env, [_, looping, _]) = story();
+    let metrics = || env.aof(&["metrics"]).success().stdout;
+    let bucket = |le: &str| format!("aof_task_passes_bucket{{project=\"garden\",workflow=\"default\",le=\"{le}\"}}");
+    let text = metrics();
+    assert!(text.contains(&format!("{} 1\n", bucket("1.0"))), "the others go on: {text}");
+    let _ = env.complete(&looping, "agent-8");
+    let _ = env.complete(&looping, "agent-3");
+    let text = metrics();
+    assert!(text.contains(&format!("{} 1\n", bucket("3.0"))), "{text}");
+    assert!(text.contains(&format!("{} 2\n", bucket("5.0"))), "{text}");
+}

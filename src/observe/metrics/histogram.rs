@@ -35,6 +35,9 @@ impl Histogram {
     pub const WRITES: &'static [f64] =
         &[0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
 
+    /// How often a task goes round.
+    pub const PASSES: &'static [f64] = &[1.0, 2.0, 3.0, 5.0, 10.0];
+
     /// Returns an empty one with these upper bounds, which must rise.
     pub fn new(bounds: &'static [f64]) -> Self {
         Self { bounds, counts: vec![0; bounds.len() + 1], sum: 0.0 }
@@ -84,7 +87,7 @@ mod tests {
 
     #[test]
     fn bounds_rise() {
-        for bounds in [Histogram::STAYS, Histogram::WRITES] {
+        for bounds in [Histogram::STAYS, Histogram::WRITES, Histogram::PASSES] {
             assert!(bounds.windows(2).all(|pair| pair[0] < pair[1]));
         }
     }

@@ -7,6 +7,7 @@ use crate::engine::{is_circle, is_nobody};
 use crate::model::{Ending, Status};
 use crate::observe::metrics::Histogram;
 use crate::ops::header::{Header, Past};
+use crate::ops::stats::passes;
 
 /// Why a task is blocked, in one word.
 pub(super) const REASONS: [&str; 5] = ["held", "loop", "dependency", "no_agents", "reported"];
@@ -28,6 +29,8 @@ pub(super) struct Counts<'h> {
     pub oldest: By<'h, 2, Option<i64>>,
     /// By workflow.
     pub lead_times: By<'h, 1, Stays>,
+    /// By workflow: how often tasks went through the same gates that are complete.
+    pub passes: By<'h, 1, Passes>,
     /// By workflow, reason.
     pub blocked: By<'h, 2, u64>,
     /// By workflow, gate, role.
@@ -50,6 +53,16 @@ impl Stays {
     #[expect(clippy::cast_precision_loss, reason = "seconds of a stay are far below 2^52")]
     fn observe(&mut self, seconds: u64) {
         self.0.observe(seconds as f64);
+    }
+}
+
+/// How often tasks went through the same gates.
+#[derive(Debug)]
+pub(super) struct Passes(pub Histogram);
+
+impl Default for Passes {
+    fn default() -> Self {
+        Self(Histogram::new(Histogram::PASSES))
     }
 }
 
@@ -87,6 +100,7 @@ impl<'h> Counts<'h> {
             self.no_agents.entry([workflow, gate, role]).or_default();
         }
         self.lead_times.entry([workflow]).or_default();
+        self.passes.entry([workflow]).or_default();
         for reason in REASONS {
             self.blocked.entry([workflow, reason]).or_default();
         }
@@ -124,6 +138,7 @@ impl<'h> Counts<'h> {
                 header.stays.last().map_or(header.updated, |last| last.entered.saturating_add_unsigned(last.seconds));
             let seconds = u64::try_from(end.saturating_sub(header.created)).unwrap_or(0);
             self.lead_times.entry([workflow]).or_default().observe(seconds);
+            self.passes.entry([workflow]).or_default().0.observe(passes(header).into());
         }
         let Some(gate) = header.gate.as_deref() else { return };
         *self.active.entry([workflow, gate]).or_default() += 1;

@@ -1,8 +1,8 @@
 //! What was counted, under the names that spec 1 (6.4, 8) and `docs/metrics.md` give it.
 
-use super::count::{By, Counts, Stays};
+use super::count::{By, Counts};
 use crate::model::Timestamp;
-use crate::observe::metrics::{Family, Labels, Samples};
+use crate::observe::metrics::{Family, Histogram, Labels, Samples};
 
 /// Returns the families of all that was counted.
 pub(super) fn of(project: &str, counts: &Counts<'_>) -> Vec<Family> {
@@ -10,7 +10,7 @@ pub(super) fn of(project: &str, counts: &Counts<'_>) -> Vec<Family> {
         Family {
             name: "aof_gate_duration_seconds",
             help: "How long visits of a gate took that have ended.",
-            samples: histograms(project, ["workflow", "gate", "outcome"], &counts.durations),
+            samples: histograms(project, ["workflow", "gate", "outcome"], &counts.durations, |stays| &stays.0),
         },
         Family {
             name: "aof_gate_transitions",
@@ -40,7 +40,12 @@ pub(super) fn of(project: &str, counts: &Counts<'_>) -> Vec<Family> {
         Family {
             name: "aof_task_lead_time_seconds",
             help: "How long tasks took that are complete, from when they were made.",
-            samples: histograms(project, ["workflow"], &counts.lead_times),
+            samples: histograms(project, ["workflow"], &counts.lead_times, |stays| &stays.0),
+        },
+        Family {
+            name: "aof_task_passes",
+            help: "How often tasks that are complete came to the gate that they came to most often; 1 is ideal.",
+            samples: histograms(project, ["workflow"], &counts.passes, |passes| &passes.0),
         },
         Family {
             name: "aof_clock_skew",
@@ -90,8 +95,13 @@ fn gauges<const N: usize>(project: &str, names: [&'static str; N], counted: &By<
     Samples::Gauge(counted.iter().map(|(values, count)| (labels(project, names, values), number(*count))).collect())
 }
 
-fn histograms<const N: usize>(project: &str, names: [&'static str; N], counted: &By<'_, N, Stays>) -> Samples {
-    let sample = |(values, stays): (&[&str; N], &Stays)| (labels(project, names, values), stays.0.clone());
+fn histograms<const N: usize, T>(
+    project: &str,
+    names: [&'static str; N],
+    counted: &By<'_, N, T>,
+    of: fn(&T) -> &Histogram,
+) -> Samples {
+    let sample = |(values, sizes): (&[&str; N], &T)| (labels(project, names, values), of(sizes).clone());
     Samples::Histogram(counted.iter().map(sample).collect())
 }
 

@@ -50,7 +50,7 @@ impl Loops {
 
 /// Returns how often the task has come to the gate that it came to most often. Waiting on at a gate, be it blocked or in other hands,
 /// is no second coming; the branches of a fork are one gate.
-pub(super) fn passes(task: &Header) -> u32 {
+pub(in crate::ops) fn passes(task: &Header) -> u32 {
     let mut entries: Vec<(&str, u32)> = Vec::new();
     let mut enter = |gate| match entries.iter_mut().find(|(known, _)| *known == gate) {
         Some((_, count)) => *count += 1,
