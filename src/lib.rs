@@ -24,6 +24,7 @@
 //! | `.aof/outbox` | `store::outbox` |
 //! | `.aof/runs` | `store::runs` |
 //! | `.aof/events.jsonl`, `.aof/events` | `store::stream` |
+//! | `monitoring/` | `format::monitoring_file`; new ones by `aof init --observability`, never changed |
 //! | the branch, git's index | `audit` |
 //!
 //! # What always holds

@@ -3,16 +3,19 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::agent_files;
 use super::arguments::{Rehearsal, template};
 use super::output::{BOLD, CYAN, styled};
 use super::session::{Session, now};
 use super::trouble::Trouble;
+use super::{agent_files, monitoring_files};
 use crate::format::plain::inert;
 use crate::format::template::Template;
-use crate::ops::{Begun, DryRun, NewProject, Wired, agents_to_wire, init, task_value, wire_agents};
+use crate::ops::{
+    Begun, DryRun, Monitored, NewProject, Wired, add_monitoring, agents_to_wire, init, monitoring_to_add, task_value,
+    wire_agents,
+};
 use crate::store::{Paths, ProjectPath};
 
 /// Begin a project: rules, roles and a first task, in one commit
@@ -22,6 +25,7 @@ Examples:
   aof init                           here, in an empty folder or a git repository
   aof init garden --template sdlc    in a folder of its own, with the gates of a software project
   aof init --agents                  tell coding agents of the project, new or not: AGENTS.md and MCP
+  aof init --observability           alerts, a dashboard and a runbook, in a project new or not
   aof init --dry-run                 see what would be written")]
 pub(super) struct Args {
     /// The project's folder; it is made if it is missing
@@ -38,6 +42,10 @@ pub(super) struct Args {
     /// wrote in these files stays, and a second run changes nothing. Who an agent is, its own environment says: `AOF_AGENT`
     #[arg(long)]
     agents: bool,
+    /// Add what makes something of the metrics: `monitoring/` with alerts for Prometheus, a dashboard for Grafana, and a runbook; in a
+    /// project that there is already, only that. What is there stays as it is
+    #[arg(long)]
+    observability: bool,
     #[command(flatten)]
     rehearsal: Rehearsal,
 }
@@ -48,11 +56,11 @@ pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
     let folder: PathBuf = here.join(&args.folder).components().collect();
     let mode = args.rehearsal.mode();
     let begins = args.template.is_some() || args.name.is_some();
-    if args.agents
+    if (args.agents || args.observability)
         && !begins
         && let Some(root) = project_around(&folder)
     {
-        return connect(session, &root, mode);
+        return add(session, args, &root, mode);
     }
     let template = args.template.unwrap_or(Template::Basic);
     let new = NewProject { folder, template, name: args.name.clone() };
@@ -62,16 +70,41 @@ pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
         (true, DryRun::Yes) => Some(agents_to_wire(&new.folder)?),
         (true, DryRun::No) => Some(wire_agents(&session.new_workspace(&begun.root)?, mode)?),
     };
+    let monitored = match (args.observability, mode) {
+        (false, _) => None,
+        (true, DryRun::Yes) => Some(monitoring_to_add(&new.folder)?),
+        (true, DryRun::No) => Some(add_monitoring(&session.new_workspace(&begun.root)?, mode)?),
+    };
+    let added = Added { wired, monitored };
     if session.output.is_json() {
         let mut value = value(template, &begun, mode);
-        if let Some(wired) = &wired {
-            value["agents"] = agent_files::value(wired);
-        }
+        added.put(&mut value);
         session.output.data(value);
     } else {
-        show(session, args, &begun, wired.as_ref(), mode);
+        show(session, args, &begun, &added, mode);
     }
-    Ok(wired.as_ref().map_or(ExitCode::SUCCESS, agent_files::exit_code))
+    Ok(added.exit_code())
+}
+
+/// What was brought into the project besides the rules.
+struct Added {
+    wired: Option<Wired>,
+    monitored: Option<Monitored>,
+}
+
+impl Added {
+    fn put(&self, value: &mut Value) {
+        if let Some(wired) = &self.wired {
+            value["agents"] = agent_files::value(wired);
+        }
+        if let Some(monitored) = &self.monitored {
+            value["observability"] = monitoring_files::value(monitored);
+        }
+    }
+
+    fn exit_code(&self) -> ExitCode {
+        self.wired.as_ref().map_or(ExitCode::SUCCESS, agent_files::exit_code)
+    }
 }
 
 /// Returns the project that the folder lies in.
@@ -80,25 +113,34 @@ fn project_around(folder: &Path) -> Option<PathBuf> {
     Some(paths.root().to_owned())
 }
 
-/// Tells agents of a project that there is.
-fn connect(session: &Session, root: &Path, mode: DryRun) -> Result<ExitCode, Trouble> {
-    let wired = wire_agents(&session.new_workspace(root)?, mode)?;
+/// Adds to a project that there is.
+fn add(session: &Session, args: &Args, root: &Path, mode: DryRun) -> Result<ExitCode, Trouble> {
+    let workspace = || session.new_workspace(root);
+    let wired = args.agents.then(|| wire_agents(&workspace()?, mode)).transpose()?;
+    let monitored = args.observability.then(|| add_monitoring(&workspace()?, mode)).transpose()?;
+    let added = Added { wired, monitored };
     if session.output.is_json() {
-        let mut value = json!({"root": root.display().to_string(), "agents": agent_files::value(&wired)});
+        let mut value = json!({"root": root.display().to_string()});
+        added.put(&mut value);
         if mode == DryRun::Yes {
             value["dryRun"] = json!(true);
         }
         session.output.data(value);
     } else {
-        agent_files::show(session, &wired, mode);
+        if let Some(wired) = &added.wired {
+            agent_files::show(session, wired, mode);
+        }
+        if let Some(monitored) = &added.monitored {
+            monitoring_files::show(session, monitored, mode);
+        }
         if mode == DryRun::Yes {
             session.output.line("dry run: nothing was written");
         }
     }
-    Ok(agent_files::exit_code(&wired))
+    Ok(added.exit_code())
 }
 
-fn show(session: &Session, args: &Args, begun: &Begun, wired: Option<&Wired>, mode: DryRun) {
+fn show(session: &Session, args: &Args, begun: &Begun, added: &Added, mode: DryRun) {
     let output = session.output;
     let task = &begun.first.after.task;
     let verb = if mode == DryRun::Yes { "would begin" } else { "began" };
@@ -113,9 +155,13 @@ fn show(session: &Session, args: &Args, begun: &Begun, wired: Option<&Wired>, mo
     ] {
         output.line(format!("  {}  {what}", styled(CYAN, format!("{path:<18}"))));
     }
-    if let Some(wired) = wired {
+    if let Some(wired) = &added.wired {
         output.line("");
         agent_files::show(session, wired, mode);
+    }
+    if let Some(monitored) = &added.monitored {
+        output.line("");
+        monitoring_files::show(session, monitored, mode);
     }
     if mode == DryRun::Yes {
         output.line("dry run: nothing was written");
@@ -144,7 +190,7 @@ fn shell_word(text: &str) -> String {
     format!("{before}'{}'", text.replace('\'', "'\\''"))
 }
 
-fn value(template: Template, begun: &Begun, mode: DryRun) -> serde_json::Value {
+fn value(template: Template, begun: &Begun, mode: DryRun) -> Value {
     let committed: Vec<&str> = begun.committed.iter().map(ProjectPath::as_str).collect();
     let mut value = json!({
         "project": begun.name,

@@ -15,6 +15,7 @@ mod log;
 mod mcp;
 mod metrics;
 mod migrate;
+mod monitoring_files;
 mod notices;
 mod org;
 mod output;

@@ -14,6 +14,7 @@ pub mod frontmatter;
 pub mod import;
 mod json;
 mod locate;
+pub mod monitoring_file;
 mod notify_file;
 pub mod open_visit;
 mod org_file;

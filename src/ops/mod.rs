@@ -35,6 +35,7 @@ mod list;
 mod message;
 mod metrics;
 mod migrate;
+mod monitoring;
 mod names;
 mod next;
 mod notices;
@@ -91,6 +92,7 @@ pub use init::{Begun, NewProject, init};
 pub use list::{Filter, Sort, list};
 pub use metrics::{Numbers, numbers};
 pub use migrate::{Migrated, add_gates};
+pub use monitoring::{Equipment, Monitored, add_monitoring, monitoring_to_add};
 pub use names::{known_names, known_worker, workflow_named};
 pub use next::{Besides, Claim, Next, Wanted, claimed, next, take};
 pub use notices::{

@@ -32,6 +32,7 @@ mod mcp_wiring;
 mod metrics;
 mod midflight;
 mod migrate;
+mod monitoring;
 #[cfg(debug_assertions)]
 mod notices;
 mod own_project;
