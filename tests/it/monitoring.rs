@@ -93,7 +93,7 @@ fn the_panels_that_were_asked_for_have_the_thresholds_that_were_asked_for() {
     for (target, quantile) in quantiles.iter().zip(["(0.5,", "(0.95,", "(0.99,"]) {
         assert!(text(target, "/expr").contains(quantile));
     }
-    for more in ["Lead time", "Agents: nobody in the role", "Agents: what goes wrong"] {
+    for more in ["Lead time", "Agents: nobody in the role", "Agents and rules: what goes wrong"] {
         let _ = panel(more);
     }
 }
@@ -124,6 +124,28 @@ fn each_alert_is_explained_and_was_seen_to_come_and_not_to_come() {
     }
     let headings = runbook.lines().filter(|line| line.starts_with("## ")).count();
     assert_eq!(headings, alerts.len(), "the runbook explains what nobody is alerted to");
+}
+
+/// Returns the metrics that an expression asks for, by the names that the manual has.
+fn metrics_of(expression: &str) -> BTreeSet<String> {
+    let words = expression.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
+    let names = words.filter(|word| word.starts_with("aof_"));
+    names.map(|name| name.strip_suffix("_bucket").unwrap_or(name).to_owned()).collect()
+}
+
+#[test]
+fn every_metric_that_is_asked_for_is_told_and_every_one_that_is_told_is_shown() {
+    let manual = shipped("docs/metrics.md");
+    let row = |line: &str| Some(line.strip_prefix("| `aof_")?.split(['{', '`']).next()?.to_owned());
+    let told: BTreeSet<String> = manual.lines().filter_map(row).map(|name| format!("aof_{name}")).collect();
+    let panels = panels();
+    let queries = panels.iter().flat_map(|panel| panel["targets"].as_array().unwrap());
+    let shown: BTreeSet<String> = queries.flat_map(|target| metrics_of(text(target, "/expr"))).collect();
+    assert_eq!(shown, told, "the dashboard and docs/metrics.md");
+    for alert in alerts() {
+        let asked = metrics_of(text(&alert, "/expr"));
+        assert!(!asked.is_empty() && asked.is_subset(&told), "{alert:#}");
+    }
 }
 
 fn committed(env: &TestEnvironment) -> String {
