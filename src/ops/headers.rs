@@ -65,21 +65,18 @@ pub(super) fn read_all(workspace: &Workspace, in_force: &InForce, scope: Scope) 
     let mut cache = HeaderCache::<Header>::load(paths, SCHEMA);
     let (known, missed): (Vec<_>, Vec<_>) =
         entries.into_iter().partition(|entry| cache.get(&entry.path, &entry.stat).is_some());
-    listing.tasks = Vec::with_capacity(known.len() + missed.len());
     let (cached, read) = (known.len(), missed.len());
-    for entry in known {
-        if let Some(header) = cache.get(&entry.path, &entry.stat) {
-            listing.tasks.push((header.clone(), entry.path));
-        }
-    }
+    let mut kept: Vec<ProjectPath> = known.into_iter().map(|entry| entry.path).collect();
     for (entry, read) in missed.iter().zip(read_missed(paths, &in_force.rules.project.default_workflow, &missed)) {
         match read {
             Ok((header, stat)) => {
                 // What a hand-made file leaves open comes from the rules, which may change without it.
-                if header.status != NEW {
-                    cache.put(&entry.path, stat, header.clone(), looked);
+                let back =
+                    if header.status == NEW { Some(header) } else { cache.put(&entry.path, stat, header, looked) };
+                match back {
+                    Some(header) => listing.tasks.push((header, entry.path.clone())),
+                    None => kept.push(entry.path.clone()),
                 }
-                listing.tasks.push((header, entry.path.clone()));
             }
             // It went away since the folder was listed: finished, or moved by a person. Who wants all of them misses none.
             Err(OpsError::Store(StoreError::Gone { .. })) => {
@@ -90,9 +87,12 @@ pub(super) fn read_all(workspace: &Workspace, in_force: &InForce, scope: Scope) 
             Err(error) => listing.unreadable.push(unreadable(entry.path.as_str(), error)),
         }
     }
-    forget_missing(&mut cache, &listing, scope);
+    let standing: HashSet<&str> =
+        kept.iter().chain(listing.tasks.iter().map(|(_, path)| path)).map(ProjectPath::as_str).collect();
+    forget_missing(&mut cache, &standing, scope);
     // The cache only saves time: a project that cannot be written to is listed all the same.
     let _ = cache.save(paths);
+    listing.tasks.extend(kept.into_iter().filter_map(|path| Some((cache.take(&path)?, path))));
     for (header, _) in &mut listing.tasks {
         follow(&in_force.rules, header);
     }
@@ -212,8 +212,7 @@ fn read_header(paths: &Paths, workflow: &WorkflowName, id: &TaskId, path: &Proje
 }
 
 /// Forgets the files that are not there any more, as far as they were looked for.
-fn forget_missing(cache: &mut HeaderCache<Header>, listing: &Listing, scope: Scope) {
-    let standing: HashSet<&str> = listing.tasks.iter().map(|(_, path)| path.as_str()).collect();
+fn forget_missing(cache: &mut HeaderCache<Header>, standing: &HashSet<&str>, scope: Scope) {
     let looked_for = |path: &str| scope == Scope::All || !path.starts_with(&format!("{ARCHIVE}/"));
     cache.retain(|path| standing.contains(path) || !looked_for(path));
 }

@@ -53,17 +53,25 @@ impl<H: Serialize + DeserializeOwned> HeaderCache<H> {
         (entry.stat == *stat).then_some(&entry.header)
     }
 
-    /// Keeps a header. `looked` is when the file was looked at, before it was read.
-    pub fn put(&mut self, path: &ProjectPath, stat: FileStat, header: H, looked: Timestamp) {
+    /// Keeps a header, or gives it back. `looked` is when the file was looked at, before it was read.
+    pub fn put(&mut self, path: &ProjectPath, stat: FileStat, header: H, looked: Timestamp) -> Option<H> {
         let age = looked.as_nanosecond() - i128::from(stat.mtime.max(stat.ctime));
         if age >= RACY {
             self.entries.insert(path.as_str().to_owned(), Entry { stat, header });
             self.changed = true;
-        } else if self.get(path, &stat).is_some() {
+            return None;
+        }
+        if self.get(path, &stat).is_some() {
             // One that was kept for an earlier state of the file is left: its times are never met again, and writing all anew takes time.
             self.entries.remove(path.as_str());
             self.changed = true;
         }
+        Some(header)
+    }
+
+    /// Takes a header out of the cache in memory, once that is saved: there are never two of it.
+    pub fn take(&mut self, path: &ProjectPath) -> Option<H> {
+        self.entries.remove(path.as_str()).map(|entry| entry.header)
     }
 
     /// Forgets the files for which `standing` is false.
