@@ -44,7 +44,8 @@ pub enum Next {
 /// What else a look at all tasks showed that an agent could do. It grows old; [`take`] sees whether it still holds.
 #[derive(Debug, Default)]
 pub struct Besides {
-    /// What it has already, then what it could take, the most urgent first. Nothing for an agent that may have so many at once only.
+    /// What it has already, then what it could take, the most urgent first. Nothing for an agent that may have so many at once only,
+    /// and where no visits were named that are not wanted: nobody asks twice there.
     pub tickets: VecDeque<Ticket>,
     /// The tasks that others wait for: once one of them is done, there may be something more urgent.
     pub awaited: HashSet<TaskId>,
@@ -117,12 +118,12 @@ fn search(
         let Wanted::But(others) = wanted else { return true };
         !others.iter().any(|other| same(other) && other.visit == Some(header.visit))
     };
-    let besides = |tickets: VecDeque<Ticket>| match limit {
-        None => Besides {
+    let besides = |tickets: VecDeque<Ticket>| match (limit, wanted) {
+        (None, Wanted::But(_)) => Besides {
             tickets,
             awaited: headers().flat_map(|header| &header.depends_on).filter_map(|id| id.parse().ok()).collect(),
         },
-        Some(_) => Besides::default(),
+        _ => Besides::default(),
     };
     let own: Vec<Ticket> = match wanted {
         Wanted::Another => Vec::new(),

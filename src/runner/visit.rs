@@ -1,7 +1,7 @@
 //! One visit of an agent that is run: attempts until it has a verdict, or has used them up. The verdict becomes a completion
 //! like any other's.
 
-use std::cell::{Ref, RefCell};
+use std::cell::{Cell, Ref, RefCell};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -36,7 +36,7 @@ pub(super) struct Assignment {
     pub ticket: Ticket,
     /// Who.
     pub agent: AgentId,
-    /// Whether it was claimed for this run: then it is given back if nothing comes of it.
+    /// Whether it was claimed for this run already: then it is given back if nothing comes of it.
     pub claimed_here: bool,
 }
 
@@ -66,16 +66,25 @@ pub(super) fn work(
     stop: &AtomicBool,
     news: &dyn Fn(News),
 ) -> Result<VisitEnd, OpsError> {
+    let mut claimed = assignment.claimed_here;
     let end = begun(project, assignment, stop, news).and_then(|begun| match begun {
-        Ok(mut visit) => visit.go(),
-        Err(who) => Ok(VisitEnd::Busy(who)),
+        Ok(mut visit) => {
+            let end = visit.go();
+            claimed |= visit.claimed.get();
+            end
+        }
+        Err(who) => {
+            // Whoever runs it goes on with the claim.
+            claimed = false;
+            Ok(VisitEnd::Busy(who))
+        }
     });
     let end = match end {
         Err(error) if !error.is_general() => Ok(VisitEnd::Broken(error.problem())),
         end => end,
     };
     let is_over = matches!(end, Ok(VisitEnd::Completed | VisitEnd::GivenUp(_) | VisitEnd::Overtaken(_)));
-    if assignment.claimed_here && !is_over {
+    if claimed && !is_over {
         give_back(project, assignment, news);
     }
     end
@@ -100,7 +109,7 @@ fn begun<'a>(
     };
     let since = show(&workspace, &assignment.ticket.task)?.0.file.task.history.len();
     let workspace = RefCell::new(workspace);
-    Ok(Ok(Run { project, workspace, assignment, runs, since, stop, news, earlier: None }))
+    Ok(Ok(Run { project, workspace, assignment, runs, since, stop, news, earlier: None, claimed: Cell::new(false) }))
 }
 
 /// Gives back what was claimed. Where that cannot be done it is told: nobody else can work at it then.
@@ -132,6 +141,8 @@ pub(super) struct Run<'a> {
     pub news: &'a dyn Fn(News),
     /// What the next attempt is to know of the one before.
     pub earlier: Option<Earlier>,
+    /// Whether the claim was made here.
+    claimed: Cell<bool>,
 }
 
 impl Run<'_> {
@@ -266,7 +277,10 @@ impl Run<'_> {
         loop {
             let claimed = claim(&self.workspace(), &self.assignment.ticket, &self.assignment.agent, DryRun::No);
             match claimed {
-                Ok(_) => return Ok(None),
+                Ok(changed) => {
+                    self.claimed.set(!changed.settled);
+                    return Ok(None);
+                }
                 Err(OpsError::Refused(refusal)) => {
                     return Ok(Some(VisitEnd::Overtaken(OpsError::Refused(refusal).to_string())));
                 }

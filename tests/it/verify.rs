@@ -206,3 +206,42 @@ fn merges_keep_what_both_sides_had() {
     env.git(&["merge", "-q", "--no-edit", "-s", "ours", "side"]);
     assert_eq!(found(&env), ["lost_in_merge"]);
 }
+
+#[test]
+fn no_history_hides_behind_another_file_or_one_that_cannot_be_read() {
+    let hand_made = "---\ntitle: Add login\n---\n";
+    let (env, id) = scene();
+    let path = env.task_path(&id);
+    env.git(&["mv", &path, &format!("tasks/{id}.txt")]);
+    env.git(&["rm", "-q", "-f", &format!("tasks/{id}.txt")]);
+    env.write(&format!("tasks/later/{id}.md"), "---\ntitle: [\n---\n");
+    env.commit_all("moved, and broken");
+    assert_eq!(found(&env), ["unreadable"]);
+    env.write(&format!("tasks/later/{id}.md"), hand_made);
+    env.commit_all("mended");
+    assert_eq!(found(&env), ["unreadable", "removed"]);
+
+    let (env, id) = scene();
+    let path = env.task_path(&id);
+    env.write(&format!("tasks/A/{id}.md"), hand_made);
+    env.commit_all("a second file");
+    assert_eq!(found(&env), ["doubled"]);
+    env.git(&["rm", "-q", &path]);
+    env.edit(&format!("tasks/A/{id}.md"), "Add login", "Add a login");
+    env.commit_all("and only that one");
+    assert_eq!(found(&env), ["removed"]);
+}
+
+#[test]
+fn a_file_that_was_broken_and_moved_and_goes_on_where_it_stood_is_put_right() {
+    let (env, id) = scene();
+    let (path, text) = (env.task_path(&id), env.task_text(&id));
+    env.git(&["rm", "-q", &path]);
+    env.write(&format!("tasks/later/{id}.md"), "---\ntitle: [\n---\n");
+    env.commit_all("moved, and broken");
+    env.write(&format!("tasks/later/{id}.md"), &text);
+    env.commit_all("mended");
+    assert_eq!(found(&env), Vec::<String>::new());
+    let _ = env.complete(&id, "agent-3").success();
+    assert_eq!(found(&env), Vec::<String>::new());
+}

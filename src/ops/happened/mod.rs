@@ -12,7 +12,7 @@ use std::rc::Rc;
 pub(super) use known::{KnownRules, KnownTasks};
 pub use news::Left;
 pub(super) use news::{MOST_COMMITS, News};
-pub(super) use telling::{Changed, Telling, Version, of_tasks};
+pub(super) use telling::Telling;
 
 use crate::model::{Event, Occurrence, Subject, Task, Timestamp};
 

@@ -33,10 +33,10 @@ pub(in crate::ops) struct Told {
 }
 
 /// A version of a file: where it stands, and its content.
-pub(in crate::ops) type Version = (String, ObjectId);
+type Version = (String, ObjectId);
 
 /// A task whose file was changed: what the file was and is.
-pub(in crate::ops) type Changed = (TaskId, Option<Version>, Option<ObjectId>);
+type Changed = (TaskId, Option<Version>, Option<ObjectId>);
 
 impl<'w> Telling<'w> {
     /// Begins.
@@ -138,7 +138,7 @@ impl<'w> Telling<'w> {
 }
 
 /// Returns the tasks among the files; one that moved is gone in one place and new in another.
-pub(in crate::ops) fn of_tasks(changed: Vec<ChangedFile>) -> Vec<Changed> {
+fn of_tasks(changed: Vec<ChangedFile>) -> Vec<Changed> {
     let mut tasks: BTreeMap<TaskId, (Option<Version>, Option<ObjectId>)> = BTreeMap::new();
     for file in changed.into_iter().filter(|file| file.path.starts_with("tasks/")) {
         let name = file.path.rsplit('/').next().unwrap_or_default();

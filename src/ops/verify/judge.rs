@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use super::finding::{Broken, Wrong};
 use super::merge;
+use super::touched::{Version, touched};
 use super::words::{short, told};
 use crate::audit::trailers::{self, Trailer};
 use crate::audit::{ChangedFile, CommitId, LogEntry, ObjectId};
@@ -12,12 +13,12 @@ use crate::format::config::Subject as RuleFile;
 use crate::model::{Task, TaskId};
 use crate::ops::author::agent_author;
 use crate::ops::error::OpsError;
-use crate::ops::happened::{KnownRules, KnownTasks, Version, of_tasks};
+use crate::ops::happened::{KnownRules, KnownTasks};
 use crate::ops::message;
 use crate::ops::workspace::Workspace;
 
-/// How many earlier versions of a file are looked at for one that can be read.
-const LOOK_BACK: usize = 100;
+/// How many earlier commits are looked at for a version of a file that can be read.
+const LOOK_BACK: usize = 1_000;
 
 /// What came of judging a commit.
 #[derive(Debug, Default)]
@@ -54,9 +55,9 @@ impl<'w> Judge<'w> {
         }
         let changed = repository.changed_files(commit)?;
         let said = trailers::parse(&entry.message);
-        let tasks = of_tasks(changed.clone());
+        let tasks = touched(&changed);
         let mut judged = Judged::default();
-        if let Some(named) = named_task(&said).filter(|named| tasks.iter().all(|(id, ..)| id.as_str() != *named)) {
+        if let Some(named) = named_task(&said).filter(|named| tasks.keys().all(|id| id.as_str() != *named)) {
             let found = format!("a commit that does not touch it, with `Aof-Task: {named}`");
             let expected = format!("a change of {}", short(named));
             judged.wrong.push(Wrong::new(&entry, None, Broken::WrongTrailer, expected, short(&found)));
@@ -66,17 +67,23 @@ impl<'w> Judge<'w> {
             return Ok(judged);
         }
         let rules = self.rules.behind(self.workspace, &entry)?;
-        for (id, old, new) in tasks {
+        for (id, own) in tasks {
             judged.changes += 1;
-            let Some(new) = new else {
-                self.removed(&rules, &entry, &id, old.as_ref(), &mut judged)?;
+            let (before, seen) = self.before(&rules, &entry, &id, &own.before)?;
+            let Some((_, new)) = own.after.first() else {
+                if let Some(before) = before.filter(|task| !is_new(task)) {
+                    let expected = "a task stays, in `tasks/` or in its archive".to_owned();
+                    let found = format!("it is gone, with {} entries", before.history.len());
+                    judged.wrong.push(Wrong::new(&entry, Some(&id), Broken::Removed, expected, found));
+                }
                 continue;
             };
-            let (before, seen) = match &old {
-                Some(version) => self.before(&rules, &entry, &id, version)?,
-                None => (None, Seen::Last),
-            };
-            let Some(after) = self.tasks.read(self.workspace, (&id, new), &rules, entry.committed)? else {
+            if let Some((path, _)) = own.after.get(1) {
+                let (expected, found) = ("one file of a task".to_owned(), format!("`{}` and `{path}`", own.after[0].0));
+                judged.wrong.push(Wrong::new(&entry, Some(&id), Broken::Doubled, expected, short(&found)));
+                continue;
+            }
+            let Some(after) = self.tasks.read(self.workspace, (&id, *new), &rules, entry.committed)? else {
                 // What nobody has taken up is whoever's wrote it.
                 if before.is_none_or(|task| is_new(&task)) {
                     continue;
@@ -94,7 +101,7 @@ impl<'w> Judge<'w> {
                     (proof, judged.renamed) = (other, judged.renamed + 1);
                 }
             }
-            if seen == Seen::Earlier && !matches!(proof, Proof::Breach(_)) {
+            if seen == Seen::Earlier && before.is_some() && !matches!(proof, Proof::Breach(_)) {
                 judged.mended.push(id.clone());
             }
             let claims = Claims { entry: &entry, said: &said, changed: &changed, id: &id };
@@ -104,46 +111,35 @@ impl<'w> Judge<'w> {
         Ok(judged)
     }
 
-    fn removed(
-        &mut self,
-        rules: &Rules,
-        entry: &LogEntry,
-        id: &TaskId,
-        old: Option<&Version>,
-        judged: &mut Judged,
-    ) -> Result<(), OpsError> {
-        let Some(old) = old else { return Ok(()) };
-        let Some(before) = self.before(rules, entry, id, old)?.0 else { return Ok(()) };
-        // What nobody has taken up is whoever's wrote it.
-        if !is_new(&before) {
-            let expected = "a task stays, in `tasks/` or in its archive".to_owned();
-            let found = format!("`{}` is gone", old.0);
-            judged.wrong.push(Wrong::new(entry, Some(id), Broken::Removed, expected, found));
-        }
-        Ok(())
-    }
-
-    /// Returns the task as it was before: of a file that could not be read, as it was when it could.
+    /// Returns the task as its files had it before: of several, the one with the longest history. Of what could not be read, it is
+    /// what it was when it could.
     fn before(
         &mut self,
         rules: &Rules,
         entry: &LogEntry,
         id: &TaskId,
-        (path, content): &Version,
+        files: &[Version],
     ) -> Result<(Option<Rc<Task>>, Seen), OpsError> {
-        let (workspace, repository) = (self.workspace, &self.workspace.repository);
-        if let Some(task) = self.tasks.read(workspace, (id, *content), rules, entry.committed)? {
-            return Ok((Some(task), Seen::Last));
+        let mut all = Vec::new();
+        for (_, content) in files {
+            all.extend(self.read(rules, entry, id, *content)?);
         }
-        let Some(parent) = entry.parents.first() else { return Ok((None, Seen::Earlier)) };
-        for earlier in repository.log_of(*parent, &[path])?.take(LOOK_BACK) {
-            if let Some(content) = repository.blob_id(earlier?.id, path)?
-                && let Some(task) = self.tasks.read(workspace, (id, content), rules, entry.committed)?
-            {
-                return Ok((Some(task), Seen::Earlier));
+        if all.len() == files.len() {
+            return Ok((longest(all), Seen::Last));
+        }
+        let Some(parent) = entry.parents.first() else { return Ok((longest(all), Seen::Earlier)) };
+        let repository = &self.workspace.repository;
+        for earlier in repository.log_of(*parent, &["tasks"])?.take(LOOK_BACK) {
+            let mut tasks = touched(&repository.changed_files(earlier?.id)?);
+            let Some(own) = tasks.remove(id) else { continue };
+            for (_, content) in own.after.iter().chain(&own.before) {
+                all.extend(self.tasks.read(self.workspace, (id, *content), rules, entry.committed)?);
+            }
+            if !all.is_empty() {
+                break;
             }
         }
-        Ok((None, Seen::Earlier))
+        Ok((longest(all), Seen::Earlier))
     }
 
     fn keep_rules(&mut self, entry: &LogEntry, changed: &[ChangedFile]) {
@@ -174,6 +170,10 @@ enum Seen {
     Last,
     /// An earlier one: what came behind it cannot be read.
     Earlier,
+}
+
+pub(super) fn longest(tasks: Vec<Rc<Task>>) -> Option<Rc<Task>> {
+    tasks.into_iter().max_by_key(|task| (!is_new(task), task.history.len()))
 }
 
 /// Returns whether nobody has taken the task up.

@@ -4,19 +4,19 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use super::finding::{Broken, Wrong};
-use super::judge::{Judge, Judged, is_new};
+use super::judge::{Judge, Judged, is_new, longest};
+use super::touched::{Touched, touched};
 use crate::audit::{CommitId, LogEntry};
 use crate::engine::stands_alike;
 use crate::model::{Task, TaskId};
 use crate::ops::error::OpsError;
-use crate::ops::happened::{Changed, of_tasks};
 
 pub(super) fn of(judge: &mut Judge<'_>, entry: &LogEntry) -> Result<Judged, OpsError> {
     let mut judged = Judged::default();
-    let mut sides: BTreeMap<TaskId, Vec<(CommitId, Changed)>> = BTreeMap::new();
+    let mut sides: BTreeMap<TaskId, Vec<(CommitId, Touched)>> = BTreeMap::new();
     for parent in entry.parents.iter().filter(|parent| judge.workspace.repository.has_commit(**parent)) {
-        for changed in of_tasks(judge.workspace.repository.changed_between(*parent, entry.id)?) {
-            sides.entry(changed.0.clone()).or_default().push((*parent, changed));
+        for (id, own) in touched(&judge.workspace.repository.changed_between(*parent, entry.id)?) {
+            sides.entry(id).or_default().push((*parent, own));
         }
     }
     for (id, sides) in sides {
@@ -32,17 +32,20 @@ fn task(
     judge: &mut Judge<'_>,
     entry: &LogEntry,
     id: &TaskId,
-    sides: &[(CommitId, Changed)],
+    sides: &[(CommitId, Touched)],
 ) -> Result<Option<(String, String)>, OpsError> {
     let rules = judge.rules(entry)?;
     let mut after = None;
     let mut had: Vec<Rc<Task>> = Vec::new();
-    for (side, (_, old, new)) in sides {
-        if let Some(new) = new {
+    for (side, own) in sides {
+        if let Some((_, new)) = own.after.first() {
             after = judge.read(&rules, entry, id, *new)?;
         }
-        let Some((_, old)) = old else { continue };
-        let Some(before) = judge.read(&rules, entry, id, *old)?.filter(|task| !is_new(task)) else { continue };
+        let mut befores = Vec::new();
+        for (_, old) in &own.before {
+            befores.extend(judge.read(&rules, entry, id, *old)?);
+        }
+        let Some(before) = longest(befores).filter(|task| !is_new(task)) else { continue };
         let side = &side.to_string()[..7];
         match &after {
             None => {
@@ -56,6 +59,12 @@ fn task(
         }
     }
     let Some(after) = after.filter(|task| !is_new(task)) else { return Ok(None) };
-    let as_one_side = sides.len() < entry.parents.len() || had.iter().any(|had| stands_alike(had, &after));
+    let as_one_side =
+        sides.len() < entry.parents.len() || had.iter().any(|had| stands_alike(&timeless(had), &timeless(&after)));
     Ok((!as_one_side).then(|| ("the task as one side had it".to_owned(), "a state that no side had".to_owned())))
+}
+
+/// Returns the task as if nobody had noted when it was last changed: of two edits, either time will do.
+fn timeless(task: &Task) -> Task {
+    Task { updated: task.created, ..task.clone() }
 }

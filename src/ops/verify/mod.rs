@@ -4,6 +4,7 @@
 mod finding;
 mod judge;
 mod merge;
+mod touched;
 mod words;
 
 use std::collections::{BTreeSet, HashMap};
@@ -86,10 +87,19 @@ pub fn verify(workspace: &Workspace, range: &Range) -> Result<Verified, OpsError
                 Broken::Unreadable => &mended,
                 _ => continue,
             };
-            wrong.covered = wrong.task.as_ref().and_then(|task| by.get(task).copied());
+            let later = wrong.task.as_ref().and_then(|task| by.get(task).copied());
+            // What was done on another branch has not seen it.
+            let has_seen = later.map(|later| repository.led_to(*commit, later)).transpose()?.unwrap_or(false);
+            wrong.covered = later.filter(|_| has_seen);
         }
         overridden.extend(judged.overridden.iter().map(|task| (task.clone(), *commit)));
         mended.extend(judged.mended.iter().map(|task| (task.clone(), *commit)));
+    }
+    for (id, path) in touched::doubled(workspace, until)? {
+        let (expected, found) = ("one file of a task".to_owned(), format!("`{path}` besides another one"));
+        let entry = repository.log_entry(until)?;
+        let wrong = Wrong::new(&entry, Some(&id), Broken::Doubled, expected, words::short(&found));
+        telling.push((until, Judged { wrong: vec![wrong], ..Judged::default() }));
     }
     verified.wrong = telling.into_iter().flat_map(|(_, judged)| judged.wrong).collect();
     Ok(verified)

@@ -27,6 +27,9 @@ impl Rounds<'_> {
         let turn = later.iter().chain(earlier);
         for agent in turn.filter(|agent| !self.unavailable.contains_key(*agent)) {
             while let Some(ticket) = self.ahead.next(agent) {
+                if others.iter().any(|other| (&other.task, &other.branch) == (&ticket.task, &ticket.branch)) {
+                    continue;
+                }
                 if let Some(changed) = take(&self.workspace, &ticket, agent)? {
                     return Ok(Found::Work(assigned(&changed, &ticket, agent)));
                 }
@@ -57,7 +60,7 @@ impl Rounds<'_> {
                 openings.iter().any(|opening| opening.agents.iter().any(|agent| agents.contains(agent)))
             }
             // Whatever is wrong with it now, the next look meets it.
-            Err(error) if !error.is_general() => true,
+            Err(error) if !error.is_general() || error.passes() => true,
             Err(error) => return Err(error),
         };
         if comes_back || self.ahead.awaits(id) {
@@ -79,8 +82,7 @@ impl Rounds<'_> {
             }
             match self.who(&in_force.rules, &opening) {
                 Ok(agent) => {
-                    let claimed_here = opening.holder.is_none();
-                    return Ok(Found::Work(Assignment { ticket: opening.ticket, agent, claimed_here }));
+                    return Ok(Found::Work(Assignment { ticket: opening.ticket, agent, claimed_here: false }));
                 }
                 Err(why) => waits.push(Waits {
                     ticket: opening.ticket,
