@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
+use std::io::{BufRead, BufReader, Read};
 
 use jiff::Timestamp;
 use serde::Serialize;
@@ -39,12 +40,13 @@ type Line<'l, H> = (std::borrow::Cow<'l, str>, i64, i64, u64, u64, H);
 impl<H: Serialize + DeserializeOwned> HeaderCache<H> {
     /// Loads the cache; `schema` names the form of the headers, and a cache of another form is empty.
     pub fn load(paths: &Paths, schema: &'static str) -> Self {
-        let bytes = Folder::open_existing(paths.root(), LOCAL)
+        let file = Folder::open_existing(paths.root(), LOCAL)
             .ok()
             .flatten()
-            .and_then(|folder| folder.read(NAME, LIMIT).ok().flatten())
-            .map(|(bytes, _)| bytes);
-        Self { schema, entries: bytes.and_then(|bytes| parse(&bytes, schema)).unwrap_or_default(), changed: false }
+            .and_then(|folder| folder.open_to_read(NAME).ok().flatten())
+            .filter(|(_, metadata)| metadata.len() <= LIMIT);
+        let entries = file.and_then(|(file, _)| parse(BufReader::new(file), schema));
+        Self { schema, entries: entries.unwrap_or_default(), changed: false }
     }
 
     /// Returns the header of a file that seems untouched since it was put here.
@@ -122,29 +124,59 @@ impl<H: Serialize + DeserializeOwned> HeaderCache<H> {
     }
 }
 
-fn parse<H: DeserializeOwned>(bytes: &[u8], schema: &str) -> Option<HashMap<String, Entry<H>>> {
-    let end = bytes.iter().position(|byte| *byte == b'\n')?;
-    let (title, body) = (&bytes[..end], &bytes[end + 1..]);
-    if title != format!("{FORMAT} {schema} {:016x}", checksum(body)).as_bytes() {
-        return None;
+/// Reads the file block by block: the headers alone are large enough.
+fn parse<H: DeserializeOwned>(mut file: impl BufRead, schema: &str) -> Option<HashMap<String, Entry<H>>> {
+    let mut title = Vec::new();
+    file.by_ref().take(MOST_TITLE).read_until(b'\n', &mut title).ok()?;
+    let title = title.strip_suffix(b"\n")?;
+    let mut entries = HashMap::new();
+    let (mut sum, mut length, mut left) = (START, 0_u64, Vec::new());
+    loop {
+        let (mut block, known) = (std::mem::take(&mut left), length);
+        let carried = block.len();
+        let read = file.by_ref().take(BLOCK).read_to_end(&mut block).ok()? as u64;
+        length += read;
+        let is_last = read < BLOCK;
+        sum = if is_last { finished(sum, &block[carried..], known) } else { added(sum, &block[carried..]) };
+        let end = block.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        for line in serde_json::Deserializer::from_slice(&block[..end]).into_iter::<Line<'_, H>>() {
+            let (path, mtime, ctime, size, inode, header) = line.ok()?;
+            let stat = FileStat { mtime, ctime, size, inode };
+            entries.insert(path.into_owned(), Entry { stat, header });
+        }
+        block.drain(..end);
+        left = block;
+        if is_last {
+            break;
+        }
     }
-    let mut entries = HashMap::with_capacity(body.len() / 256);
-    for line in serde_json::Deserializer::from_slice(body).into_iter::<Line<'_, H>>() {
-        let (path, mtime, ctime, size, inode, header) = line.ok()?;
-        let stat = FileStat { mtime, ctime, size, inode };
-        entries.insert(path.into_owned(), Entry { stat, header });
-    }
-    Some(entries)
+    let expected = format!("{FORMAT} {schema} {sum:016x}");
+    (left.is_empty() && title == expected.as_bytes()).then_some(entries)
 }
+
+/// More than the first line ever is.
+const MOST_TITLE: u64 = 256;
+/// How much is read at once: whole words of eight bytes.
+const BLOCK: u64 = 1 << 20;
+const START: u64 = 0xCBF2_9CE4_8422_2325;
+const PRIME: u64 = 0x0000_0100_0000_01B3;
 
 /// Returns FNV-1a, taken over words of eight bytes: against damage, not against people.
 fn checksum(bytes: &[u8]) -> u64 {
-    const PRIME: u64 = 0x0000_0100_0000_01B3;
-    let (words, rest) = bytes.as_chunks::<8>();
-    let sum = words.iter().fold(0xCBF2_9CE4_8422_2325_u64, |sum, word| {
-        (sum ^ u64::from_le_bytes(*word)).wrapping_mul(PRIME).rotate_left(29)
-    });
-    rest.iter().fold(sum ^ bytes.len() as u64, |sum, byte| (sum ^ u64::from(*byte)).wrapping_mul(PRIME))
+    finished(START, bytes, 0)
+}
+
+/// Goes on with whole words.
+fn added(sum: u64, bytes: &[u8]) -> u64 {
+    let (words, _) = bytes.as_chunks::<8>();
+    words.iter().fold(sum, |sum, word| (sum ^ u64::from_le_bytes(*word)).wrapping_mul(PRIME).rotate_left(29))
+}
+
+/// Ends with what there is behind `before` bytes.
+fn finished(sum: u64, bytes: &[u8], before: u64) -> u64 {
+    let (_, rest) = bytes.as_chunks::<8>();
+    let sum = added(sum, bytes) ^ (before + bytes.len() as u64);
+    rest.iter().fold(sum, |sum, byte| (sum ^ u64::from(*byte)).wrapping_mul(PRIME))
 }
 
 #[cfg(test)]
@@ -226,7 +258,7 @@ mod tests {
         for at in 0..whole.len() {
             let mut damaged = whole.clone();
             damaged[at] ^= 0x20;
-            assert!(parse::<Value>(&damaged, "v1").is_none(), "byte {at} of {}", whole.len());
+            assert!(parse::<Value>(&damaged[..], "v1").is_none(), "byte {at} of {}", whole.len());
             assert!(parse::<Value>(&whole[..at], "v1").is_none(), "cut at {at}");
         }
         fs::write(paths.cache(), &whole[..whole.len() - 1]).unwrap();
@@ -235,6 +267,28 @@ mod tests {
         assert_eq!(HeaderCache::<Value>::load(&paths, "v1").len(), 2);
         assert!(HeaderCache::<Value>::load(&paths, "v2").is_empty());
         assert!(HeaderCache::<u32>::load(&paths, "v1").is_empty());
+    }
+
+    #[test]
+    fn a_large_cache_is_read_block_by_block() {
+        let home = TempDir::new().unwrap();
+        let paths = Paths::at(home.path());
+        let mut cache = HeaderCache::load(&paths, "v1");
+        let header = |number: usize| json!({"number": number, "text": "x".repeat(number % 1_000)});
+        for number in 0..6_000 {
+            let _ = cache.put(&path(&format!("tasks/AOF-{number:05}.md")), stat(10), header(number), LOOKED);
+        }
+        cache.save(&paths).unwrap();
+        assert!(fs::metadata(paths.cache()).unwrap().len() > 3 * BLOCK);
+        let cache: HeaderCache<Value> = HeaderCache::load(&paths, "v1");
+        assert_eq!(cache.len(), 6_000);
+        for number in 0..6_000 {
+            assert_eq!(cache.get(&path(&format!("tasks/AOF-{number:05}.md")), &stat(10)), Some(&header(number)));
+        }
+        let whole = fs::read(paths.cache()).unwrap();
+        let mut damaged = whole.clone();
+        *damaged.last_mut().unwrap() ^= 0x20;
+        assert!(parse::<Value>(&damaged[..], "v1").is_none());
     }
 
     #[test]

@@ -31,8 +31,8 @@ pub(super) struct Agents<'a> {
 
 #[derive(Debug, Default)]
 struct Count<'a> {
-    /// Where and how long.
-    visits: Vec<(&'a str, &'a str, u64)>,
+    /// How long, by workflow and gate.
+    visits: HashMap<(&'a str, &'a str), Vec<u64>>,
     sent_back: Share,
     rejects: Share,
 }
@@ -51,7 +51,7 @@ impl<'a> Agents<'a> {
         for (stay, sent_back) in settled {
             let Some(agent) = &stay.agent else { continue };
             let count = self.counts.entry(agent).or_default();
-            count.visits.push((&task.workflow, &stay.gate, stay.seconds));
+            count.visits.entry((&task.workflow, &stay.gate)).or_default().push(stay.seconds);
             count.sent_back.count(sent_back);
             count.rejects.count(verdicts(stay).next().is_some_and(|own| own.rejects));
         }
@@ -69,7 +69,7 @@ impl<'a> Agents<'a> {
             .map(|(agent, count)| AgentStats {
                 agent: agent.to_owned(),
                 pace: pace(&count.visits, &medians),
-                spread: Spread::of(count.visits.iter().map(|(.., seconds)| *seconds).collect()),
+                spread: Spread::of(count.visits.into_values().flatten().collect()),
                 sent_back: count.sent_back,
                 rejects: count.rejects,
             })
@@ -80,10 +80,10 @@ impl<'a> Agents<'a> {
 }
 
 /// Returns the median of the visits, each measured by its gate.
-fn pace(visits: &[(&str, &str, u64)], medians: &HashMap<(&str, &str), u64>) -> Option<f64> {
-    let measured = visits.iter().filter_map(|(workflow, gate, seconds)| {
-        let whole = *medians.get(&(*workflow, *gate))?;
-        Share { part: *seconds, whole }.rate()
+fn pace(visits: &HashMap<(&str, &str), Vec<u64>>, medians: &HashMap<(&str, &str), u64>) -> Option<f64> {
+    let measured = visits.iter().flat_map(|(gate, times)| {
+        let whole = medians.get(gate).copied();
+        times.iter().filter_map(move |part| Share { part: *part, whole: whole? }.rate())
     });
     let mut all: Vec<f64> = measured.collect();
     all.sort_unstable_by(f64::total_cmp);
