@@ -21,6 +21,7 @@ pub(super) fn show(session: &Session, monitored: &Monitored, mode: DryRun) {
             Equipment::New => "new",
             Equipment::Unchanged => "as it was",
             Equipment::Kept => "yours, left as it is",
+            Equipment::TakenAway => "taken away, which is not committed: commit that first to have it anew",
             Equipment::Ignored => "left out: git ignores it",
         };
         output.line(format!("  {}  {}  ({fate})", styled(CYAN, format!("{:<29}", file.place())), file.what()));
@@ -43,6 +44,7 @@ pub(super) fn value(monitored: &Monitored) -> Value {
         "written": of(Equipment::New),
         "unchanged": of(Equipment::Unchanged),
         "kept": of(Equipment::Kept),
+        "takenAway": of(Equipment::TakenAway),
         "ignored": of(Equipment::Ignored),
         "commit": monitored.commit.map(|commit| commit.to_string()),
     })

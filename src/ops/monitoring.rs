@@ -11,7 +11,7 @@ use super::workspace::Workspace;
 use crate::audit::CommitId;
 use crate::format::monitoring_file::MonitoringFile;
 use crate::store::tasks::read;
-use crate::store::{Paths, ProjectPath};
+use crate::store::{Paths, ProjectPath, StoreError};
 
 const MESSAGE: &str = "Add alerts, a dashboard and a runbook";
 
@@ -32,6 +32,8 @@ pub enum Equipment {
     Unchanged,
     /// It is there, or was there when somebody committed last, and says something else.
     Kept,
+    /// It was taken away, and that is not committed.
+    TakenAway,
     /// Git ignores it, so nobody else would get it.
     Ignored,
 }
@@ -86,6 +88,9 @@ pub fn monitoring_to_add(folder: &Path) -> Result<Monitored, OpsError> {
 }
 
 fn fate_of_standing(root: &Path, file: MonitoringFile, path: &ProjectPath) -> Equipment {
-    let same = read(&Paths::at(root), path).is_ok_and(|snapshot| snapshot.bytes == file.text().as_bytes());
-    if same { Equipment::Unchanged } else { Equipment::Kept }
+    match read(&Paths::at(root), path) {
+        Ok(snapshot) if snapshot.bytes == file.text().as_bytes() => Equipment::Unchanged,
+        Err(StoreError::Gone { .. }) => Equipment::TakenAway,
+        _ => Equipment::Kept,
+    }
 }

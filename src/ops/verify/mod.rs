@@ -61,6 +61,16 @@ pub fn verify(workspace: &Workspace, range: &Range) -> Result<Verified, OpsError
             known: Vec::new(),
         })
     };
+    if range.until.starts_with('.') {
+        return Err(OpsError::Unfit {
+            code: "bad_range",
+            problem: "`...` names what two commits do not share, which is no stretch of history".to_owned(),
+            fix: "write `A..B`".to_owned(),
+        });
+    }
+    if repository.look()?.commit.is_none() {
+        return Ok(Verified::default());
+    }
     let until = named(&range.until)?;
     let since = range.since.as_deref().map(named).transpose()?;
     let reach = repository.all_since(since, until)?;
