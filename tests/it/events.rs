@@ -258,6 +258,32 @@ fn what_was_done_on_another_branch_is_told_once() {
 }
 
 #[test]
+fn what_was_told_on_a_branch_is_not_told_again_when_other_changes_come_with_it() {
+    let rejections = |env: &TestEnvironment| {
+        let all = shown(env, &["--type", "gate_rejection", "--json"]).stdout;
+        lines(&all).len()
+    };
+    let env = TestEnvironment::new();
+    let id = env.new_task(&["Add login"]);
+    let _ = env.complete(&id, "agent-7").success();
+    env.git(&["checkout", "-q", "-b", "side"]);
+    let _ = env.say(&id, "agent-3", "needs_review", &["--blocker", "No test"]).success();
+    assert_eq!(rejections(&env), 1);
+    env.git(&["checkout", "-q", "-"]);
+    env.git(&["merge", "-q", "--squash", "side"]);
+    env.git(&["commit", "-q", "-m", "squashed"]);
+    assert_eq!(rejections(&env), 1, "it was squashed");
+    env.git(&["reset", "-q", "--hard", "HEAD~1"]);
+    env.edit(&env.task_path(&id), "Add login", "Add a login");
+    env.commit_all("a better title");
+    assert_eq!(rejections(&env), 1);
+    env.git(&["merge", "-q", "--no-edit", "side"]);
+    assert_eq!(rejections(&env), 1, "it was merged with another change of its file");
+    let _ = env.aof(&["events", "rebuild"]).success();
+    assert_eq!(rejections(&env), 1);
+}
+
+#[test]
 fn a_merge_tells_what_happened_and_when() {
     let env = TestEnvironment::new();
     let id = env.new_task(&["Add login"]);

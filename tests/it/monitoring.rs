@@ -210,7 +210,8 @@ fn what_people_made_of_them_stays() {
     env.write(".gitignore", "*.json\n");
     let told = env.aof(&["init", "--observability", "--json"]).success().json();
     assert_eq!(told["observability"]["written"], json!(["monitoring/prometheus.yml"]));
-    assert_eq!(told["observability"]["kept"], json!(["monitoring/aof.rules.yml", "monitoring/runbook.md"]));
+    assert_eq!(told["observability"]["kept"], json!(["monitoring/aof.rules.yml"]));
+    assert_eq!(told["observability"]["takenAway"], json!(["monitoring/runbook.md"]));
     assert_eq!(told["observability"]["ignored"], json!(["monitoring/aof-dashboard.json"]));
     assert_eq!(committed(&env), "Add alerts, a dashboard and a runbook\n\nmonitoring/prometheus.yml\n");
     assert_eq!(env.read("monitoring/aof.rules.yml"), "groups: []\n");

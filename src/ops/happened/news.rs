@@ -101,6 +101,11 @@ impl News {
         Self { commits, reached, left, told, rewritten: false, lost: Vec::new() }
     }
 
+    /// Returns the commits up to which all was told before, on this branch and on others.
+    pub(super) fn told(&self) -> &[CommitId] {
+        &self.told
+    }
+
     /// Returns the files that a commit changed, without those of which nothing is to be said: a change that was told already, or
     /// one that makes of a file what it was when all was told.
     pub(super) fn brought(&self, repository: &Repository, entry: &LogEntry) -> Result<Vec<ChangedFile>, OpsError> {

@@ -36,7 +36,7 @@ pub(in crate::ops) struct Told {
 type Version = (String, ObjectId);
 
 /// A task whose file was changed: what the file was and is.
-type Changed = (TaskId, Option<Version>, Option<ObjectId>);
+type Changed = (TaskId, Option<Version>, Option<Version>);
 
 impl<'w> Telling<'w> {
     /// Begins.
@@ -57,7 +57,7 @@ impl<'w> Telling<'w> {
                 told.happened.extend(self.of_rules(&rules, &entry, number)?);
             }
             for changed in tasks {
-                told.happened.extend(self.of_task(&rules, &entry, number, changed)?);
+                told.happened.extend(self.of_task(news, &rules, (&entry, number), changed)?);
             }
         }
         if !touches_rules {
@@ -84,13 +84,13 @@ impl<'w> Telling<'w> {
 
     fn of_task(
         &mut self,
+        news: &News,
         rules: &Rules,
-        entry: &LogEntry,
-        number: usize,
+        (entry, number): (&LogEntry, usize),
         (id, old, new): Changed,
     ) -> Result<Option<Happened>, OpsError> {
         let old_content = old.as_ref().map(|(_, content)| *content);
-        let Some(new) = new.filter(|new| old_content != Some(*new)) else { return Ok(None) };
+        let Some((path, new)) = new.filter(|(_, new)| old_content != Some(*new)) else { return Ok(None) };
         let before = match &old {
             Some(version) => self.before(rules, entry, &id, version)?,
             None => None,
@@ -99,7 +99,12 @@ impl<'w> Telling<'w> {
         let Some(after) = self.tasks.read(self.workspace, (&id, new), rules, entry.committed)? else {
             return Ok(None);
         };
+        let told = self.told(news, rules, entry, (&id, &path), before.as_deref(), &after)?;
+        let (before, is_told) = told.map_or((before, false), |told| (Some(told), true));
         let mut events = events(rules, before.as_deref(), &after);
+        if events.is_empty() && is_told {
+            return Ok(None);
+        }
         refine(&mut events, entry, old.is_some());
         // An older state is not when it was taken back to it.
         let engine = before.as_ref().is_none_or(|task| task.updated < after.updated);
@@ -111,6 +116,33 @@ impl<'w> Telling<'w> {
             task: Some(after),
             events,
         }))
+    }
+
+    /// Returns the task as it was when all was told of another branch, if that is on the way to `after`, and further than `before`: what
+    /// was squashed, or merged with other changes, was told there.
+    fn told(
+        &mut self,
+        news: &News,
+        rules: &Rules,
+        entry: &LogEntry,
+        (id, path): (&TaskId, &str),
+        before: Option<&Task>,
+        after: &Task,
+    ) -> Result<Option<Rc<Task>>, OpsError> {
+        let mut furthest = before.map_or(0, |task| task.history.len());
+        let mut found = None;
+        if after.history.len() <= furthest {
+            return Ok(found);
+        }
+        for tip in news.told() {
+            let Some(content) = self.workspace.repository.blob_id(*tip, path)? else { continue };
+            let Some(task) = self.tasks.read(self.workspace, (id, content), rules, entry.committed)? else { continue };
+            if task.history.len() > furthest && after.history.starts_with(&task.history) {
+                furthest = task.history.len();
+                found = Some(task);
+            }
+        }
+        Ok(found)
     }
 
     /// Returns the task as it was before: of a file that could not be read, as it was when it could.
@@ -139,12 +171,12 @@ impl<'w> Telling<'w> {
 
 /// Returns the tasks among the files; one that moved is gone in one place and new in another.
 fn of_tasks(changed: Vec<ChangedFile>) -> Vec<Changed> {
-    let mut tasks: BTreeMap<TaskId, (Option<Version>, Option<ObjectId>)> = BTreeMap::new();
+    let mut tasks: BTreeMap<TaskId, (Option<Version>, Option<Version>)> = BTreeMap::new();
     for file in changed.into_iter().filter(|file| file.path.starts_with("tasks/")) {
         let name = file.path.rsplit('/').next().unwrap_or_default();
         if let Some(Ok(id)) = layout::task_id(name) {
             let (before, after) = tasks.entry(id).or_default();
-            *after = after.or(file.after);
+            *after = after.take().or_else(|| file.after.map(|content| (file.path.clone(), content)));
             *before = before.take().or_else(|| file.before.map(|content| (file.path, content)));
         }
     }
