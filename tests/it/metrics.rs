@@ -99,11 +99,11 @@ fn what_happened_is_counted_and_restarts_change_nothing() {
     aof_gate_transitions_total{project="shop",workflow="default",from_gate="plan",to_gate="implement",outcome="complete"} 2
     aof_gate_rejections_total{project="shop",workflow="default",gate="checks"} 1
     aof_gate_rejections_total{project="shop",workflow="default",gate="checks/style"} 1
+    aof_gate_skips_total{project="shop",workflow="default",gate="design",reason="condition_false"} 2
     aof_gate_active_tasks{project="shop",workflow="default",gate="plan"} 1
     aof_gate_active_tasks{project="shop",workflow="default",gate="release"} 1
     aof_gate_blocked_no_agents{project="shop",workflow="default",gate="release",role="nobody"} 1
     aof_blocked_tasks{project="shop",workflow="default",reason="no_agents"} 1
-    aof_gate_skips_total{project="shop",workflow="default",gate="design",reason="condition_false"} 2
     aof_build_info{version="0.1.0"} 1
     aof_gate_oldest_task_age_seconds{project="shop",workflow="default",gate="plan"} 5711
     aof_gate_oldest_task_age_seconds{project="shop",workflow="default",gate="release"} 3603
@@ -154,32 +154,68 @@ workflow:
 
 #[test]
 fn what_no_file_says_is_counted_from_the_stream_of_events() {
-    let rules = RULES.replace(
-        "    - {id: plan, role: architect}\n",
-        "    - {id: plan, role: architect, when: \"tags.includes('x')\"}\n",
-    );
-    let env = TestEnvironment::with_rules(&rules, PEOPLE);
-    let id = env.new_task(&["Passes plan and design over"]);
+    let env = TestEnvironment::with_rules(RULES, PEOPLE);
+    let id = env.new_task(&["Add login"]);
+    let _ = env.complete(&id, "agent-3");
     let _ = env.complete(&id, "agent-7");
-    let _ = env.say(&format!("{id}@0"), "agent-7", "complete", &[]).code(5);
+    let _ = env.say(&format!("{id}@1"), "agent-7", "complete", &[]).code(5);
     env.write("project.yaml", "workflow: {gates: []}\n");
     env.commit_all("no gates");
     let told = |env: &TestEnvironment| -> Vec<String> {
         let text = env.aof(&["metrics"]).success().stdout;
-        let own = |line: &&str| ["skips", "conflicts", "invalid"].iter().any(|word| line.contains(word));
+        let own = |line: &&str| ["conflicts", "invalid"].iter().any(|word| line.contains(word));
         told(&text).lines().filter(own).map(str::to_owned).collect()
     };
     assert_snapshot!(told(&env).join("\n"), @r#"
-    aof_gate_skips_total{project="shop",workflow="default",gate="design",reason="condition_false"} 1
-    aof_gate_skips_total{project="shop",workflow="default",gate="plan",reason="condition_false"} 1
     aof_gate_conflicts_total{project="shop",workflow="default",gate="implement"} 1
     aof_workflow_config_invalid_total{project="shop"} 1
     "#);
     // Of this clone alone are conflicts; all else is in the commits.
     fs::remove_dir_all(env.path(".aof")).unwrap();
     let before = told(&env);
-    assert_eq!(before.len(), 3, "{before:?}");
+    assert_eq!(before.len(), 1, "{before:?}");
     assert!(!before.iter().any(|line| line.contains("conflicts")), "{before:?}");
+}
+
+#[test]
+fn skips_and_timeouts_are_those_of_the_histories_whatever_the_commits_and_the_rules_of_today_say() {
+    let rules = "\
+project: {name: shop}
+workflow:
+  gates:
+    - {id: plan, role: architect, timeout: 1h, escalateTo: expert}
+    - {id: design, role: architect, when: \"tags.includes('big')\"}
+    - {id: implement, role: backend, routes: {trivial: release, all: $next}}
+    - {id: review, role: architect}
+    - {id: release, role: backend}
+";
+    let env = TestEnvironment::with_rules(rules, PEOPLE);
+    let id = env.new_task(&["Takes too long, and passes two gates over"]);
+    env.pass_minutes(61);
+    let _ = env.aof(&["sweep"]).success();
+    let _ = env.complete(&id, "agent-4");
+    let _ = env.say(&id, "agent-7", "trivial", &[]).success();
+    let own = || -> String {
+        let text = told(&env.aof(&["metrics"]).success().stdout);
+        text.lines()
+            .filter(|line| line.contains("_skips_") || line.contains("_timeouts_"))
+            .collect::<Vec<_>>()
+            .join("\n")
+    };
+    let counted = own();
+    assert_snapshot!(counted, @r#"
+    aof_gate_skips_total{project="shop",workflow="default",gate="design",reason="condition_false"} 1
+    aof_gate_skips_total{project="shop",workflow="default",gate="review",reason="route"} 1
+    aof_gate_timeouts_total{project="shop",workflow="default",gate="plan"} 1
+    "#);
+    let _ = env.aof(&["events", "rebuild"]).success();
+    assert_eq!(own(), counted);
+    // Somebody who has the files, and not the commits that made them.
+    env.write("project.yaml", rules.replace(", when: \"tags.includes('big')\"", ""));
+    env.git(&["checkout", "--quiet", "--orphan", "squashed"]);
+    env.commit_all("all at once");
+    fs::remove_dir_all(env.path(".aof")).unwrap();
+    assert_eq!(own(), counted);
 }
 
 #[test]
@@ -255,8 +291,8 @@ fn a_gate_that_was_renamed_keeps_what_was_counted_and_stands_for_nothing_any_mor
     aof_gate_duration_seconds_count{project="shop",workflow="default",gate="plan",outcome="complete"} 1
     aof_gate_transitions_total{project="shop",workflow="default",from_gate="implement",to_gate="outline",outcome="moved"} 1
     aof_gate_transitions_total{project="shop",workflow="default",from_gate="plan",to_gate="implement",outcome="complete"} 1
-    aof_gate_active_tasks{project="shop",workflow="default",gate="outline"} 1
     aof_gate_skips_total{project="shop",workflow="default",gate="design",reason="condition_false"} 1
+    aof_gate_active_tasks{project="shop",workflow="default",gate="outline"} 1
     aof_build_info{version="0.1.0"} 1
     aof_gate_oldest_task_age_seconds{project="shop",workflow="default",gate="outline"} 1
     "#);

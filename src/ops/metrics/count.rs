@@ -1,12 +1,13 @@
-//! What is counted of each task: where it stands, and every visit that has ended. Pure; names are borrowed from the headers.
+//! What is counted of each task: where it stands, and, in `ended`, every visit that has ended. Pure; names are borrowed from the headers.
 
 use std::collections::BTreeMap;
 
+use super::ended::CONDITION;
 use super::known::Known;
 use crate::engine::{is_circle, is_nobody};
-use crate::model::{Ending, Status};
+use crate::model::Status;
 use crate::observe::metrics::Histogram;
-use crate::ops::header::{Header, Past};
+use crate::ops::header::Header;
 use crate::ops::stats::passes;
 
 /// Why a task is blocked, in one word.
@@ -23,6 +24,10 @@ pub(super) struct Counts<'h> {
     pub transitions: By<'h, 4, u64>,
     /// By workflow, gate.
     pub rejections: By<'h, 2, u64>,
+    /// By workflow, gate that was passed over, reason.
+    pub skips: By<'h, 3, u64>,
+    /// By workflow, gate.
+    pub timeouts: By<'h, 2, u64>,
     /// By workflow, gate; a task at a fork is there, and at none of its branches.
     pub active: By<'h, 2, u64>,
     /// By workflow, gate or branch: when the oldest open visit began.
@@ -51,7 +56,7 @@ impl Default for Stays {
 
 impl Stays {
     #[expect(clippy::cast_precision_loss, reason = "seconds of a stay are far below 2^52")]
-    fn observe(&mut self, seconds: u64) {
+    pub(super) fn observe(&mut self, seconds: u64) {
         self.0.observe(seconds as f64);
     }
 }
@@ -92,6 +97,10 @@ impl<'h> Counts<'h> {
             self.transitions.entry([workflow, gate, to, outcome]).or_default();
         }
         self.rejections.entry([workflow, gate]).or_default();
+        if known.conditional {
+            self.skips.entry([workflow, gate, CONDITION]).or_default();
+        }
+        self.timeouts.entry([workflow, gate]).or_default();
         if !known.branch {
             self.active.entry([workflow, gate]).or_default();
         }
@@ -104,30 +113,6 @@ impl<'h> Counts<'h> {
         for reason in REASONS {
             self.blocked.entry([workflow, reason]).or_default();
         }
-    }
-
-    /// Counts an ended visit: of a fork as its branch's, and the one that closes it as the fork's, too.
-    fn ended(&mut self, workflow: &'h str, past: &'h Past) {
-        let (gate, outcome) = (past.gate.as_str(), past.ended.as_str());
-        self.skewed += u64::from(past.skewed);
-        // Between its end and being taken up again a task was at no gate.
-        if outcome != Ending::Reopened.as_str() {
-            self.durations.entry([workflow, gate, outcome]).or_default().observe(past.seconds);
-        }
-        let fork = gate.split_once('/').map(|(fork, _)| fork);
-        let to = match (&past.to, &past.join, fork) {
-            (_, Some(join), _) => join.fork.as_str(),
-            (Some(to), ..) => to,
-            (None, _, Some(fork)) => fork,
-            (None, _, None) => CANCELLED,
-        };
-        *self.transitions.entry([workflow, gate, to, outcome]).or_default() += 1;
-        *self.rejections.entry([workflow, gate]).or_default() += u64::from(past.rejected);
-        let Some((join, to)) = past.join.as_ref().zip(past.to.as_deref()) else { return };
-        let said = if join.failed { "needs_review" } else { "complete" };
-        self.durations.entry([workflow, &join.fork, said]).or_default().observe(past.seconds);
-        *self.transitions.entry([workflow, &join.fork, to, said]).or_default() += 1;
-        *self.rejections.entry([workflow, &join.fork]).or_default() += u64::from(join.failed);
     }
 
     /// Counts where the task stands, or how long it took.
@@ -190,6 +175,3 @@ fn reason(header: &Header) -> &'static str {
         reported
     }
 }
-
-/// Where a task goes that is called off.
-const CANCELLED: &str = "$cancelled";

@@ -23,6 +23,16 @@ pub(super) fn of(project: &str, counts: &Counts<'_>) -> Vec<Family> {
             samples: counters(project, ["workflow", "gate"], &counts.rejections),
         },
         Family {
+            name: "aof_gate_skips",
+            help: "How often tasks passed a gate over on the way from one to another.",
+            samples: counters(project, ["workflow", "gate", "reason"], &counts.skips),
+        },
+        Family {
+            name: "aof_gate_timeouts",
+            help: "Visits that ended because they took longer than they may.",
+            samples: counters(project, ["workflow", "gate"], &counts.timeouts),
+        },
+        Family {
             name: "aof_gate_active_tasks",
             help: "Tasks that stand at a gate, in whatever state.",
             samples: gauges(project, ["workflow", "gate"], &counts.active),

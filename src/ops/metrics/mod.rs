@@ -1,10 +1,11 @@
 //! The project in numbers, for Prometheus: counted from the task files, so that a restart resets nothing and two who count agree.
 //!
-//! Where tasks stand and every visit that has ended (`count`) become families of metrics (`families`), and so does what only the event
+//! Where tasks stand (`count`) and every visit that has ended (`ended`) become families of metrics (`families`), and so does what only the event
 //! stream tells (`happened`); label sets that the rules in force can have are there from the start, with 0 (`known`). No label names
 //! a task.
 
 mod count;
+mod ended;
 mod families;
 mod happened;
 mod known;

@@ -1,0 +1,52 @@
+//! What is counted of a visit that has ended: what its entry in the history says, and nothing else. Today's rules have no say, so that
+//! two who count agree.
+
+use super::count::Counts;
+use crate::model::{Ending, Outcome};
+use crate::ops::header::Past;
+
+/// Why a gate was passed over: its condition did not hold.
+pub(super) const CONDITION: &str = "condition_false";
+/// Why a gate was passed over: a route led past it.
+const ROUTE: &str = "route";
+/// Where a task goes that is called off.
+const CANCELLED: &str = "$cancelled";
+
+impl<'h> Counts<'h> {
+    /// Counts an ended visit: of a fork as its branch's, and the one that closes it as the fork's, too.
+    pub(super) fn ended(&mut self, workflow: &'h str, past: &'h Past) {
+        let (gate, outcome) = (past.gate.as_str(), past.ended.as_str());
+        self.skewed += u64::from(past.skewed);
+        // Between its end and being taken up again a task was at no gate.
+        if outcome != Ending::Reopened.as_str() {
+            self.durations.entry([workflow, gate, outcome]).or_default().observe(past.seconds);
+        }
+        let fork = gate.split_once('/').map(|(fork, _)| fork);
+        let to = match (&past.to, &past.join, fork) {
+            (_, Some(join), _) => join.fork.as_str(),
+            (Some(to), ..) => to,
+            (None, _, Some(fork)) => fork,
+            (None, _, None) => CANCELLED,
+        };
+        *self.transitions.entry([workflow, gate, to, outcome]).or_default() += 1;
+        *self.rejections.entry([workflow, gate]).or_default() += u64::from(past.rejected);
+        *self.timeouts.entry([workflow, gate]).or_default() += u64::from(outcome == Ending::Timeout.as_str());
+        for gate in &past.skipped {
+            *self.skips.entry([workflow, gate, reason(past)]).or_default() += 1;
+        }
+        let Some((join, to)) = past.join.as_ref().zip(past.to.as_deref()) else { return };
+        let said = if join.failed { "needs_review" } else { "complete" };
+        self.durations.entry([workflow, &join.fork, said]).or_default().observe(past.seconds);
+        *self.transitions.entry([workflow, &join.fork, to, said]).or_default() += 1;
+        *self.rejections.entry([workflow, &join.fork]).or_default() += u64::from(join.failed);
+    }
+}
+
+/// Returns why gates were passed over on the way that the visit took. By itself only `complete` and `skip` lead on, to the next gate
+/// that applies; all else goes where a route leads. An entry does not say whether `complete` had one, too: it counts as if not.
+fn reason(past: &Past) -> &'static str {
+    let joined = past.join.as_ref().map(|join| if join.failed { Outcome::NeedsReview } else { Outcome::Complete });
+    let said = joined.as_ref().map_or(past.ended.as_str(), Outcome::as_str);
+    let goes_on = [Outcome::Complete, Outcome::Skip].iter().any(|outcome| outcome.as_str() == said);
+    if goes_on && past.retry.is_none() { CONDITION } else { ROUTE }
+}
