@@ -219,6 +219,42 @@ workflow:
 }
 
 #[test]
+fn a_task_that_is_taken_up_again_takes_nothing_away() {
+    let rules = "\
+project: {name: shop}
+workflow: {gates: [{id: work, role: backend}, {id: review, role: architect, canReject: true}]}
+";
+    let env = TestEnvironment::with_rules(rules, PEOPLE);
+    let id = env.new_task(&["Add login"]);
+    env.pass_minutes(10);
+    let _ = env.complete(&id, "agent-7");
+    let _ = env.complete(&id, "agent-3");
+    let ends = || -> String {
+        let text = told(&env.aof(&["metrics"]).success().stdout);
+        text.lines().filter(|line| line.contains("aof_task_")).collect::<Vec<_>>().join("\n")
+    };
+    let complete = ends();
+    assert_snapshot!(complete, @r#"
+    aof_task_lead_time_seconds_sum{project="shop",workflow="default"} 602
+    aof_task_lead_time_seconds_count{project="shop",workflow="default"} 1
+    aof_task_passes_sum{project="shop",workflow="default"} 1
+    aof_task_passes_count{project="shop",workflow="default"} 1
+    "#);
+    let _ = env.aof(&["task", "reopen", &id, "--to", "work", "--reason", "There is more"]).success();
+    assert_eq!(ends(), complete);
+    env.pass_minutes(20);
+    let _ = env.complete(&id, "agent-7");
+    assert_eq!(ends(), complete);
+    let _ = env.complete(&id, "agent-3");
+    assert_snapshot!(ends(), @r#"
+    aof_task_lead_time_seconds_sum{project="shop",workflow="default"} 2410
+    aof_task_lead_time_seconds_count{project="shop",workflow="default"} 2
+    aof_task_passes_sum{project="shop",workflow="default"} 3
+    aof_task_passes_count{project="shop",workflow="default"} 2
+    "#);
+}
+
+#[test]
 fn what_the_rules_know_is_there_before_anything_happens() {
     let env = TestEnvironment::with_rules(RULES, PEOPLE);
     let text = env.aof(&["metrics"]).success().stdout;

@@ -8,7 +8,6 @@ use crate::engine::{is_circle, is_nobody};
 use crate::model::Status;
 use crate::observe::metrics::Histogram;
 use crate::ops::header::Header;
-use crate::ops::stats::passes;
 
 /// Why a task is blocked, in one word.
 pub(super) const REASONS: [&str; 5] = ["held", "loop", "dependency", "no_agents", "reported"];
@@ -32,9 +31,9 @@ pub(super) struct Counts<'h> {
     pub active: By<'h, 2, u64>,
     /// By workflow, gate or branch: when the oldest open visit began.
     pub oldest: By<'h, 2, Option<i64>>,
-    /// By workflow.
+    /// By workflow: from when tasks were made to each time that they came to the end.
     pub lead_times: By<'h, 1, Stays>,
-    /// By workflow: how often tasks went through the same gates that are complete.
+    /// By workflow: how often tasks had gone through the same gates each time that they came to the end.
     pub passes: By<'h, 1, Passes>,
     /// By workflow, reason.
     pub blocked: By<'h, 2, u64>,
@@ -78,10 +77,7 @@ pub(super) fn of<'h>(known: &'h [Known], headers: impl IntoIterator<Item = &'h H
         counts.expect(place);
     }
     for header in headers {
-        let workflow = header.workflow.as_str();
-        for past in &header.stays {
-            counts.ended(workflow, past);
-        }
+        counts.past(header);
         counts.stands(header);
     }
     counts
@@ -115,16 +111,9 @@ impl<'h> Counts<'h> {
         }
     }
 
-    /// Counts where the task stands, or how long it took.
+    /// Counts where the task stands.
     fn stands(&mut self, header: &'h Header) {
         let workflow = header.workflow.as_str();
-        if header.status == Status::Complete.as_str() {
-            let end =
-                header.stays.last().map_or(header.updated, |last| last.entered.saturating_add_unsigned(last.seconds));
-            let seconds = u64::try_from(end.saturating_sub(header.created)).unwrap_or(0);
-            self.lead_times.entry([workflow]).or_default().observe(seconds);
-            self.passes.entry([workflow]).or_default().0.observe(passes(header).into());
-        }
         let Some(gate) = header.gate.as_deref() else { return };
         *self.active.entry([workflow, gate]).or_default() += 1;
         self.note_age([workflow, gate], header.entered);

@@ -3,18 +3,35 @@
 
 use super::count::Counts;
 use crate::model::{Ending, Outcome};
-use crate::ops::header::Past;
+use crate::ops::header::{Header, Past};
+use crate::ops::stats::passes_in;
 
 /// Why a gate was passed over: its condition did not hold.
 pub(super) const CONDITION: &str = "condition_false";
 /// Why a gate was passed over: a route led past it.
 const ROUTE: &str = "route";
+/// Where a task goes that is complete.
+const END: &str = "$end";
 /// Where a task goes that is called off.
 const CANCELLED: &str = "$cancelled";
 
 impl<'h> Counts<'h> {
+    /// Counts all that has ended of the task. Each time that it came to the end counts, so that taking it up again takes nothing away.
+    pub(super) fn past(&mut self, header: &'h Header) {
+        let workflow = header.workflow.as_str();
+        for (index, past) in header.stays.iter().enumerate() {
+            self.ended(workflow, past);
+            if past.to.as_deref() == Some(END) {
+                let end = past.entered.saturating_add_unsigned(past.seconds);
+                let seconds = u64::try_from(end.saturating_sub(header.created)).unwrap_or(0);
+                self.lead_times.entry([workflow]).or_default().observe(seconds);
+                self.passes.entry([workflow]).or_default().0.observe(passes_in(&header.stays[..=index]).into());
+            }
+        }
+    }
+
     /// Counts an ended visit: of a fork as its branch's, and the one that closes it as the fork's, too.
-    pub(super) fn ended(&mut self, workflow: &'h str, past: &'h Past) {
+    fn ended(&mut self, workflow: &'h str, past: &'h Past) {
         let (gate, outcome) = (past.gate.as_str(), past.ended.as_str());
         self.skewed += u64::from(past.skewed);
         // Between its end and being taken up again a task was at no gate.

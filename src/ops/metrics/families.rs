@@ -49,12 +49,12 @@ pub(super) fn of(project: &str, counts: &Counts<'_>) -> Vec<Family> {
         },
         Family {
             name: "aof_task_lead_time_seconds",
-            help: "How long tasks took that are complete, from when they were made.",
+            help: "How long tasks took to become complete, from when they were made.",
             samples: histograms(project, ["workflow"], &counts.lead_times, |stays| &stays.0),
         },
         Family {
             name: "aof_task_passes",
-            help: "How often tasks that are complete came to the gate that they came to most often; 1 is ideal.",
+            help: "How often tasks that became complete had come to the gate that they came to most often; 1 is ideal.",
             samples: histograms(project, ["workflow"], &counts.passes, |passes| &passes.0),
         },
         Family {

@@ -50,14 +50,23 @@ impl Loops {
 
 /// Returns how often the task has come to the gate that it came to most often. Waiting on at a gate, be it blocked or in other hands,
 /// is no second coming; the branches of a fork are one gate.
-pub(in crate::ops) fn passes(task: &Header) -> u32 {
+fn passes(task: &Header) -> u32 {
+    most(&task.stays, task.gate.as_deref())
+}
+
+/// Returns how often a task with these visits came to the gate that it came to most often, likewise.
+pub(in crate::ops) fn passes_in(stays: &[Past]) -> u32 {
+    most(stays, None)
+}
+
+fn most(stays: &[Past], open: Option<&str>) -> u32 {
     let mut entries: Vec<(&str, u32)> = Vec::new();
     let mut enter = |gate| match entries.iter_mut().find(|(known, _)| *known == gate) {
         Some((_, count)) => *count += 1,
         None => entries.push((gate, 1)),
     };
     let mut last: Option<&Past> = None;
-    for stay in &task.stays {
+    for stay in stays {
         if stay.ended == Ending::Reopened.as_str() {
             last = None;
             continue;
@@ -67,7 +76,7 @@ pub(in crate::ops) fn passes(task: &Header) -> u32 {
         }
         last = Some(stay);
     }
-    if let Some(gate) = task.gate.as_deref().filter(|gate| is_new(last, gate)) {
+    if let Some(gate) = open.filter(|gate| is_new(last, gate)) {
         enter(gate);
     }
     entries.into_iter().map(|(_, count)| count).max().unwrap_or(1)

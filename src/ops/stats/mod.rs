@@ -27,7 +27,7 @@ use crate::model::{Status, Timestamp, Workflow, WorkflowName};
 
 pub use agents::AgentStats;
 pub use gates::GateStats;
-pub(super) use loops::passes;
+pub(super) use loops::passes_in;
 pub use loops::{Loops, MANY as MANY_PASSES};
 pub use span::Span;
 pub use spread::{Share, Spread};
