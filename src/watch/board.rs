@@ -9,7 +9,7 @@ use tracing::debug;
 
 use crate::model::Timestamp;
 use crate::observe::metrics::{Family, Format, Histogram, Labels, Samples, render};
-use crate::ops::{Clock, Numbers, OpsError, Seed, Workspace, numbers};
+use crate::ops::{Clock, LastKnown, Numbers, OpsError, Seed, Workspace};
 
 /// How often is counted when nothing seems to happen.
 const EVERY: Duration = Duration::from_secs(30);
@@ -96,9 +96,10 @@ impl Board {
 
     /// Counts whenever something may have changed. What fails is tried again.
     fn count(&self, project: &Seed, outcomes: &mpsc::Sender<Option<String>>) {
+        let mut last = LastKnown::default();
         loop {
             let start = Instant::now();
-            let trouble = match count(project) {
+            let trouble = match count(project, &mut last) {
                 Ok(counted) => {
                     let untold = counted.untold.as_ref().map(ToString::to_string);
                     self.lock().numbers = Some(Arc::new(counted));
@@ -124,9 +125,9 @@ impl Board {
     }
 }
 
-fn count(project: &Seed) -> Result<Numbers, OpsError> {
+fn count(project: &Seed, last: &mut LastKnown) -> Result<Numbers, OpsError> {
     let workspace = project.open()?;
-    numbers(&workspace, &workspace.rules()?)
+    last.numbers(&workspace, &workspace.rules()?)
 }
 
 /// Returns what only a watcher knows, and forgets when it ends.

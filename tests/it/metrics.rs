@@ -524,6 +524,37 @@ fn a_watcher_serves_what_happens_and_the_next_one_goes_on_from_there() {
 }
 
 #[test]
+fn a_watcher_goes_on_counting_a_task_whose_file_cannot_be_read_for_a_moment() {
+    let env = TestEnvironment::with_rules(RULES, PEOPLE);
+    let (one, two) = (env.new_task(&["One"]), env.new_task(&["Two"]));
+    let _ = env.complete(&one, "agent-3");
+    let served = Served::start(&env);
+    let active = "aof_gate_active_tasks{project=\"shop\",workflow=\"default\",gate=\"implement\"}";
+    let unreadable = "aof_unreadable_task_files{project=\"shop\"}";
+    assert!((value(&served.scrape(), DONE) - 1.0).abs() < f64::EPSILON);
+    let whole = env.task_text(&one);
+    let path = env.task_path(&one);
+    env.write(&path, "<<<<<<< HEAD\n");
+    drop_completion(&env, &two, "agent-3");
+    let mut text = String::new();
+    eventually("the file is seen, and the other task goes on", || {
+        text = served.scrape();
+        assert!(value(&text, DONE) > 0.5, "{}", told(&text));
+        value(&text, unreadable) > 0.5 && value(&text, DONE) > 1.5
+    });
+    assert!((value(&text, active) - 2.0).abs() < f64::EPSILON, "{}", told(&text));
+    let alone = env.aof(&["metrics"]).success().stdout;
+    assert!((value(&alone, DONE) - 1.0).abs() < f64::EPSILON, "who counts once knows of no earlier time");
+    env.write(&path, whole);
+    eventually("it is mended", || {
+        text = served.scrape();
+        assert!(value(&text, DONE) > 1.5, "{}", told(&text));
+        value(&text, unreadable) < 0.5
+    });
+    assert!((value(&text, DONE) - 2.0).abs() < f64::EPSILON, "{}", told(&text));
+}
+
+#[test]
 fn clients_that_never_ask_hold_up_neither_completions_nor_the_others() {
     let env = TestEnvironment::with_rules(RULES, PEOPLE);
     let id = env.new_task(&["One"]);
