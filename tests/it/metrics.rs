@@ -255,6 +255,42 @@ workflow: {gates: [{id: work, role: backend}, {id: review, role: architect, canR
 }
 
 #[test]
+fn rejections_are_the_same_wherever_they_are_counted() {
+    let rules = "\
+project: {name: shop}
+workflow:
+  gates:
+    - {id: work, role: backend}
+    - {id: review, role: architect, canReject: true, onFailure: {to: work}}
+    - {id: triage, role: expert, routes: {good: $next, bad: work}}
+    - {id: release, role: backend}
+";
+    let env = TestEnvironment::with_rules(rules, PEOPLE);
+    let id = env.new_task(&["Add login"]);
+    let back = |outcome: &str, more: &[&str]| {
+        let _ = env.complete(&id, "agent-7");
+        let _ = env.say(&id, "agent-3", outcome, more).success();
+    };
+    back("failed", &[]);
+    back("needs_review", &["--blocker", "No tests of the limits"]);
+    back("complete", &[]);
+    let _ = env.say(&id, "agent-4", "bad", &[]).success();
+    let text = env.aof(&["metrics"]).success().stdout;
+    let status = env.aof(&["gate", "status", "--json"]).success().json();
+    let stats = env.aof(&["stats", "--json"]).success().json();
+    let of = |gates: &Value, gate: &str| -> Value {
+        gates["gates"].as_array().unwrap().iter().find(|own| own["gate"] == gate).unwrap().clone()
+    };
+    // Who failed has not judged the work, though the task goes back.
+    for (gate, share) in [("review", 0.5), ("triage", 1.0)] {
+        let series = format!("aof_gate_rejections_total{{project=\"shop\",workflow=\"default\",gate=\"{gate}\"}}");
+        assert!((value(&text, &series) - 1.0).abs() < f64::EPSILON, "{gate} in {}", told(&text));
+        assert_eq!(of(&status, gate)["rejectionRate"], share, "{gate}");
+        assert_eq!(of(&stats, gate)["rejections"]["count"], 1, "{gate}");
+    }
+}
+
+#[test]
 fn what_the_rules_know_is_there_before_anything_happens() {
     let env = TestEnvironment::with_rules(RULES, PEOPLE);
     let text = env.aof(&["metrics"]).success().stdout;

@@ -4,7 +4,7 @@
 use super::count::Counts;
 use crate::model::{Ending, Outcome};
 use crate::ops::header::{Header, Past};
-use crate::ops::stats::passes_in;
+use crate::ops::stats::{passes_in, verdicts};
 
 /// Why a gate was passed over: its condition did not hold.
 pub(super) const CONDITION: &str = "condition_false";
@@ -46,7 +46,10 @@ impl<'h> Counts<'h> {
             (None, _, None) => CANCELLED,
         };
         *self.transitions.entry([workflow, gate, to, outcome]).or_default() += 1;
-        *self.rejections.entry([workflow, gate]).or_default() += u64::from(past.rejected);
+        self.rejections.entry([workflow, gate]).or_default();
+        for verdict in verdicts(past) {
+            *self.rejections.entry([workflow, verdict.station]).or_default() += u64::from(verdict.rejects);
+        }
         *self.timeouts.entry([workflow, gate]).or_default() += u64::from(outcome == Ending::Timeout.as_str());
         for gate in &past.skipped {
             *self.skips.entry([workflow, gate, reason(past)]).or_default() += 1;
@@ -55,7 +58,6 @@ impl<'h> Counts<'h> {
         let said = if join.failed { "needs_review" } else { "complete" };
         self.durations.entry([workflow, &join.fork, said]).or_default().observe(past.seconds);
         *self.transitions.entry([workflow, &join.fork, to, said]).or_default() += 1;
-        *self.rejections.entry([workflow, &join.fork]).or_default() += u64::from(join.failed);
     }
 }
 
