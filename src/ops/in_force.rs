@@ -54,6 +54,12 @@ impl InForce {
     pub(super) fn defaults(&self, created: Timestamp) -> Defaults {
         Defaults { workflow: self.rules.project.default_workflow.clone(), created }
     }
+
+    /// Returns what the project is called: as project.yaml has it, else as its folder.
+    pub(super) fn project_name(&self, workspace: &Workspace) -> String {
+        let name = self.rules.project.name.clone();
+        name.or_else(|| workspace.paths.folder_name()).unwrap_or_default()
+    }
 }
 
 /// Returns the rules that decide under this HEAD, and whether they are its own.

@@ -291,6 +291,20 @@ workflow:
 }
 
 #[test]
+fn a_project_without_a_name_is_called_as_its_folder_everywhere() {
+    let env = TestEnvironment::with_rules(&RULES.replace("project: {name: shop}\n", ""), PEOPLE);
+    let _ = env.new_task(&["Add login"]);
+    let stats = env.aof(&["stats", "--json"]).success().json();
+    let name = stats["project"].as_str().unwrap();
+    assert_eq!(env.path("").file_name().unwrap().to_str(), Some(name));
+    let text = env.aof(&["metrics"]).success().stdout;
+    assert!(value(&text, &format!("aof_inbox_pending{{project=\"{name}\"}}")).abs() < f64::EPSILON);
+    let events = env.aof(&["events", "--json"]).success().stdout;
+    let event: Value = serde_json::from_str(events.lines().next().unwrap()).unwrap();
+    assert_eq!(event["project"], name);
+}
+
+#[test]
 fn what_the_rules_know_is_there_before_anything_happens() {
     let env = TestEnvironment::with_rules(RULES, PEOPLE);
     let text = env.aof(&["metrics"]).success().stdout;

@@ -59,7 +59,7 @@ fn of_listing(
 ) -> Result<Numbers, OpsError> {
     let known = known::of(&in_force.rules);
     let counts = count::of(&known, listing.tasks.iter().map(|(header, _)| header).chain(hidden));
-    let project = project(workspace, in_force);
+    let project = in_force.project_name(workspace);
     let mut families = families::of(&project, &counts);
     let untold = match event_counts(workspace) {
         Ok(events) => {
@@ -83,10 +83,4 @@ fn of_listing(
     families.push(families::build());
     let oldest = families::oldest(&project, &counts);
     Ok(Numbers { project, families, unreadable: listing.unreadable.clone(), untold, oldest })
-}
-
-/// Returns what the project is called: as project.yaml has it, else as its folder.
-fn project(workspace: &Workspace, in_force: &InForce) -> String {
-    let folder = || workspace.paths.root().file_name().unwrap_or_default().to_string_lossy().into_owned();
-    in_force.rules.project.name.clone().unwrap_or_else(folder)
 }

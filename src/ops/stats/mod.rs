@@ -123,8 +123,7 @@ pub fn stats(workspace: &Workspace, in_force: &InForce, question: &Question) -> 
     }
     let tasks: Vec<&Header> = listing.tasks.iter().map(|(header, _)| header).collect();
     let stats = count(&tasks, &in_force.rules, question, workspace.now());
-    let folder = || workspace.paths.root().file_name().map(|name| name.to_string_lossy().into_owned());
-    let project = in_force.rules.project.name.clone().or_else(folder).unwrap_or_default();
+    let project = in_force.project_name(workspace);
     Ok(Stats { project, unreadable: listing.unreadable, ..stats })
 }
 
