@@ -237,6 +237,26 @@ fn a_new_beginning_of_history_is_told_once() {
 }
 
 #[test]
+fn rules_that_were_told_already_hold_for_what_comes_behind_them() {
+    let env = TestEnvironment::new();
+    env.write(".gitignore", ".aof\n");
+    env.commit_all("base");
+    env.git(&["branch", "side"]);
+    env.write("project.yaml", format!("project: {{name: garden}}\n{}", crate::environment::PROJECT));
+    env.commit_all("a name");
+    stream(&env);
+    let _ = env.new_task(&["Add login"]);
+    env.git(&["switch", "--quiet", "side"]);
+    let _ = env.new_task(&["Another"]);
+    env.git(&["switch", "--quiet", "main"]);
+    env.git(&["rebase", "--quiet", "side"]);
+    let text = stream(&env);
+    let projects: Vec<Value> = lines(&text).into_iter().map(|line| line["project"].clone()).collect();
+    assert_eq!(projects, ["project", "garden"], "{text}");
+    rebuilds_the_same(&env);
+}
+
+#[test]
 fn what_was_done_on_another_branch_is_told_once() {
     for merge in [&["merge", "--quiet", "--ff-only", "side"][..], &["merge", "--quiet", "--no-ff", "--no-edit", "side"]]
     {

@@ -108,8 +108,12 @@ impl News {
 
     /// Returns the files that a commit changed, without those of which nothing is to be said: a change that was told already, or
     /// one that makes of a file what it was when all was told.
-    pub(super) fn brought(&self, repository: &Repository, entry: &LogEntry) -> Result<Vec<ChangedFile>, OpsError> {
-        let mut changed = repository.changed_files(entry.id)?;
+    pub(super) fn brought(
+        &self,
+        repository: &Repository,
+        entry: &LogEntry,
+        mut changed: Vec<ChangedFile>,
+    ) -> Result<Vec<ChangedFile>, OpsError> {
         for known in self.known_before(repository, entry)? {
             let mut brought = Vec::new();
             for file in changed {

@@ -47,8 +47,11 @@ impl<'w> Telling<'w> {
     /// Returns what a commit says happened; `number` sorts it behind those before it.
     pub(in crate::ops) fn of(&mut self, news: &News, commit: CommitId, number: usize) -> Result<Told, OpsError> {
         let entry = self.workspace.repository.log_entry(commit)?;
-        let changed = news.brought(&self.workspace.repository, &entry)?;
-        let touches_rules = changed.iter().any(|file| RuleFile::of(&file.path).is_some());
+        let changed = self.workspace.repository.changed_files(commit)?;
+        // Rules that were told of already are other rules all the same.
+        let keeps_rules = !touches_rules(&changed);
+        let changed = news.brought(&self.workspace.repository, &entry, changed)?;
+        let touches_rules = touches_rules(&changed);
         let tasks = of_tasks(changed);
         let mut told = Told { committed: entry.committed, happened: Vec::new() };
         if touches_rules || !tasks.is_empty() {
@@ -60,7 +63,7 @@ impl<'w> Telling<'w> {
                 told.happened.extend(self.of_task(news, &rules, (&entry, number), changed)?);
             }
         }
-        if !touches_rules {
+        if keeps_rules {
             self.rules.are_kept_by(&entry);
         }
         Ok(told)
@@ -167,6 +170,10 @@ impl<'w> Telling<'w> {
         }
         Ok(None)
     }
+}
+
+fn touches_rules(changed: &[ChangedFile]) -> bool {
+    changed.iter().any(|file| RuleFile::of(&file.path).is_some())
 }
 
 /// Returns the tasks among the files; one that moved is gone in one place and new in another.
