@@ -259,6 +259,8 @@ impl Rewriting<'_> {
     pub fn finish<K: Serialize>(mut self, kept: K) -> Result<Record<K>, StoreError> {
         self.staged.replace(NAME)?;
         stop::point("events.replaced");
+        // What is known of the old one says nothing of the new one: without a record a stream is made again.
+        self.writer.folder.remove(RECORD)?;
         let record = Record { form: FORM.to_owned(), end: self.end, kept };
         self.writer.note(&record)?;
         Ok(record)

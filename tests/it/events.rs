@@ -471,6 +471,19 @@ fn a_kill_at_any_point_neither_loses_nor_doubles_a_line() {
     }
 }
 
+#[cfg(debug_assertions)]
+#[test]
+fn a_new_stream_has_no_record_of_the_old_one() {
+    let env = TestEnvironment::new();
+    let _ = story(&env);
+    let before = stream(&env);
+    let mut run = env.aof_command(&["events", "rebuild"]);
+    run.env("AOF_STOP_AT", "events.replaced");
+    let _ = env.run(run);
+    assert_eq!(env.files(".aof/events"), [".aof/events/lock"]);
+    similar(&before, &stream(&env));
+}
+
 #[test]
 fn many_who_write_at_once_write_each_line_once() {
     let env = TestEnvironment::new();
