@@ -237,6 +237,40 @@ fn a_new_beginning_of_history_is_told_once() {
 }
 
 #[test]
+fn commits_that_were_gone_and_come_back_are_told_once() {
+    let env = TestEnvironment::new();
+    env.write(".gitignore", ".aof\n");
+    env.commit_all("base");
+    let id = env.new_task(&["Add login"]);
+    let _ = env.complete(&id, "agent-7");
+    let _ = env.complete(&id, "agent-3");
+    let told = stream(&env);
+    assert_eq!(names(&told), ["task_created", "gate_transition", "gate_transition", "task_complete"]);
+    let tip = env.head();
+    // Back to it at once, in two steps, and by a merge behind other work.
+    env.git(&["reset", "--quiet", "--hard", "HEAD~1"]);
+    similar(&told, &stream(&env));
+    env.git(&["reset", "--quiet", "--hard", &tip]);
+    similar(&told, &stream(&env));
+    rebuilds_the_same(&env);
+    env.git(&["reset", "--quiet", "--hard", "HEAD~2"]);
+    similar(&told, &stream(&env));
+    env.git(&["reset", "--quiet", "--hard", &format!("{tip}~1")]);
+    similar(&told, &stream(&env));
+    env.git(&["reset", "--quiet", "--hard", &tip]);
+    similar(&told, &stream(&env));
+    env.git(&["reset", "--quiet", "--hard", "HEAD~1"]);
+    similar(&told, &stream(&env));
+    let _ = env.new_task(&["Another"]);
+    let more = stream(&env);
+    assert_eq!(names(&more)[4..], ["task_created"]);
+    env.git(&["merge", "--quiet", "--no-edit", &tip]);
+    similar(&more, &stream(&env));
+    let _ = env.aof(&["events", "rebuild"]).success();
+    assert_eq!(env.read(STREAM).lines().count(), more.lines().count());
+}
+
+#[test]
 fn rules_that_were_told_already_hold_for_what_comes_behind_them() {
     let env = TestEnvironment::new();
     env.write(".gitignore", ".aof\n");

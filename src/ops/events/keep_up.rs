@@ -173,7 +173,7 @@ fn step(
     };
     let Some(news) = news(workspace, &record.kept.cursor, &ground, MOST_COMMITS)? else { return Ok(Step::Astray) };
     let (lines, apart) = lines(workspace, &news, apart)?;
-    record.kept.cursor.set(&ground.head.reference, &news.reached.to_string());
+    news.note_in(&mut record.kept.cursor, &ground.head.reference);
     write(writer, &mut record, &lines, apart)?;
     Ok(Step::Done(news.left))
 }

@@ -1,6 +1,8 @@
 //! Which commits are new to somebody who was told up to others: those that the branch grew by, whatever was merged, rebased or
 //! squashed in the meantime. What was told under another commit, or on another branch, is not new.
 
+use std::collections::HashSet;
+
 use crate::audit::{ChangedFile, CommitId, Head, LogEntry, Repository};
 use crate::ops::error::OpsError;
 use crate::ops::workspace::Workspace;
@@ -29,10 +31,12 @@ pub(in crate::ops) struct News {
     pub left: Left,
     /// The commits up to which all was told before, on this branch and on others.
     told: Vec<CommitId>,
-    /// Whether the branch lost commits that were told.
-    rewritten: bool,
+    /// The commits that were told and are gone from the branch now, the oldest first.
+    gone: Vec<CommitId>,
     /// What those changed.
     lost: Vec<ChangedFile>,
+    /// The commits that were told and were gone before.
+    known_gone: HashSet<CommitId>,
 }
 
 impl News {
@@ -76,29 +80,40 @@ impl News {
         };
         let mut told = vec![last];
         told.extend(known_commits(known).filter(|commit| *commit != last));
-        // What was done on another branch was told there, if this one has simply come up to it.
-        if let Some(place) = commits.iter().rposition(|commit| told[1..].contains(commit)) {
+        let known_gone: HashSet<CommitId> = known.gone().filter_map(|text| text.parse().ok()).collect();
+        // What was done on another branch was told there, if this one has simply come up to it; and what was gone and came back was
+        // told before it went.
+        let is_told = |commit: &CommitId| told[1..].contains(commit) || known_gone.contains(commit);
+        if let Some(place) = commits.iter().rposition(is_told) {
             commits.drain(..=place);
         }
         // A commit in the middle can stand for what was told only where the branch simply grew; elsewhere all is told in one go.
         let oldest = commits.first().map(|oldest| repository.log_entry(*oldest)).transpose()?;
-        let grew = oldest.is_some_and(|oldest| oldest.parents.first().is_some_and(|parent| told.contains(parent)));
+        let grew = oldest.is_some_and(|oldest| {
+            oldest.parents.first().is_some_and(|parent| told.contains(parent) || known_gone.contains(parent))
+        });
         if gone.is_empty() && grew {
             commits.truncate(most);
         }
         let mut news = Self::of(commits, newest, told);
-        news.rewritten = !gone.is_empty();
         // A rebase makes the same changes again.
-        for gone in gone {
-            news.lost.extend(repository.changed_files(gone)?);
+        for gone in &gone {
+            news.lost.extend(repository.changed_files(*gone)?);
         }
+        (news.gone, news.known_gone) = (gone, known_gone);
         Ok(Some(news))
+    }
+
+    /// Notes that all was told, up to there.
+    pub(in crate::ops) fn note_in(&self, cursor: &mut Cursor, branch: &str) {
+        cursor.lose(&self.gone.iter().map(ToString::to_string).collect::<Vec<_>>());
+        cursor.set(branch, &self.reached.to_string());
     }
 
     fn of(commits: Vec<CommitId>, newest: CommitId, told: Vec<CommitId>) -> Self {
         let reached = commits.last().copied().unwrap_or(newest);
         let left = if reached == newest { Left::Nothing } else { Left::Commits };
-        Self { commits, reached, left, told, rewritten: false, lost: Vec::new() }
+        Self { commits, reached, left, told, gone: Vec::new(), lost: Vec::new(), known_gone: HashSet::new() }
     }
 
     /// Returns the commits up to which all was told before, on this branch and on others.
@@ -133,10 +148,15 @@ impl News {
     fn known_before(&self, repository: &Repository, entry: &LogEntry) -> Result<Vec<CommitId>, OpsError> {
         let Some((last, others)) = self.told.split_first() else { return Ok(Vec::new()) };
         let is_merge = entry.parents.len() > 1;
-        let mut known: Vec<CommitId> = if is_merge || self.rewritten { vec![*last] } else { Vec::new() };
+        let mut known: Vec<CommitId> = if is_merge || !self.gone.is_empty() { vec![*last] } else { Vec::new() };
         for parent in entry.parents.iter().skip(1) {
             if repository.led_to(*parent, *last)? {
                 known.push(*parent);
+            }
+            if !self.known_gone.is_empty()
+                && let Some(line) = repository.added_since(*last, *parent)?
+            {
+                known.extend(line.into_iter().rfind(|commit| self.known_gone.contains(commit)));
             }
             for other in others {
                 if repository.led_to(*other, *parent)? && !repository.led_to(*other, *last)? {

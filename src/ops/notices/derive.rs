@@ -46,7 +46,7 @@ pub fn put_out(workspace: &Workspace) -> Result<Put, OpsError> {
     let Some(right) = outbox.writing()? else { return Ok(Put::default()) };
     let mut known = outbox.cursor()?.unwrap_or_default();
     let mut put = Put::default();
-    let mut reached = newest;
+    let mut told = None;
     if let Some(last) = News::begin(workspace, &known, &head, newest)? {
         if let Some(news) = News::since(workspace, &known, (last, newest), MOST_COMMITS)? {
             let messages = messages(workspace, &rules, &news, known.told)?;
@@ -55,15 +55,18 @@ pub fn put_out(workspace: &Workspace) -> Result<Put, OpsError> {
                 bound(&outbox, key)?;
             }
             put.left = news.left;
-            reached = news.reached;
             known.told += news.commits.len();
+            told = Some(news);
         } else {
             let problem = format!("history does not lead back to `{last}`, up to which messages were written");
             put.restarted = Some(problem);
         }
     }
     stop::point("outbox.written");
-    known.set(&head.reference, &reached.to_string());
+    match told {
+        Some(news) => news.note_in(&mut known, &head.reference),
+        None => known.set(&head.reference, &newest.to_string()),
+    }
     outbox.set_cursor(&right, &known)?;
     Ok(put)
 }
