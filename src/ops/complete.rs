@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use serde_json::json;
+use tracing::warn;
 
 use super::acts::choose;
 use super::author::agent_author;
@@ -48,9 +49,10 @@ pub fn complete(workspace: &Workspace, completion: &Completion, dry_run: DryRun)
     let outcome = complete_bound(workspace, &mut completion.clone(), dry_run);
     if let Err(OpsError::Refused(refusal)) = &outcome
         && dry_run == DryRun::No
+        && let Err(error) = leave_conflict(workspace, refusal, completion.id.as_str())
     {
-        // Whoever was late is told in any case; the event stream may miss it.
-        let _ = leave_conflict(workspace, refusal, completion.id.as_str());
+        // Whoever was late is told in any case.
+        warn!("the event stream misses that a completion came too late: {error}");
     }
     outcome
 }

@@ -11,6 +11,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
+use tracing::warn;
 
 use super::complete::{Completed, complete_together};
 use super::error::OpsError;
@@ -255,7 +256,10 @@ fn work_on(
             recipient.untold(error.to_string());
         }
         // Nor for the event stream.
-        let _ = leave_conflict(workspace, &refusal, digest.as_str());
+        if let Err(error) = leave_conflict(workspace, &refusal, digest.as_str()) {
+            warn!("the event stream misses that a completion came too late: {error}");
+            recipient.untold(error.to_string());
+        }
         refuse(inbox, taken, delivery, reason_of(&refusal.into()), recipient)?;
     }
     Ok(completions)

@@ -4,6 +4,8 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+use tracing::warn;
+
 use crate::engine::{Refusal, Rules, audience};
 use crate::format::event::notice_value;
 use crate::model::{ChannelKey, Digest, Event, EventKind};
@@ -93,7 +95,12 @@ pub(super) fn tell_of_dropped(workspace: &Workspace, outbox: &Outbox, rules: &Ru
             Happened { mark, at, later: 0, project: rules.project.name.clone(), task: None, events: vec![event] }
         })
         .collect();
-    happened.iter().try_for_each(|dropped| leave(workspace, dropped))?;
+    for dropped in &happened {
+        // No notice waits for the event stream.
+        if let Err(error) = leave(workspace, dropped) {
+            warn!("the event stream misses that messages were given up: {error}");
+        }
+    }
     write(outbox, &compose(workspace, rules, &happened))?;
     Ok(outbox.note_told(&right, &untold)?)
 }
