@@ -4,7 +4,7 @@
 
 use serde_json::{Value, json};
 
-use crate::model::{EventKind, Level, Map, TaskId, Timestamp};
+use crate::model::{EventId, EventKind, Level, Map, TaskId, Timestamp};
 
 /// Where an event comes from.
 #[derive(Debug, Clone, Copy)]
@@ -12,7 +12,7 @@ pub enum Origin<'o> {
     /// It is told by the commit of that id, and can be told by it again.
     Commit(&'o str),
     /// It is in no commit; the id tells it from every other one.
-    Nowhere(&'o str),
+    Nowhere(&'o EventId),
 }
 
 /// Returns the event, as `event_value` gives it, as a line of the stream, with its end.
@@ -20,7 +20,7 @@ pub fn event_line(mut event: Value, origin: Origin<'_>) -> String {
     if let Value::Object(map) = &mut event {
         let (key, id) = match origin {
             Origin::Commit(id) => ("commit", id),
-            Origin::Nowhere(id) => ("id", id),
+            Origin::Nowhere(id) => ("id", id.as_str()),
         };
         // Last of all, also where the event tells of the commit itself.
         map.shift_remove(key);
@@ -91,8 +91,8 @@ impl EventLine {
     }
 
     /// Returns what tells it from every other one that is in no commit.
-    pub fn id(&self) -> Option<&str> {
-        self.text("id").filter(|_| self.commit().is_none())
+    pub fn id(&self) -> Option<EventId> {
+        self.text("id").filter(|_| self.commit().is_none()).and_then(EventId::read)
     }
 
     /// Returns the gate that it is about first of all: the one that was left, or else the one that was entered.
@@ -142,8 +142,9 @@ mod tests {
         assert_eq!((read.text("comment"), read.commit(), read.id()), (Some(text), Some("abc"), None));
         assert_eq!((read.kind, read.level), (Some(EventKind::TaskCommented), Level::Info));
         assert!(line.ends_with(",\"commit\":\"abc\"}\n"), "{line}");
-        let read = EventLine::read(&event_line(commented("x"), Origin::Nowhere("aof_1"))).unwrap();
-        assert_eq!((read.commit(), read.id()), (None, Some("aof_1")));
+        let id = EventId::of("x");
+        let read = EventLine::read(&event_line(commented("x"), Origin::Nowhere(&id))).unwrap();
+        assert_eq!((read.commit(), read.id()), (None, Some(id)));
     }
 
     #[test]

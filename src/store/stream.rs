@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use super::layout::{EVENTS, LOCAL};
 use super::staged::Staged;
 use super::{Durability, Folder, Paths, StoreError};
-use crate::model::Digest;
+use crate::model::{Digest, EventId};
 use crate::stop;
 
 const NAME: &str = "events.jsonl";
@@ -130,7 +130,7 @@ impl Stream {
     }
 
     /// Leaves a line that is in no commit for the next writer; one of that id that is there already stays as it is.
-    pub fn leave(&self, id: &str, line: &str) -> Result<(), StoreError> {
+    pub fn leave(&self, id: &EventId, line: &str) -> Result<(), StoreError> {
         self.paths.prepare_local()?;
         let folder = Folder::create(self.paths.root(), EVENTS)?;
         let name = format!("{id}{SUFFIX}");
@@ -140,8 +140,8 @@ impl Stream {
         }
     }
 
-    /// Returns the lines that were left, with their ids.
-    pub fn left(&self) -> Result<Vec<(String, String)>, StoreError> {
+    /// Returns the lines that were left, with the ids that their files are named by; a file of another name is none of them.
+    pub fn left(&self) -> Result<Vec<(EventId, String)>, StoreError> {
         let path = self.paths.root().join(EVENTS);
         let listing = match fs::read_dir(&path) {
             Ok(listing) => listing,
@@ -149,13 +149,15 @@ impl Stream {
             Err(cause) => return Err(StoreError::io("list the folder", &path, cause)),
         };
         let names = listing.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
-        let mut names: Vec<String> = names.filter(|name| name.ends_with(SUFFIX) && !name.starts_with('.')).collect();
-        names.sort();
+        let mut ids: Vec<EventId> =
+            names.filter_map(|name| name.strip_suffix(SUFFIX).and_then(EventId::read)).collect();
+        ids.sort();
         let Some(folder) = Folder::open_existing(self.paths.root(), EVENTS)? else { return Ok(Vec::new()) };
         let mut left = Vec::new();
-        for name in names {
-            let line = folder.read(&name, LIMIT)?.and_then(|(bytes, _)| String::from_utf8(bytes).ok());
-            left.extend(line.map(|line| (name.trim_end_matches(SUFFIX).to_owned(), line)));
+        for id in ids {
+            // Whoever wrote the stream may have removed it in between.
+            let Some((bytes, _)) = folder.read(format!("{id}{SUFFIX}"), LIMIT)? else { continue };
+            left.push((id, String::from_utf8_lossy(&bytes).into_owned()));
         }
         Ok(left)
     }
@@ -235,7 +237,7 @@ impl Writer {
     }
 
     /// Removes lines that were left and are in the stream now.
-    pub fn clear(&self, ids: &[String]) -> Result<(), StoreError> {
+    pub fn clear(&self, ids: &[EventId]) -> Result<(), StoreError> {
         ids.iter().try_for_each(|id| self.folder.remove(format!("{id}{SUFFIX}")))
     }
 }
@@ -257,10 +259,10 @@ impl Rewriting<'_> {
 
     /// Puts it in the place of the old one, and records it.
     pub fn finish<K: Serialize>(mut self, kept: K) -> Result<Record<K>, StoreError> {
-        self.staged.replace(NAME)?;
-        stop::point("events.replaced");
         // What is known of the old one says nothing of the new one: without a record a stream is made again.
         self.writer.folder.remove(RECORD)?;
+        self.staged.replace(NAME)?;
+        stop::point("events.replaced");
         let record = Record { form: FORM.to_owned(), end: self.end, kept };
         self.writer.note(&record)?;
         Ok(record)
@@ -450,13 +452,16 @@ mod tests {
     fn what_is_left_for_the_stream_stays_as_it_was_left_first() {
         let home = TempDir::new().unwrap();
         let (stream, writer) = begun(&home);
+        let id = EventId::of("one");
         for line in ["first\n", "second\n"] {
-            stream.leave("aof_1", line).unwrap();
+            stream.leave(&id, line).unwrap();
         }
-        fs::write(home.path().join(".aof/events/.aof-tmp-x.json"), "").unwrap();
+        for stranger in [".aof-tmp-x.json", "aof_1.json"] {
+            fs::write(home.path().join(".aof/events").join(stranger), "").unwrap();
+        }
         let left = stream.left().unwrap();
-        assert_eq!(left, [("aof_1".to_owned(), "first\n".to_owned())]);
-        writer.clear(&["aof_1".to_owned(), "aof_2".to_owned()]).unwrap();
+        assert_eq!(left, [(id.clone(), "first\n".to_owned())]);
+        writer.clear(&[id, EventId::of("two")]).unwrap();
         assert_eq!(stream.left().unwrap(), []);
     }
 }

@@ -519,6 +519,47 @@ fn a_new_stream_has_no_record_of_the_old_one() {
 }
 
 #[test]
+fn what_is_no_id_names_no_file_and_what_is_no_event_waits_for_nothing() {
+    let env = TestEnvironment::new();
+    let _ = story(&env);
+    let before = stream(&env);
+    let forged = "{\"timestamp\":\"2026-02-16T10:00:08Z\",\"event\":\"gate_conflict\",\"id\":\"../../x\"}\n";
+    env.write(STREAM, format!("{before}{forged}"));
+    std::fs::remove_file(env.path(".aof/events/record")).unwrap();
+    // Whoever must not take long begins the stream anew.
+    let _ = env.aof(&["watch", "--once"]).success();
+    assert!(!env.path("x.json").exists());
+    assert_eq!(stream(&env).lines().count(), before.lines().count());
+    let before = env.read(STREAM);
+    let left = ".aof/events/aof_0123456789abcdef0123456789abcdef.json";
+    for damaged in ["{\"timestamp\":", forged] {
+        env.write(left, damaged);
+        let output = shown(&env, &["-v"]);
+        assert!(output.stderr.contains("is no event of that id"), "{}", output.stderr);
+        assert_eq!(env.files(".aof/events"), [".aof/events/lock", ".aof/events/record"], "{damaged}");
+        similar(&before, &env.read(STREAM));
+    }
+}
+
+#[test]
+fn what_is_in_no_commit_and_is_left_again_is_told_once() {
+    let env = TestEnvironment::new();
+    let _ = story(&env);
+    let text = stream(&env);
+    let conflict = text.lines().find(|line| line.contains("gate_conflict")).unwrap();
+    let id = lines(conflict)[0]["id"].as_str().unwrap().to_owned();
+    for again in [&["events"][..], &["events", "rebuild"]] {
+        let _ = env.new_task(&["Another"]);
+        let _ = env.aof(again).success();
+        let _ = env.new_task(&["One more"]);
+        let before = stream(&env);
+        env.write(&format!(".aof/events/{id}.json"), format!("{conflict}\n"));
+        similar(&before, &stream(&env));
+        assert_eq!(env.files(".aof/events"), [".aof/events/lock", ".aof/events/record"]);
+    }
+}
+
+#[test]
 fn many_who_write_at_once_write_each_line_once() {
     let env = TestEnvironment::new();
     let id = env.new_task(&["Add login"]);

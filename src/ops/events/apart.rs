@@ -1,18 +1,23 @@
 //! Events that are in no commit. They are left where they happen, in one small file each, and whoever writes the stream next puts
 //! them into it: neither a refusal nor a message that is given up waits for the stream.
 
+use std::collections::HashSet;
 use std::rc::Rc;
+
+use tracing::warn;
 
 use super::derive::{Apart, Line};
 use crate::engine::Refusal;
 use crate::format::event_line::Origin;
-use crate::model::{Digest, Event};
+use crate::model::{Event, EventId};
 use crate::ops::error::OpsError;
 use crate::ops::happened::Happened;
 use crate::ops::in_force::in_force;
 use crate::ops::standing::Standing;
 use crate::ops::workspace::Workspace;
 use crate::store::Stream;
+use crate::store::layout::EVENTS;
+use crate::store::stream::Writer;
 
 /// Leaves what is to be said of a completion that came after another one of the same visit. `delivery` is what makes it this one.
 pub(in crate::ops) fn leave_conflict(workspace: &Workspace, refusal: &Refusal, delivery: &str) -> Result<(), OpsError> {
@@ -35,7 +40,7 @@ pub(in crate::ops) fn leave_conflict(workspace: &Workspace, refusal: &Refusal, d
 /// Leaves events that are in no commit.
 pub(in crate::ops) fn leave(workspace: &Workspace, happened: &Happened) -> Result<(), OpsError> {
     let stream = Stream::of(&workspace.paths);
-    let id = format!("aof_{}", &Digest::of(happened.mark.as_bytes()).as_str()[..32]);
+    let id = EventId::of(&happened.mark);
     for event in &happened.events {
         let line = Line::of(workspace, happened, event, Origin::Nowhere(&id));
         stream.leave(&id, &line.text)?;
@@ -43,10 +48,36 @@ pub(in crate::ops) fn leave(workspace: &Workspace, happened: &Happened) -> Resul
     Ok(())
 }
 
-/// Returns what was left and is not in the stream yet, the oldest first.
-pub(super) fn waiting(stream: &Stream, taken: &[String]) -> Result<Vec<Apart>, OpsError> {
-    let left = stream.left()?.into_iter().filter(|(id, _)| !taken.contains(id));
-    let mut waiting: Vec<Apart> = left.filter_map(|(_, line)| Apart::read(&line)).collect();
-    waiting.sort_by(|a, b| (a.at, &a.id).cmp(&(b.at, &b.id)));
-    Ok(waiting)
+/// What was left for the stream.
+pub(super) struct ForStream {
+    /// What is not in it yet, the oldest first.
+    pub waiting: Vec<Apart>,
+    /// What is in it already, or can never be: it is no event of the id that the file is named by.
+    done: Vec<EventId>,
+}
+
+impl ForStream {
+    /// Sorts what was left, when those of the ids in `taken` are in the stream.
+    pub(super) fn of(left: Vec<(EventId, String)>, taken: &[String]) -> Self {
+        let taken: HashSet<&str> = taken.iter().map(String::as_str).collect();
+        let (mut waiting, mut done) = (Vec::new(), Vec::new());
+        for (id, line) in left {
+            let apart = Apart::read(&line).filter(|apart| apart.id.as_ref() == Some(&id));
+            match apart {
+                Some(apart) if !taken.contains(id.as_str()) => waiting.push(apart),
+                Some(_) => done.push(id),
+                None => {
+                    warn!("`{EVENTS}/{id}.json` is no event of that id: it is not taken into the event stream");
+                    done.push(id);
+                }
+            }
+        }
+        waiting.sort_by(|a, b| (a.at, &a.id).cmp(&(b.at, &b.id)));
+        Self { waiting, done }
+    }
+
+    /// Removes what nobody waits for any more.
+    pub(super) fn clear_done(&self, writer: &Writer) -> Result<(), OpsError> {
+        Ok(writer.clear(&self.done)?)
+    }
 }

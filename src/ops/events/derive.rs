@@ -4,7 +4,7 @@ use super::counts::{Key, key_of};
 use crate::audit::CommitId;
 use crate::format::event::event_value;
 use crate::format::event_line::{EventLine, Origin, event_line, gate_of};
-use crate::model::{Event, Timestamp};
+use crate::model::{Event, EventId, Timestamp};
 use crate::ops::error::OpsError;
 use crate::ops::happened::{Happened, News, Telling};
 use crate::ops::workspace::Workspace;
@@ -29,7 +29,7 @@ pub(super) struct OfCommit {
 #[derive(Debug, Clone)]
 pub(super) struct Apart {
     pub at: Timestamp,
-    pub id: Option<String>,
+    pub id: Option<EventId>,
     pub line: Line,
 }
 
@@ -59,7 +59,7 @@ impl Apart {
     pub(super) fn read(text: &str) -> Option<Self> {
         let (line, event) = Line::read(text)?;
         let is_apart = event.commit().is_none();
-        is_apart.then(|| Self { at: event.at, id: event.id().map(str::to_owned), line })
+        is_apart.then(|| Self { at: event.at, id: event.id(), line })
     }
 }
 

@@ -6,12 +6,13 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use super::apart::waiting;
+use super::apart::ForStream;
 use super::counts::Counts;
 use super::derive::{Apart, Line, OfCommit, of_commit};
 use super::rebuild::{old_lines, rebuild_with};
 use crate::audit::{CommitId, Head};
 use crate::format::event_line::EventLine;
+use crate::model::EventId;
 use crate::ops::error::OpsError;
 use crate::ops::happened::{Left, MOST_COMMITS, News, Telling};
 use crate::ops::workspace::Workspace;
@@ -21,6 +22,8 @@ use crate::store::{Cursor, Stream};
 /// How long whoever else writes is waited for: they are about to write the same.
 const PATIENCE: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(2);
+/// So many ids of what was left for the stream are remembered.
+const MOST_TAKEN: usize = 1_000;
 
 /// What is kept beside the stream.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -28,8 +31,17 @@ pub(super) struct Kept {
     /// Up to which commits all is written.
     pub cursor: Cursor,
     pub counts: Counts,
-    /// What was left for the stream, and is in it since the last time.
+    /// What was left for the stream and is in it, the last of it: somebody may leave it again.
     pub taken: Vec<String>,
+}
+
+impl Kept {
+    /// Notes what is in the stream now.
+    pub(super) fn take(&mut self, ids: impl IntoIterator<Item = EventId>) {
+        self.taken.extend(ids.into_iter().map(|id| id.to_string()));
+        let surplus = self.taken.len().saturating_sub(MOST_TAKEN);
+        self.taken.drain(..surplus);
+    }
 }
 
 /// The branch, and where it is.
@@ -93,7 +105,7 @@ pub fn catch_up_events(workspace: &Workspace) -> Result<(), OpsError> {
 pub(super) fn unwritten(workspace: &Workspace) -> Result<Vec<Line>, OpsError> {
     let stream = Stream::of(&workspace.paths);
     let kept = stream.record::<Kept>()?.map(|(record, _)| record.kept).unwrap_or_default();
-    let apart = waiting(&stream, &kept.taken)?;
+    let apart = ForStream::of(stream.left()?, &kept.taken).waiting;
     let news = match Ground::look(workspace, Some(&kept.cursor))? {
         Some(ground) => news(workspace, &kept.cursor, &ground, usize::MAX)?,
         None => None,
@@ -126,11 +138,10 @@ fn is_up_to_date(workspace: &Workspace, stream: &Stream) -> Result<bool, OpsErro
 
 /// Returns how the stream stands; what a kill left unrecorded is taken out, for it is written again.
 fn settle(stream: &Stream, writer: &Writer) -> Result<Standing<Kept>, OpsError> {
-    let left: Vec<String> = stream.left()?.into_iter().map(|(id, _)| id).collect();
+    let left: Vec<EventId> = stream.left()?.into_iter().map(|(id, _)| id).collect();
     let again = |text: &str| {
-        EventLine::read(text).is_some_and(|event| {
-            event.commit().is_some() || event.id().is_some_and(|id| left.iter().any(|own| own == id))
-        })
+        EventLine::read(text)
+            .is_some_and(|event| event.commit().is_some() || event.id().is_some_and(|id| left.contains(&id)))
     };
     Ok(writer.settle(&again)?)
 }
@@ -164,8 +175,9 @@ fn step(
     for line in strays {
         record.kept.counts.add_read(line);
     }
-    writer.clear(&record.kept.taken)?;
-    let apart = waiting(stream, &record.kept.taken)?;
+    let left = ForStream::of(stream.left()?, &record.kept.taken);
+    left.clear_done(writer)?;
+    let apart = left.waiting;
     let Some(ground) = Ground::look(workspace, Some(&record.kept.cursor))? else {
         let lines: Vec<Line> = apart.iter().map(|apart| apart.line.clone()).collect();
         write(writer, &mut record, &lines, apart)?;
@@ -182,10 +194,11 @@ fn write(writer: &Writer, record: &mut Record<Kept>, lines: &[Line], taken: Vec<
     for line in lines {
         record.kept.counts.add(line);
     }
-    record.kept.taken = taken.into_iter().filter_map(|apart| apart.id).collect();
+    let taken: Vec<EventId> = taken.into_iter().filter_map(|apart| apart.id).collect();
+    record.kept.take(taken.iter().cloned());
     let text: String = lines.iter().map(|line| line.text.as_str()).collect();
     writer.append(record, text.as_bytes())?;
-    Ok(writer.clear(&record.kept.taken)?)
+    Ok(writer.clear(&taken)?)
 }
 
 /// Returns the commits that are to be told of; nothing where history does not lead to what was told any more.

@@ -4,12 +4,12 @@
 use std::collections::{HashMap, HashSet};
 use std::time::Instant;
 
-use super::apart::waiting;
+use super::apart::ForStream;
 use super::derive::{Apart, Line, OfCommit, of_commit};
 use super::keep_up::{Ground, Kept, patiently};
 use crate::audit::CommitId;
 use crate::format::event_line::EventLine;
-use crate::model::Timestamp;
+use crate::model::{EventId, Timestamp};
 use crate::ops::error::OpsError;
 use crate::ops::happened::{News, Telling};
 use crate::ops::side_by_side::side_by_side;
@@ -69,9 +69,12 @@ pub(super) fn old_lines(stream: &Stream) -> Result<(Vec<Old>, usize), OpsError> 
 
 pub(super) fn rebuild_with(workspace: &Workspace, stream: &Stream, writer: &Writer) -> Result<Rebuilt, OpsError> {
     let (old, damaged) = old_lines(stream)?;
-    let ids: Vec<String> = old.iter().filter_map(|old| old.apart.id.clone()).collect();
-    let left = waiting(stream, &ids)?;
-    let taken: Vec<String> = stream.left()?.into_iter().map(|(id, _)| id).collect();
+    let ids: Vec<EventId> = old.iter().filter_map(|old| old.apart.id.clone()).collect();
+    // What is left from here on waits for the next writer.
+    let left = stream.left()?;
+    let over: Vec<EventId> = left.iter().map(|(id, _)| id.clone()).collect();
+    let left = ForStream::of(left, &ids.iter().map(ToString::to_string).collect::<Vec<_>>()).waiting;
+    let added: Vec<EventId> = left.iter().filter_map(|apart| apart.id.clone()).collect();
     let ground = Ground::look(workspace, None)?;
     let news = match &ground {
         Some(ground) => Some(News::whole(workspace, ground.newest, usize::MAX)?),
@@ -90,9 +93,9 @@ pub(super) fn rebuild_with(workspace: &Workspace, stream: &Stream, writer: &Writ
     if let Some(ground) = ground {
         kept.cursor.set(&ground.head.reference, &ground.newest.to_string());
     }
-    kept.taken.clone_from(&taken);
+    kept.take(ids.into_iter().chain(added));
     rewriting.finish(kept)?;
-    writer.clear(&taken)?;
+    writer.clear(&over)?;
     (rebuilt.commits, rebuilt.damaged) = (commits, damaged);
     Ok(rebuilt)
 }
