@@ -62,7 +62,8 @@ fn show(session: &Session, verified: &Verified) {
         session.output.line(format!("{} {text}", styled(YELLOW, "note:")));
     }
     if verified.renamed > 0 {
-        let text = format!("{} made by rules that this version calls by another hash", count(verified.renamed, "change"));
+        let text =
+            format!("{} made by rules that this version calls by another hash", count(verified.renamed, "change"));
         session.output.line(format!("{} {text}", styled(YELLOW, "note:")));
     }
     let judged = format!("{}, {}", count(verified.commits, "commit"), count(verified.changes, "change of a task"));
