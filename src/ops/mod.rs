@@ -90,7 +90,7 @@ pub use import::{Brought, Fidelity, bring_in, read_foreign, roles_snippet};
 pub use in_force::{InForce, Remark, check_committed, check_worktree, rules_mark};
 pub use init::{Begun, NewProject, init};
 pub use list::{Filter, Sort, list};
-pub use metrics::{LastKnown, Numbers, numbers};
+pub use metrics::{Numbers, numbers};
 pub use migrate::{Migrated, add_gates};
 pub use monitoring::{Equipment, Monitored, add_monitoring, monitoring_to_add};
 pub use names::{known_names, known_worker, workflow_named};

@@ -9,7 +9,7 @@ use tracing::debug;
 
 use crate::model::Timestamp;
 use crate::observe::metrics::{Family, Format, Histogram, Labels, Samples, render};
-use crate::ops::{Clock, LastKnown, Numbers, OpsError, Seed, Workspace};
+use crate::ops::{Clock, Numbers, OpsError, Seed, Workspace, numbers};
 
 /// How often is counted when nothing seems to happen.
 const EVERY: Duration = Duration::from_secs(30);
@@ -96,10 +96,9 @@ impl Board {
 
     /// Counts whenever something may have changed. What fails is tried again.
     fn count(&self, project: &Seed, outcomes: &mpsc::Sender<Option<String>>) {
-        let mut last = LastKnown::default();
         loop {
             let start = Instant::now();
-            let trouble = match count(project, &mut last) {
+            let trouble = match count(project) {
                 Ok(counted) => {
                     let untold = counted.untold.as_ref().map(ToString::to_string);
                     self.lock().numbers = Some(Arc::new(counted));
@@ -125,9 +124,9 @@ impl Board {
     }
 }
 
-fn count(project: &Seed, last: &mut LastKnown) -> Result<Numbers, OpsError> {
+fn count(project: &Seed) -> Result<Numbers, OpsError> {
     let workspace = project.open()?;
-    last.numbers(&workspace, &workspace.rules()?)
+    numbers(&workspace, &workspace.rules()?)
 }
 
 /// Returns what only a watcher knows, and forgets when it ends.

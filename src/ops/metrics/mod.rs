@@ -2,26 +2,23 @@
 //!
 //! Where tasks stand (`count`) and every visit that has ended (`ended`) become families of metrics (`families`), and so does what only the event
 //! stream tells (`happened`); label sets that the rules in force can have are there from the start, with 0 (`known`). No label names
-//! a task. Who counts again and again remembers tasks whose files cannot be read for a moment (`last_known`).
+//! a task. A task whose file cannot be read now counts as it was committed last (`hidden`).
 
 mod count;
 mod ended;
 mod families;
 mod happened;
+mod hidden;
 mod known;
-mod last_known;
 
 use super::deliver::pending;
 use super::error::OpsError;
 use super::events::event_counts;
-use super::header::Header;
-use super::headers::{Listing, Scope, Unreadable, read_all};
+use super::headers::{Scope, Unreadable, read_all};
 use super::in_force::InForce;
 use super::workspace::Workspace;
 use crate::model::Timestamp;
 use crate::observe::metrics::{Family, Labels};
-
-pub use last_known::LastKnown;
 
 /// The numbers of a project at one moment.
 #[derive(Debug, Default)]
@@ -45,20 +42,12 @@ impl Numbers {
     }
 }
 
-/// Counts the project; files that cannot be read are left out.
+/// Counts the project.
 pub fn numbers(workspace: &Workspace, in_force: &InForce) -> Result<Numbers, OpsError> {
-    of_listing(workspace, in_force, &read_all(workspace, in_force, Scope::All), &[])
-}
-
-/// Counts these tasks, and those that are hidden.
-fn of_listing(
-    workspace: &Workspace,
-    in_force: &InForce,
-    listing: &Listing,
-    hidden: &[Header],
-) -> Result<Numbers, OpsError> {
+    let listing = read_all(workspace, in_force, Scope::All);
+    let hidden = hidden::of(workspace, in_force, &listing)?;
     let known = known::of(&in_force.rules);
-    let counts = count::of(&known, listing.tasks.iter().map(|(header, _)| header).chain(hidden));
+    let counts = count::of(&known, listing.tasks.iter().map(|(header, _)| header).chain(&hidden));
     let project = in_force.project_name(workspace);
     let mut families = families::of(&project, &counts);
     let untold = match event_counts(workspace) {
@@ -82,5 +71,5 @@ fn of_listing(
     ));
     families.push(families::build());
     let oldest = families::oldest(&project, &counts);
-    Ok(Numbers { project, families, unreadable: listing.unreadable.clone(), untold, oldest })
+    Ok(Numbers { project, families, unreadable: listing.unreadable, untold, oldest })
 }
