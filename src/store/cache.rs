@@ -4,7 +4,6 @@
 //! any sign (git calls that racy). Nothing depends on the cache: one that is damaged, or of another format, is empty.
 
 use std::collections::HashMap;
-use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Read};
 
 use jiff::Timestamp;
@@ -105,30 +104,35 @@ impl<H: Serialize + DeserializeOwned> HeaderCache<H> {
     }
 
     fn render(&self) -> Vec<u8> {
-        let mut body = Vec::with_capacity(self.entries.len() * 512);
+        // There is room for the first line from the start: all of it together is large enough once.
+        let mut bytes = title(self.schema, 0);
+        let first = bytes.len();
+        bytes.reserve(self.entries.len() * 512);
         for (path, Entry { stat, header }) in &self.entries {
             let line: Line<'_, &H> = (path.into(), stat.mtime, stat.ctime, stat.size, stat.inode, header);
-            let start = body.len();
+            let start = bytes.len();
             // A header that has no JSON is made anew each time, like one that is not here.
-            if serde_json::to_writer(&mut body, &line).is_ok() {
-                body.push(b'\n');
+            if serde_json::to_writer(&mut bytes, &line).is_ok() {
+                bytes.push(b'\n');
             } else {
-                body.truncate(start);
+                bytes.truncate(start);
             }
         }
-        let mut text = String::new();
-        let _ = writeln!(text, "{FORMAT} {} {:016x}", self.schema, checksum(&body));
-        let mut bytes = text.into_bytes();
-        bytes.append(&mut body);
+        let sum = checksum(&bytes[first..]);
+        bytes[..first].copy_from_slice(&title(self.schema, sum));
         bytes
     }
 }
 
+/// Returns the first line; it is as long whatever the sum is.
+fn title(schema: &str, sum: u64) -> Vec<u8> {
+    format!("{FORMAT} {schema} {sum:016x}\n").into_bytes()
+}
+
 /// Reads the file block by block: the headers alone are large enough.
 fn parse<H: DeserializeOwned>(mut file: impl BufRead, schema: &str) -> Option<HashMap<String, Entry<H>>> {
-    let mut title = Vec::new();
-    file.by_ref().take(MOST_TITLE).read_until(b'\n', &mut title).ok()?;
-    let title = title.strip_suffix(b"\n")?;
+    let mut first = Vec::new();
+    file.by_ref().take(MOST_TITLE).read_until(b'\n', &mut first).ok()?;
     let mut entries = HashMap::new();
     let (mut sum, mut length, mut left) = (START, 0_u64, Vec::new());
     loop {
@@ -150,8 +154,7 @@ fn parse<H: DeserializeOwned>(mut file: impl BufRead, schema: &str) -> Option<Ha
             break;
         }
     }
-    let expected = format!("{FORMAT} {schema} {sum:016x}");
-    (left.is_empty() && title == expected.as_bytes()).then_some(entries)
+    (left.is_empty() && first == title(schema, sum)).then_some(entries)
 }
 
 /// More than the first line ever is.
