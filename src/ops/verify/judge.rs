@@ -2,19 +2,18 @@
 
 use std::rc::Rc;
 
+use super::claims::{Claims, named_task};
 use super::finding::{Broken, Wrong};
 use super::merge;
 use super::touched::{Version, touched};
-use super::words::{short, told};
-use crate::audit::trailers::{self, Trailer};
+use super::words::short;
+use crate::audit::trailers;
 use crate::audit::{ChangedFile, CommitId, LogEntry, ObjectId};
-use crate::engine::{Act, Found, Proof, Rules, prove, rehashed};
+use crate::engine::{Proof, Rules, prove, rehashed};
 use crate::format::config::Subject as RuleFile;
 use crate::model::{Task, TaskId};
-use crate::ops::author::agent_author;
 use crate::ops::error::OpsError;
 use crate::ops::happened::{KnownRules, KnownTasks};
-use crate::ops::message;
 use crate::ops::workspace::Workspace;
 
 /// How many earlier commits are looked at for a version of a file that can be read.
@@ -179,132 +178,4 @@ pub(super) fn longest(tasks: Vec<Rc<Task>>) -> Option<Rc<Task>> {
 /// Returns whether nobody has taken the task up.
 pub(super) fn is_new(task: &Task) -> bool {
     task.gate.is_none() && task.history.is_empty()
-}
-
-/// What a commit says of a change, besides the change.
-struct Claims<'c> {
-    entry: &'c LogEntry,
-    said: &'c [Trailer],
-    changed: &'c [ChangedFile],
-    id: &'c TaskId,
-}
-
-impl Claims<'_> {
-    fn judge(&self, rules: &Rules, before: Option<&Task>, after: &Task, proof: Proof, judged: &mut Judged) {
-        let mut wrong = |broken, expected: String, found: String| {
-            judged.wrong.push(Wrong::new(self.entry, Some(self.id), broken, expected, found));
-        };
-        match proof {
-            Proof::Breach(breach) => {
-                let (broken, expected, found) = told(rules, before, after, &breach);
-                wrong(broken, expected, found);
-            }
-            Proof::Several(steps) => wrong(
-                Broken::Squashed,
-                "one step a commit".to_owned(),
-                format!("{steps} at once, each of which the rules allow"),
-            ),
-            Proof::Kept => {
-                if let Some(outcome) =
-                    self.trailer("Aof-Outcome").filter(|_| named_task(self.said) == Some(self.id.as_str()))
-                {
-                    wrong(
-                        Broken::WrongTrailer,
-                        "an entry that says it".to_owned(),
-                        format!("`Aof-Outcome: {}` alone", short(outcome)),
-                    );
-                }
-            }
-            Proof::Done(found) => {
-                if matches!(found.act, Act::Override { .. }) {
-                    judged.overridden.push(self.id.clone());
-                }
-                for (broken, expected, found) in self.attested(rules, before, after, &found) {
-                    judged.wrong.push(Wrong::new(self.entry, Some(self.id), broken, expected, found));
-                }
-            }
-        }
-    }
-
-    /// Returns where the commit does not say of itself what the engine would have said.
-    fn attested(
-        &self,
-        rules: &Rules,
-        before: Option<&Task>,
-        after: &Task,
-        done: &Found,
-    ) -> Vec<(Broken, String, String)> {
-        let mut wrong = Vec::new();
-        let Some(named) = named_task(self.said) else {
-            let expected = "a commit of the engine, with its trailers".to_owned();
-            return vec![(Broken::Unattested, expected, "none: made by hand, or squashed".to_owned())];
-        };
-        if named != self.id.as_str() {
-            let expected = format!("a change of {} alone", short(named));
-            return vec![(Broken::OtherFiles, expected, format!("{} was moved with it", self.id))];
-        }
-        let ended = after.history.last().filter(|_| after.history.len() > before.map_or(0, |task| task.history.len()));
-        match ended {
-            Some(visit) => {
-                let expected = message::entry_trailers(visit);
-                for key in ["Aof-Gate", "Aof-Outcome", "Aof-Agent", "Aof-Completion"] {
-                    let own = expected.iter().find(|(known, _)| *known == key).map(|(_, value)| value.as_str());
-                    let said = self.trailer(key);
-                    if own != said {
-                        let shown = |value: Option<&str>| {
-                            value.map_or_else(|| format!("no `{key}`"), |value| format!("`{key}: {}`", short(value)))
-                        };
-                        wrong.push((Broken::WrongTrailer, shown(own), shown(said)));
-                    }
-                }
-            }
-            None if self.trailer("Aof-Event").is_none() => {
-                wrong.push((Broken::WrongTrailer, "an `Aof-Event`".to_owned(), "none".to_owned()));
-            }
-            None => {}
-        }
-        let by = match &done.act {
-            Act::Complete(completion) => Some(&completion.agent),
-            Act::Claim { agent, .. } | Act::Renew { agent, .. } if self.trailer("Aof-Event") != Some("assigned") => {
-                Some(agent)
-            }
-            _ => None,
-        };
-        if let Some(person) = by.and_then(|agent| agent_author(&rules.org, agent).ok()) {
-            let author = &self.entry.author;
-            if (author.name(), author.email()) != (person.name(), person.email()) {
-                let shown = |name: &str, email: &str| short(&format!("{name} <{email}>"));
-                let expected = shown(person.name(), person.email());
-                wrong.push((Broken::WrongAuthor, expected, shown(author.name(), author.email())));
-            }
-        }
-        if self.entry.authored.as_second() != after.updated.as_second() {
-            wrong.push((Broken::WrongDate, after.updated.to_string(), self.entry.authored.to_string()));
-        }
-        // A project begins with its rules and a first task.
-        let begins = self.changed.iter().any(|file| file.path == "project.yaml" && file.before.is_none());
-        let other = self.changed.iter().find(|file| !is_of(&file.path, self.id));
-        if let Some(other) = other.filter(|_| !begins) {
-            wrong.push((
-                Broken::OtherFiles,
-                format!("a change of {} alone", self.id),
-                short(&format!("`{}` changed with it", other.path)),
-            ));
-        }
-        wrong
-    }
-
-    fn trailer(&self, key: &str) -> Option<&str> {
-        self.said.iter().find(|one| one.key() == key).map(Trailer::value)
-    }
-}
-
-fn named_task(said: &[Trailer]) -> Option<&str> {
-    said.iter().find(|one| one.key() == "Aof-Task").map(Trailer::value)
-}
-
-/// Returns whether a file is the task's, or goes where it goes.
-fn is_of(path: &str, id: &TaskId) -> bool {
-    let name = path.rsplit('/').next().unwrap_or_default();
-    path.starts_with("tasks/") && name.strip_prefix(id.as_str()).is_some_and(|rest| rest.starts_with('.'))
 }

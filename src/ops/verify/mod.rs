@@ -1,6 +1,7 @@
 //! Whether the history of the project is what its engine has made: every commit is judged by the one before it and the rules that were
 //! in force there. Goes by git alone, whatever stands in the worktree; changes nothing.
 
+mod claims;
 mod finding;
 mod judge;
 mod merge;
