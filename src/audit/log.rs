@@ -145,15 +145,15 @@ impl Repository {
         Ok(Some(found.into_iter().rev().map(|id| CommitId::new(ObjectId::from_git(id))).collect()))
     }
 
-    /// Returns every commit that led to `until`, and not to `since`, each behind those that it came from. Those whose parents are not
+    /// Returns every commit that led to `until`, and to none of `since`, each behind those that it came from. Those whose parents are not
     /// here, as in a shallow clone, are told apart: there is nothing to compare them with.
-    pub fn all_since(&self, since: Option<CommitId>, until: CommitId) -> Result<Reach, AuditError> {
+    pub fn all_since(&self, since: &[CommitId], until: CommitId) -> Result<Reach, AuditError> {
         let doing = || format!("read what led to the commit `{until}`");
         let mut walk = self.git().revwalk().during(doing)?;
         walk.set_sorting(git2::Sort::TOPOLOGICAL | git2::Sort::REVERSE).during(doing)?;
         walk.push(until.to_git()).during(doing)?;
-        if let Some(since) = since {
-            walk.hide(since.to_git()).during(doing)?;
+        for known in since {
+            walk.hide(known.to_git()).during(doing)?;
         }
         let mut reach = Reach { commits: Vec::new(), ends: Vec::new() };
         let shallow = self.git().is_shallow();
@@ -212,24 +212,32 @@ impl Repository {
             Err(_) if commit.parent_count() == 0 || self.git().is_shallow() => None,
             Err(fault) => return Err(fault).during(doing),
         };
-        self.compare(parent.as_ref(), &commit)
+        self.compare(self.prefix(), parent.as_ref(), &commit)
+    }
+
+    /// Returns the paths of all files of the repository that a commit changed, those of other projects as well, from its top.
+    pub fn changed_anywhere(&self, id: CommitId) -> Result<Vec<String>, AuditError> {
+        let doing = || format!("compare the commit `{id}` with its parent");
+        let commit = self.git().find_commit(id.to_git()).during(doing)?;
+        let files = self.compare("", commit.parent(0).ok().as_ref(), &commit)?;
+        Ok(files.into_iter().map(|file| file.path).collect())
     }
 
     /// Returns in which files of the project two commits differ, sorted by path.
     pub fn changed_between(&self, one: CommitId, other: CommitId) -> Result<Vec<ChangedFile>, AuditError> {
         let doing = || format!("compare the commits `{one}` and `{other}`");
         let one = self.git().find_commit(one.to_git()).during(doing)?;
-        self.compare(Some(&one), &self.git().find_commit(other.to_git()).during(doing)?)
+        self.compare(self.prefix(), Some(&one), &self.git().find_commit(other.to_git()).during(doing)?)
     }
 
     fn compare(
         &self,
+        folder: &str,
         one: Option<&git2::Commit<'_>>,
         other: &git2::Commit<'_>,
     ) -> Result<Vec<ChangedFile>, AuditError> {
         let trees = self.trees();
-        let project =
-            |commit: &git2::Commit<'_>| trees.folder(Some(ObjectId::from_git(commit.tree_id())), self.prefix());
+        let project = |commit: &git2::Commit<'_>| trees.folder(Some(ObjectId::from_git(commit.tree_id())), folder);
         let before = one.map(project).transpose()?.flatten();
         let mut files = Vec::new();
         trees.compare(before, project(other)?, "", &mut |path, before, after| {

@@ -21,6 +21,8 @@ mod log;
 mod objects;
 mod pack;
 mod publish;
+mod pushed;
+mod quarantine;
 mod reading;
 mod reference;
 mod repository;

@@ -12,6 +12,7 @@ use super::configuration::{Configuration, outside_repositories};
 use super::error::{At, AuditError, During};
 use super::id::{CommitId, ObjectId};
 use super::objects::{Kind, ObjectFolder, name};
+use super::quarantine;
 use super::reading::{Kept, Reader};
 use super::tree::Trees;
 
@@ -66,6 +67,30 @@ impl Repository {
         })
     }
 
+    /// Opens the nearest repository for its commits alone, with or without a worktree, as seen from a project in that folder of its
+    /// trees. Inside a hook that judges a push, what was pushed counts as well: git keeps it in quarantine until then.
+    pub fn of_commits(start: &Path, prefix: &str) -> Result<Self, AuditError> {
+        let folder = fs::canonicalize(start).at("find", start)?;
+        let git = open(&folder)?;
+        let objects = ObjectFolder::open(git.commondir().join("objects"))?;
+        quarantine::see_through(&git, objects.path())?;
+        Ok(Self {
+            prefix: prefix.to_owned(),
+            worktree_root: git.path().to_owned(),
+            objects,
+            git,
+            kept: Kept::default(),
+            config: OnceCell::new(),
+        })
+    }
+
+    /// Returns whether a folder stands in a worktree: not in a bare repository, nor in a repository's own folder.
+    pub fn is_in_worktree(folder: &Path) -> Result<bool, AuditError> {
+        let folder = fs::canonicalize(folder).at("find", folder)?;
+        let git = open(&folder)?;
+        Ok(git.workdir().is_some() && !folder.starts_with(git.path()))
+    }
+
     /// Creates a repository in a folder, on the branch that `init.defaultBranch` names, else on `main`.
     pub fn init(folder: &Path) -> Result<Self, AuditError> {
         let config = outside_repositories()?;
@@ -93,7 +118,7 @@ impl Repository {
         }
     }
 
-    /// The folder that git's paths start from.
+    /// The folder that git's paths start from. Where a repository was opened for its commits alone, it is the repository's own.
     pub fn worktree_root(&self) -> &Path {
         &self.worktree_root
     }

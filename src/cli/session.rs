@@ -11,7 +11,7 @@ use super::trouble::Trouble;
 use crate::engine::Warning;
 use crate::format::plain::inert;
 use crate::model::Timestamp;
-use crate::ops::{InForce, OpsError, Remark, Workspace};
+use crate::ops::{InForce, OpsError, Past, Remark, Workspace};
 
 /// One run of the command line.
 pub(super) struct Session {
@@ -46,10 +46,25 @@ impl Session {
 
     fn open(&self, command: &str, on_wait: fn(&str)) -> Result<Workspace, Trouble> {
         let opened = Workspace::open(&self.directory, format!("aof {command}"), now, self.wait, on_wait);
-        opened.map_err(|error| match self.directory.canonicalize() {
+        opened.map_err(|error| self.unopened(error))
+    }
+
+    fn unopened(&self, error: OpsError) -> Trouble {
+        match self.directory.canonicalize() {
             Err(cause) => Trouble::Directory { path: self.directory.clone(), cause },
             Ok(_) => error.into(),
-        })
+        }
+    }
+
+    /// Opens the commits of the repository for a command that looks at nothing else.
+    pub(super) fn past(&self, command: &str) -> Result<Past, Trouble> {
+        let opened = Past::open(&self.directory, format!("aof {command}"), now);
+        opened.map_err(|error| self.unopened(error))
+    }
+
+    /// Returns whether files may stand there, and not only commits.
+    pub(super) fn is_in_worktree(&self) -> Result<bool, Trouble> {
+        Past::has_files(&self.directory).map_err(|error| self.unopened(error))
     }
 
     /// Opens a project that is only just being made.

@@ -180,7 +180,7 @@ pub(super) fn code(error: &OpsError) -> u8 {
         },
         OpsError::NoTask { .. }
         | OpsError::Unknown { .. }
-        | OpsError::Unfit { code: "unknown_revision", .. }
+        | OpsError::Unfit { code: "unknown_revision" | "several_projects", .. }
         | OpsError::Store(StoreError::TaskNotFound { .. } | StoreError::NoProject { .. })
         | OpsError::Audit(AuditError::NoRepository { .. }) => 3,
         OpsError::Frozen { .. }

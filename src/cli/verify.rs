@@ -2,11 +2,15 @@
 
 use std::process::ExitCode;
 
+use super::input;
 use super::output::{BOLD, GREEN, RED, YELLOW, styled};
 use super::session::Session;
 use super::trouble::Trouble;
 use crate::format::plain::inert;
-use crate::ops::{Range, Verified, Wrong, verified_value, verify};
+use crate::ops::{
+    ProjectFolder, Pushed, Range, Update, Verified, VerifiedFrom as From, Wrong, pushed_value, verified_value, verify,
+    verify_pushed,
+};
 
 /// Prove from git that every step of every task is one that its rules allow
 #[derive(Debug, clap::Args)]
@@ -15,6 +19,7 @@ Examples:
   aof verify                        the whole history of the branch
   aof verify --since v1.4           what came since then
   aof verify origin/main..HEAD      what would be pushed
+  aof verify --stdin                what is pushed, in a `pre-receive` hook (docs/ci.md)
 
 Every commit is judged by the one before it: no entry of a history is changed or removed, each new one is what the engine decides by
 the rules that were committed before it, and the commit says of itself what the entry says. People's edits of what is theirs are fine.
@@ -23,31 +28,68 @@ pub(super) struct Args {
     /// The commits to judge, as in `A..B`, or all that led to a commit
     #[arg(value_name = "RANGE", conflicts_with = "since")]
     range: Option<String>,
-    /// Judge only what came after this commit
+    /// Judge only what came after this commit, which has to be a part of the history still
     #[arg(long, value_name = "REV")]
     since: Option<String>,
+    /// Judge what a push brings, as git tells its `pre-receive` hook: a line `OLD NEW REF` for each reference
+    #[arg(long, conflicts_with_all = ["range", "since"])]
+    stdin: bool,
+    /// The project in this folder of the repository, seen from its top; `.` is the top. Needs no worktree
+    #[arg(long, value_name = "FOLDER")]
+    project: Option<ProjectFolder>,
 }
 
 impl Args {
     fn range(&self) -> Range {
         let head = |text: &str| if text.is_empty() { "HEAD" } else { text }.to_owned();
         match self.range.as_deref().map(|range| (range, range.split_once(".."))) {
-            Some((_, Some((since, until)))) => Range { since: Some(head(since)), until: head(until) },
-            Some((until, None)) => Range { since: None, until: head(until) },
-            None => Range { since: self.since.clone(), until: "HEAD".to_owned() },
+            Some((_, Some((other, until)))) => Range { from: From::Beside(head(other)), until: head(until) },
+            Some((until, None)) => Range { from: From::Beginning, until: head(until) },
+            None => Range { from: self.since.clone().map_or(From::Beginning, From::Anchor), until: "HEAD".to_owned() },
         }
     }
 }
 
 pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
-    let workspace = session.workspace("verify")?;
-    let verified = verify(&workspace, &args.range())?;
+    if args.stdin {
+        return pushed(session, args);
+    }
+    let range = args.range();
+    let verified = if args.project.is_some() || !session.is_in_worktree()? {
+        session.past("verify")?.verify(args.project.as_ref(), &range)?
+    } else {
+        verify(&session.workspace("verify")?, &range)?
+    };
     if session.output.is_json() {
         session.output.data(verified_value(&verified));
     } else {
         show(session, &verified);
     }
     Ok(if verified.open().next().is_none() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Judges a push, before it is accepted.
+fn pushed(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
+    let past = session.past("verify")?;
+    let updates: Result<Vec<Update>, _> = input::text("-")?.lines().map(str::parse).collect();
+    let updates = updates.map_err(|fault| Trouble::Unfit {
+        code: "bad_update",
+        problem: fault.to_string(),
+        fix: "`--stdin` is for what git tells a `pre-receive` hook: `OLD NEW REF`, line by line".to_owned(),
+    })?;
+    let pushed = verify_pushed(&past, args.project.as_ref(), &updates)?;
+    if session.output.is_json() {
+        session.output.data(pushed_value(&pushed));
+    } else if pushed.is_empty() {
+        session.output.line("nothing of a project is pushed");
+    }
+    for Pushed { reference, project, verified } in pushed.iter().filter(|_| !session.output.is_json()) {
+        let place = if project.as_str().is_empty() { String::new() } else { format!(" in {}", project.as_str()) };
+        session.output.line(styled(BOLD, inert(&format!("{reference}{place}"))));
+        show(session, verified);
+    }
+    let holds = pushed.iter().all(|one| one.verified.open().next().is_none());
+    Ok(if holds { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 fn show(session: &Session, verified: &Verified) {

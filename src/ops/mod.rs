@@ -111,7 +111,10 @@ pub use stats::{
 pub use status::{Attention, Overview, overview, overview_value};
 pub use sweep::{Swept, sweep};
 pub use transaction::{Changed, DryRun};
-pub use verify::{Broken, Range, Verified, Wrong, verified_value, verify};
+pub use verify::{
+    Broken, From as VerifiedFrom, Past, ProjectFolder, Pushed, Range, Update, Verified, Wrong, pushed_value,
+    verified_value, verify, verify_pushed,
+};
 pub use view::{View, brief_of, brief_value, briefed, frozen, is_drifted, show, task_value, who, who_at};
 pub use why::{Consequence, Effect, Reason, reason_value, why};
 pub use workflow::{Fate, NewWorkflow, WorkflowFile, create_workflow};

@@ -16,10 +16,20 @@ use crate::store::{Holder, Paths, WriterLock, intent};
 /// Tells the time. It comes from the door, so that tests can move it.
 pub type Clock = fn() -> Timestamp;
 
+/// What of a project is worked on.
+#[derive(Debug, Clone)]
+enum Ground {
+    /// The files in its folder, and what is committed of them.
+    Files,
+    /// Its commits alone, seen from that folder of their trees.
+    Commits(String),
+}
+
 /// What it takes to open a project once more, on another thread.
 #[derive(Clone)]
 pub struct Seed {
     root: PathBuf,
+    ground: Ground,
     command: String,
     clock: Clock,
     wait: Duration,
@@ -29,7 +39,11 @@ pub struct Seed {
 impl Seed {
     /// Opens it.
     pub fn open(&self) -> Result<Workspace, OpsError> {
-        Workspace::at(&self.root, self.command.clone(), self.clock, self.wait, self.on_wait)
+        let command = self.command.clone();
+        match &self.ground {
+            Ground::Files => Workspace::at(&self.root, command, self.clock, self.wait, self.on_wait),
+            Ground::Commits(folder) => Workspace::of_commits(&self.root, folder, command, self.clock),
+        }
     }
 }
 
@@ -41,6 +55,7 @@ pub struct Workspace {
     pub repository: Repository,
     /// What runs, in the words that waiting commands are shown: `aof task complete`.
     pub command: String,
+    ground: Ground,
     clock: Clock,
     deadline: Instant,
     on_wait: fn(&str),
@@ -63,10 +78,29 @@ impl Workspace {
     /// Opens the project in that very folder, whether or not anything of it stands there yet.
     pub fn at(root: &Path, command: String, clock: Clock, wait: Duration, on_wait: fn(&str)) -> Result<Self, OpsError> {
         let repository = Repository::discover(root)?;
-        let paths = Paths::at(root);
-        let deadline = Instant::now() + wait;
-        let commits = RefCell::new(Histogram::new(Histogram::WRITES));
-        Ok(Self { paths, repository, command, clock, deadline, on_wait, last_rules: LastRules::default(), commits })
+        let begun = Self::begin(root, repository, Ground::Files, command, clock);
+        Ok(Self { deadline: Instant::now() + wait, on_wait, ..begun })
+    }
+
+    /// Opens the commits of the nearest repository, whether or not it has a worktree, for whoever only reads what they say of the
+    /// project in that folder of their trees.
+    pub(super) fn of_commits(start: &Path, folder: &str, command: String, clock: Clock) -> Result<Self, OpsError> {
+        let repository = Repository::of_commits(start, folder)?;
+        Ok(Self::begin(start, repository, Ground::Commits(folder.to_owned()), command, clock))
+    }
+
+    fn begin(root: &Path, repository: Repository, ground: Ground, command: String, clock: Clock) -> Self {
+        Self {
+            paths: Paths::at(root),
+            repository,
+            command,
+            ground,
+            clock,
+            deadline: Instant::now(),
+            on_wait: |_| {},
+            last_rules: LastRules::default(),
+            commits: RefCell::new(Histogram::new(Histogram::WRITES)),
+        }
     }
 
     /// Opens the project of that folder again: what stands there may be another one by now.
@@ -78,7 +112,8 @@ impl Workspace {
     /// Returns what it takes to open the project of that folder again.
     pub fn seed(&self, wait: Duration) -> Seed {
         let root = self.paths.root().to_owned();
-        Seed { root, command: self.command.clone(), clock: self.clock, wait, on_wait: self.on_wait }
+        let (ground, command) = (self.ground.clone(), self.command.clone());
+        Seed { root, ground, command, clock: self.clock, wait, on_wait: self.on_wait }
     }
 
     /// Returns the time, in whole seconds: histories are for people.

@@ -37,6 +37,7 @@ mod monitoring;
 mod notices;
 mod own_project;
 mod people;
+mod pushed;
 mod races;
 mod reading;
 mod regressions;

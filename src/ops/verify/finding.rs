@@ -33,6 +33,8 @@ words!(
         OtherFiles = "other_files",
         /// A merge left out what one side had.
         LostInMerge = "lost_in_merge",
+        /// A branch is to be moved to where its commits are not.
+        Forced = "forced",
         /// A task has two files.
         Doubled = "doubled",
         /// The file cannot be read.
@@ -56,6 +58,7 @@ impl Broken {
             Self::WrongDate => "the commit has another date than the entry",
             Self::OtherFiles => "a commit of the engine changed more than its task",
             Self::LostInMerge => "a merge left out what one side had",
+            Self::Forced => "the branch loses commits that it had",
             Self::Doubled => "it has two files",
             Self::Unreadable => "its file cannot be read",
         }

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use super::claims::{Claims, named_task};
 use super::finding::{Broken, Wrong};
 use super::merge;
-use super::touched::{Version, touched};
+use super::touched::{Version, is_of_another_project, touched};
 use super::words::short;
 use crate::audit::trailers;
 use crate::audit::{ChangedFile, CommitId, LogEntry, ObjectId};
@@ -56,7 +56,9 @@ impl<'w> Judge<'w> {
         let said = trailers::parse(&entry.message);
         let tasks = touched(&changed);
         let mut judged = Judged::default();
-        if let Some(named) = named_task(&said).filter(|named| tasks.keys().all(|id| id.as_str() != *named)) {
+        if let Some(named) = named_task(&said).filter(|named| tasks.keys().all(|id| id.as_str() != *named))
+            && !is_of_another_project(repository.prefix(), &repository.changed_anywhere(commit)?, named)
+        {
             let found = format!("a commit that does not touch it, with `Aof-Task: {named}`");
             let expected = format!("a change of {}", short(named));
             judged.wrong.push(Wrong::new(&entry, None, Broken::WrongTrailer, expected, short(&found)));

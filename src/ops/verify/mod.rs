@@ -5,6 +5,8 @@ mod claims;
 mod finding;
 mod judge;
 mod merge;
+mod past;
+mod pushed;
 mod touched;
 mod words;
 
@@ -13,6 +15,8 @@ use std::collections::{BTreeSet, HashMap};
 use serde_json::{Value, json};
 
 pub use finding::{Broken, Wrong};
+pub use past::{Past, ProjectFolder};
+pub use pushed::{Pushed, Update, pushed_value, verify_pushed};
 
 use self::judge::{Judge, Judged};
 use super::error::{Kind, OpsError};
@@ -24,10 +28,21 @@ use crate::model::TaskId;
 /// Which commits are judged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Range {
-    /// Not those that led to this one; nothing for all of them.
-    pub since: Option<String>,
+    /// Where they begin.
+    pub from: From,
     /// Those that led to this one.
     pub until: String,
+}
+
+/// Where a range of commits begins.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum From {
+    /// With the first one.
+    Beginning,
+    /// Behind this one, which has to be one of those that led there: what was judged once stays.
+    Anchor(String),
+    /// With those that did not lead to this one, as `A..B` has it.
+    Beside(String),
 }
 
 /// What a history is worth.
@@ -69,11 +84,25 @@ pub fn verify(workspace: &Workspace, range: &Range) -> Result<Verified, OpsError
             fix: "write `A..B`".to_owned(),
         });
     }
-    if repository.look()?.commit.is_none() {
+    if range.until == "HEAD" && repository.look()?.commit.is_none() {
         return Ok(Verified::default());
     }
     let until = named(&range.until)?;
-    let since = range.since.as_deref().map(named).transpose()?;
+    match &range.from {
+        From::Beginning => judged(workspace, &[], until),
+        From::Beside(other) => judged(workspace, &[named(other)?], until),
+        From::Anchor(anchor) => {
+            let anchor = named(anchor)?;
+            let mut verified = judged(workspace, &[anchor], until)?;
+            verified.wrong.extend(pushed::forced(repository, anchor, until)?);
+            Ok(verified)
+        }
+    }
+}
+
+/// Judges the commits that led to `until`, and to none of the others.
+fn judged(workspace: &Workspace, since: &[CommitId], until: CommitId) -> Result<Verified, OpsError> {
+    let repository = &workspace.repository;
     let reach = repository.all_since(since, until)?;
     let mut verified = Verified { commits: reach.commits.len(), ends: reach.ends, ..Verified::default() };
     let mut telling: Vec<(CommitId, Judged)> = Vec::new();

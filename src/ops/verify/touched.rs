@@ -41,6 +41,16 @@ pub(super) fn doubled(workspace: &Workspace, commit: CommitId) -> Result<Vec<(Ta
     Ok(tasks.filter(|(id, _)| !known.insert(id.clone())).collect())
 }
 
+/// Returns whether the task that a commit names is one of another project of the repository, by the files that it changed, when it
+/// changed none of that name in the project of this folder.
+pub(super) fn is_of_another_project(folder: &str, changed: &[String], named: &str) -> bool {
+    let own = if folder.is_empty() { "tasks/".to_owned() } else { format!("{folder}/tasks/") };
+    changed.iter().filter(|path| !path.starts_with(&own)).any(|path| {
+        let name = path.rsplit('/').next().and_then(|name| name.strip_suffix(".md"));
+        name == Some(named) && path.split('/').any(|part| part == "tasks")
+    })
+}
+
 fn task_of(path: &str) -> Option<TaskId> {
     let name = path.strip_prefix("tasks/")?.rsplit('/').next()?;
     layout::task_id(name)?.ok()
