@@ -82,6 +82,11 @@ pub fn parse(message: &str) -> Vec<Trailer> {
         .collect()
 }
 
+/// Returns what a message says above its last paragraph, where the trailers are.
+pub fn text_above(message: &str) -> &str {
+    message.trim_end().rsplit_once("\n\n").map_or("", |(text, _)| text)
+}
+
 /// One line, cut at a character, never empty, and not what git would take for a comment or a divider.
 fn subject_line(subject: &str) -> String {
     let words = printable(subject, ' ');

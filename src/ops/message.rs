@@ -152,6 +152,19 @@ fn ended_now(visit: &Visit, after: &Task) -> bool {
 }
 
 fn of_entry(visit: &Visit, mut trailers: Vec<(&'static str, String)>, id: &str) -> String {
+    let (subject, body) = said_of(visit, id);
+    trailers.extend(entry_trailers(visit));
+    build(&subject, &body, trailers)
+}
+
+/// Returns what the message says of an entry above the trailers, as it stands there.
+pub(super) fn entry_text(visit: &Visit, id: &str) -> String {
+    let (subject, body) = said_of(visit, id);
+    build(&subject, &body, Vec::new()).trim_end().to_owned()
+}
+
+/// Returns the line for `git log` and what was said.
+fn said_of(visit: &Visit, id: &str) -> (String, String) {
     let from = visit.station();
     let way = match &visit.to {
         Some(Destination::Gate(gate)) if *gate == visit.gate => from.to_string(),
@@ -168,8 +181,7 @@ fn of_entry(visit: &Visit, mut trailers: Vec<(&'static str, String)>, id: &str) 
         body.push_str("\n\n");
         body.push_str(notes);
     }
-    trailers.extend(entry_trailers(visit));
-    build(&format!("{id}: {way} ({})", visit.outcome), &body, trailers)
+    (format!("{id}: {way} ({})", visit.outcome), body)
 }
 
 /// Returns what the trailers say of an entry.

@@ -130,6 +130,18 @@ fn what_a_commit_says_of_itself_has_to_be_true() {
         assert!(message.contains(from), "{message}");
         assert_eq!(said(agent, &when, &message.replace(from, to)), ["wrong_trailer"], "{to}");
     }
+    for (from, to) in [
+        ("implement -> review", "implement -> release"),
+        ("Did it", "Did it, and ann approved it"),
+        ("Did it\n", "Did it\n\nAnn approved it\n"),
+        ("Did it\n\n", ""),
+    ] {
+        assert!(message.contains(from), "{message}");
+        assert_eq!(said(agent, &when, &message.replace(from, to)), ["wrong_message"], "{to}");
+    }
+    // What git and hosts add at the end is theirs.
+    let signed_off = format!("{}\nSigned-off-by: Ada <ada@example.org>\n", message.trim_end());
+    assert_eq!(said(agent, &when, &signed_off), Vec::<String>::new());
     env.write("src/main.rs", "fn main() {}");
     env.git(&["add", "src"]);
     assert_eq!(said(agent, &when, &message), ["other_files"]);
@@ -190,6 +202,23 @@ fn a_step_by_hand_that_looks_right_is_not_the_engines() {
     let message = format!("{id}: implement -> review (complete)");
     env.git(&["commit", "-q", "--amend", "-m", &message]);
     assert_eq!(found(&env), ["unattested"]);
+}
+
+#[test]
+fn a_commit_by_hand_with_the_trailers_of_another_one_is_found() {
+    let (env, id) = scene();
+    // The message and the author of a step that was made, on a step that was not.
+    let message = env.git(&["log", "-1", "--format=%B"]);
+    let text = env.task_text(&id);
+    let _ = env.complete(&id, "agent-3").success();
+    let archived = env.task_path(&id);
+    assert_ne!(text, env.task_text(&id));
+    env.git(&["commit", "-q", "--amend", "--author", "agent-7 <agent-7@aof.invalid>", "-m", &message]);
+    assert!(archived.contains("archive"));
+    let broken = found(&env);
+    for rule in ["wrong_trailer", "wrong_message", "wrong_author"] {
+        assert!(broken.iter().any(|one| one == rule), "{broken:?}");
+    }
 }
 
 #[test]

@@ -3,10 +3,10 @@
 use super::finding::{Broken, Wrong};
 use super::judge::Judged;
 use super::words::{short, told};
-use crate::audit::trailers::Trailer;
+use crate::audit::trailers::{self, Trailer};
 use crate::audit::{ChangedFile, LogEntry};
 use crate::engine::{Act, Found, Proof, Rules};
-use crate::model::{Task, TaskId};
+use crate::model::{Task, TaskId, Visit};
 use crate::ops::author::agent_author;
 use crate::ops::message;
 
@@ -86,6 +86,7 @@ impl Claims<'_> {
                         wrong.push((Broken::WrongTrailer, shown(own), shown(said)));
                     }
                 }
+                wrong.extend(self.wrong_text(visit));
             }
             None if self.trailer("Aof-Event").is_none() => {
                 wrong.push((Broken::WrongTrailer, "an `Aof-Event`".to_owned(), "none".to_owned()));
@@ -121,6 +122,21 @@ impl Claims<'_> {
             ));
         }
         wrong
+    }
+
+    /// Returns what the message says otherwise than the entry, above its trailers: people read the log, and not the file.
+    fn wrong_text(&self, visit: &Visit) -> Option<(Broken, String, String)> {
+        let expected = message::entry_text(visit, self.id.as_str());
+        let found = trailers::text_above(&self.entry.message);
+        if found == expected {
+            return None;
+        }
+        let beside = expected.lines().zip(found.lines()).find(|(own, said)| own != said);
+        let line = expected.lines().count().min(found.lines().count());
+        let (own, said) =
+            beside.map_or((expected.lines().nth(line), found.lines().nth(line)), |(own, said)| (Some(own), Some(said)));
+        let shown = |text: Option<&str>| text.map_or_else(|| "no more".to_owned(), |text| short(&format!("`{text}`")));
+        Some((Broken::WrongMessage, shown(own), shown(said)))
     }
 
     fn trailer(&self, key: &str) -> Option<&str> {

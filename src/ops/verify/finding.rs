@@ -25,6 +25,8 @@ words!(
         Squashed = "squashed",
         /// A trailer of the commit says something else than the entry.
         WrongTrailer = "wrong_trailer",
+        /// The message of the commit tells the entry otherwise.
+        WrongMessage = "wrong_message",
         /// The author of the commit is not who ended the visit.
         WrongAuthor = "wrong_author",
         /// The date of the commit is not when the visit ended.
@@ -54,6 +56,7 @@ impl Broken {
             Self::Unattested => "the rules allow it, and nothing says that the engine did it",
             Self::Squashed => "several steps are in one commit",
             Self::WrongTrailer => "the commit says something else than the task",
+            Self::WrongMessage => "the message of the commit tells it otherwise",
             Self::WrongAuthor => "the commit is by somebody else than the entry",
             Self::WrongDate => "the commit has another date than the entry",
             Self::OtherFiles => "a commit of the engine changed more than its task",
