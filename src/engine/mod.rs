@@ -24,6 +24,7 @@ mod graph;
 mod guard;
 mod hash;
 mod keys;
+pub mod merge;
 pub mod outputs;
 mod people;
 mod post;

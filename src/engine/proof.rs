@@ -149,7 +149,7 @@ fn several(rules: &Rules, mut task: Task, ended: &[Visit], after: &Task) -> Opti
 }
 
 /// Returns what the engine makes of the entry, or why it refuses it.
-fn follow(rules: &Rules, before: &Task, entry: &Visit) -> Result<Task, String> {
+pub(super) fn follow(rules: &Rules, before: &Task, entry: &Visit) -> Result<Task, String> {
     let Some((act, now)) = from_entry(before, entry) else {
         return Err("it does not say who ended the visit, or by which completion".to_owned());
     };

@@ -8,6 +8,8 @@ mod dispatching;
 mod drift;
 mod events;
 mod forks;
+mod merging;
+mod merging_random;
 mod people;
 mod property;
 mod random_forks;

@@ -46,7 +46,7 @@ fn branches(shapes: Vec<Shape>, prefix: &str) -> Vec<Branch> {
     shapes.map(branch).collect()
 }
 
-fn workflows() -> impl Strategy<Value = Workflow> {
+pub(super) fn workflows() -> impl Strategy<Value = Workflow> {
     let shape = || (0..4_usize, any::<bool>(), any::<bool>(), 0..8_u8, prop::bool::weighted(0.2));
     let list = || (prop::collection::vec(shape(), 2..5), 0..3_usize);
     (list(), list(), 0..3_usize, 0..3_u8, any::<bool>()).prop_map(
