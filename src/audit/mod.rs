@@ -25,6 +25,7 @@ mod pushed;
 mod quarantine;
 mod reading;
 mod reference;
+mod remote;
 mod repository;
 mod sign;
 mod spawn;
@@ -40,6 +41,7 @@ pub use left_behind::LeftBehind;
 pub use locks::{BranchLock, Cleared, LockFile, Locks};
 pub use log::{ChangedFile, Log, LogEntry, Reach};
 pub use publish::{Intent, Published, WriteFiles};
+pub use remote::{Distance, Pushed, RemoteError, Upstream};
 pub use repository::{Repository, TreeFile};
 
 #[cfg(test)]

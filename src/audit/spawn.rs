@@ -20,10 +20,27 @@ pub(super) struct Finished {
     pub stderr: Vec<u8>,
 }
 
+/// Which processes a program is started among.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Group {
+    /// In a group of its own, which ends with it.
+    Own,
+    /// In the group of this process, so that it may ask at the terminal.
+    Shared,
+}
+
 /// Runs a program to its end with this input; kills it and all it started when the time is over.
-pub(super) fn run(mut command: Command, input: &[u8], timeout: Duration) -> io::Result<Finished> {
+pub(super) fn run(command: Command, input: &[u8], timeout: Duration) -> io::Result<Finished> {
+    run_in(Group::Own, command, input, timeout)
+}
+
+/// Does so in that group; of a shared one, only the program itself is killed.
+pub(super) fn run_in(group: Group, mut command: Command, input: &[u8], timeout: Duration) -> io::Result<Finished> {
     let deadline = Instant::now() + timeout;
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    if group == Group::Own {
+        command.process_group(0);
+    }
     let mut child = command.spawn()?;
     let stdin = child.stdin.take().expect("piped above");
     let (ended, outputs) = mpsc::channel();
@@ -50,7 +67,7 @@ pub(super) fn run(mut command: Command, input: &[u8], timeout: Duration) -> io::
         let left = deadline.saturating_duration_since(Instant::now());
         match outputs.recv_timeout(left) {
             Ok((number, bytes)) => collected[number] = bytes?,
-            Err(_) => return Err(kill(&mut child, timeout)),
+            Err(_) => return Err(kill(&mut child, group, timeout)),
         }
     }
     let status = loop {
@@ -58,7 +75,7 @@ pub(super) fn run(mut command: Command, input: &[u8], timeout: Duration) -> io::
             break status;
         }
         if Instant::now() >= deadline {
-            return Err(kill(&mut child, timeout));
+            return Err(kill(&mut child, group, timeout));
         }
         thread::sleep(Duration::from_millis(1));
     };
@@ -66,11 +83,16 @@ pub(super) fn run(mut command: Command, input: &[u8], timeout: Duration) -> io::
     Ok(Finished { status, stdout, stderr })
 }
 
-fn kill(child: &mut std::process::Child, timeout: Duration) -> io::Error {
-    let group = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw);
-    if let Some(group) = group {
-        // It may just have ended by itself.
-        let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+fn kill(child: &mut std::process::Child, group: Group, timeout: Duration) -> io::Error {
+    let leader = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw);
+    // It may just have ended by itself.
+    match (group, leader) {
+        (Group::Own, Some(leader)) => {
+            let _ = rustix::process::kill_process_group(leader, rustix::process::Signal::KILL);
+        }
+        _ => {
+            let _ = child.kill();
+        }
     }
     let _ = child.wait();
     io::Error::new(io::ErrorKind::TimedOut, format!("no answer within {} s", timeout.as_secs()))

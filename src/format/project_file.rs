@@ -7,7 +7,7 @@ use super::locate::Step;
 use super::notify_file::{self, Whose};
 use super::workflow_file;
 use super::yaml::{Fault, Kind, Node};
-use crate::model::{HandOut, IdPrefix, Layout, Subscription, Workflow, WorkflowName};
+use crate::model::{Git, HandOut, IdPrefix, Layout, Subscription, Workflow, WorkflowName};
 
 /// What project.yaml says; everything in it is optional.
 #[derive(Default)]
@@ -18,6 +18,7 @@ pub(super) struct ProjectFile {
     pub(super) layout: Option<Layout>,
     pub(super) hand_out: Option<HandOut>,
     pub(super) commit_edits: Option<bool>,
+    pub(super) git: Option<Git>,
     pub(super) notify: Vec<Subscription>,
     pub(super) default_workflow: Option<WorkflowName>,
     pub(super) workflows: Vec<Definition>,
@@ -72,9 +73,19 @@ pub(super) fn read(root: &Node<'_>, faults: &mut Vec<Fault>) -> ProjectFile {
         file.commit_edits = watch.flag("commitEdits", faults);
         watch.refuse_unknown(faults);
     }
+    if let Some(mut git) = fields.take("git").and_then(|node| Fields::of(node, "`git`", faults)) {
+        let unsaid = Git::default();
+        file.git = Some(Git {
+            sync: git.flag("sync", faults).unwrap_or(unsaid.sync),
+            remote: git.parsed("remote", faults),
+            branch: git.parsed("branch", faults),
+            every: git.parsed("every", faults).unwrap_or(unsaid.every),
+        });
+        git.refuse_unknown(faults);
+    }
     file.notify = notify_file::read(&mut fields, Whose::Project, faults);
     fields.refuse_unknown_but(faults, |key| match key {
-        "git" => Some(format!("this version of aof does not know `{key}` yet; remove it")),
+        "sync" | "remote" | "branch" | "every" => Some(format!("write it under `git`, as in `git: {{{key}: ...}}`")),
         "name" | "idPrefix" | "owner" => Some(format!("write it under `project`, as in `project: {{{key}: ...}}`")),
         "gates" | "rejectionStrategy" | "outcomes" | "defaultOutcome" => {
             Some("write it under `workflow`, indented".to_owned())

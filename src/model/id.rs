@@ -31,6 +31,11 @@ const PREFIX_RULE: &str = "use a capital letter, then capitals or digits, at mos
 const TASK_RULE: &str = "it is a prefix, `-`, and 3 to 32 of `a-z0-9`, as in `AOF-7qk`";
 const TICKET_RULE: &str = "it is a prefix, `-`, and 3 to 32 of `a-z0-9`, as in `AOF-7qk`; or such an id and the number of a visit, as in `AOF-7qk@3`, and of a branch, as in `AOF-7qk@3/security`";
 
+const REMOTE_RULE: &str =
+    "use a letter or digit, then letters, digits, `-`, `_` or `.`, at most 64 in all (as in `origin`)";
+const BRANCH_RULE: &str =
+    "use letters, digits, `-`, `_`, `.` and, between names, `/`, at most 128 in all (as in `aof` or `team/tasks`)";
+
 macro_rules! identifier {
     ($(#[$doc:meta])* $name:ident, $kind:literal, $rule:expr, $valid:expr) => {
         $(#[$doc])*
@@ -76,6 +81,14 @@ identifier!(
     GateId, "a gate id", NAME_RULE, is_name
 );
 identifier!(
+    /// The name of a remote of the repository.
+    RemoteName, "the name of a remote", REMOTE_RULE, is_remote
+);
+identifier!(
+    /// The name of a branch of the repository.
+    BranchName, "the name of a branch", BRANCH_RULE, is_branch
+);
+identifier!(
     /// The name of a role in org.yaml.
     RoleId, "a role name", NAME_RULE, is_name
 );
@@ -108,6 +121,23 @@ fn is_word(text: &str, longest: usize, extra: &str) -> bool {
     text.len() <= longest
         && text.bytes().next().is_some_and(|b| b.is_ascii_alphanumeric())
         && text.chars().all(|c| c.is_ascii_alphanumeric() || extra.contains(c))
+}
+
+fn is_remote(text: &str) -> bool {
+    is_part_of_reference(text) && !text.contains('/') && text.len() <= 64
+}
+
+fn is_branch(text: &str) -> bool {
+    text.split('/').all(is_part_of_reference) && text.len() <= 128 && text != "HEAD"
+}
+
+/// Part of what git takes for a name, and all that people use.
+fn is_part_of_reference(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_')
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.'))
+        && !text.contains("..")
+        && !text.ends_with('.')
+        && !text.to_ascii_lowercase().ends_with(".lock")
 }
 
 fn is_name(text: &str) -> bool {

@@ -8,6 +8,7 @@ mod dependency;
 mod duration;
 mod event;
 mod event_id;
+mod git;
 mod id;
 mod nearest;
 mod org;
@@ -29,7 +30,11 @@ pub use dependency::{Loss, LostDependency};
 pub use duration::{Period, PeriodFault};
 pub use event::{Cause, ConditionTrouble, Event, EventKind, Level, Occurrence, Reader, Subject};
 pub use event_id::EventId;
-pub use id::{AgentId, CompletionId, Decision, GateId, IdFault, IdPrefix, RoleId, TaskId, Ticket, WorkflowName};
+pub use git::Git;
+pub use id::{
+    AgentId, BranchName, CompletionId, Decision, GateId, IdFault, IdPrefix, RemoteName, RoleId, TaskId, Ticket,
+    WorkflowName,
+};
 pub use nearest::{listed, nearest};
 pub use org::{Agent, HandOut, Org, Permission, Role};
 pub use outcome::{Ending, Outcome, Status};

@@ -1,7 +1,7 @@
 //! A project: its settings, and the workflows that its tasks follow.
 
 use super::words::words;
-use super::{HandOut, IdPrefix, Role, Subscription, Workflow, WorkflowName};
+use super::{Git, HandOut, IdPrefix, Role, Subscription, Workflow, WorkflowName};
 
 /// What project.yaml and `workflows/` say.
 #[derive(Debug, Clone, PartialEq)]
@@ -18,6 +18,8 @@ pub struct Project {
     pub hand_out: HandOut,
     /// Whether the watcher commits people's edits of task files.
     pub commit_edits: bool,
+    /// How it lives with other clones.
+    pub git: Git,
     /// Who is told of what.
     pub notify: Vec<Subscription>,
     /// Its workflows; never empty.

@@ -97,6 +97,7 @@ pub(super) fn project(workflow: Workflow) -> Project {
         layout: Layout::Flat,
         hand_out: HandOut::Ask,
         commit_edits: true,
+        git: Git::default(),
         notify: Vec::new(),
         default_workflow: workflow.name.clone(),
         workflows: vec![workflow],

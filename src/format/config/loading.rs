@@ -96,6 +96,7 @@ impl Loading {
             layout: file.layout.unwrap_or(Layout::Flat),
             hand_out: file.hand_out.unwrap_or(HandOut::Ask),
             commit_edits: file.commit_edits.unwrap_or(true),
+            git: file.git.unwrap_or_default(),
             notify: file.notify,
             workflows,
             default_workflow,

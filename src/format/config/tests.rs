@@ -2,7 +2,9 @@ use insta::assert_snapshot;
 
 use super::*;
 use crate::format::diagnostic::{Paint, render_all};
-use crate::model::{AgentId, Layout, OnConditionError, Outcome, Period, Permission, RejectionStrategy};
+use crate::model::{
+    AgentId, BranchName, Layout, OnConditionError, Outcome, Period, Permission, RejectionStrategy, RemoteName,
+};
 
 fn source(name: &str, text: &str) -> Source {
     Source { name: name.to_owned(), bytes: text.as_bytes().to_vec() }
@@ -68,6 +70,7 @@ workflow:  # how a plant gets its bed
     skip: advance
 tasks: {layout: sharded}
 watch: {commitEdits: false}
+git: {sync: true, remote: upstream, branch: team/tasks, every: 5m}
 "#;
 
 #[test]
@@ -87,6 +90,10 @@ agents:
     let project = &configuration.project;
     assert_eq!((project.name.as_deref(), project.owner.as_deref()), (Some("Botanical garden"), Some("Ada")));
     assert_eq!((project.id_prefix.as_str(), project.layout, project.commit_edits), ("BG", Layout::Sharded, false));
+    let git = &project.git;
+    assert_eq!((git.sync, git.every.seconds()), (true, 300));
+    assert_eq!(git.remote.as_ref().map(RemoteName::as_str), Some("upstream"));
+    assert_eq!(git.branch.as_ref().map(BranchName::as_str), Some("team/tasks"));
     assert_eq!((&project.default_workflow, project.implicit_workflow), (&workflow("planting"), false));
     let planting = &project.workflows[0];
     assert_eq!((planting.rejection, planting.holds_rejections), (RejectionStrategy::Origin, false));
@@ -333,7 +340,7 @@ fn several_workflows_are_told_apart_by_name() {
 
 const WRONG_PROJECT: &str = "\
 project: {nam: Garden, idPrefix: bg}
-git: {branch: tasks}
+git: {branch: tasks/, sync: yes, hourly: true}
 gates: []
 workflow:
   rejectionStrategy: orgin
@@ -378,13 +385,29 @@ fn everything_wrong_with_a_project_is_said_at_once() {
       |
       = help: use a capital letter, then capitals or digits, at most 16 in all (as in `AOF`)
 
-    error[unknown_field]: project.yaml has no field `git`
-     --> project.yaml:2:1
+    error[invalid_value]: `tasks/` is not the name of a branch
+     --> project.yaml:2:15
       |
-    2 | git: {branch: tasks}
-      | ^^^
+    2 | git: {branch: tasks/, sync: yes, hourly: true}
+      |               ^^^^^^
       |
-      = help: this version of aof does not know `git` yet; remove it
+      = help: use letters, digits, `-`, `_`, `.` and, between names, `/`, at most 128 in all (as in `aof` or `team/tasks`)
+
+    error[wrong_kind]: `sync` is `true` or `false`, and this is a string
+     --> project.yaml:2:29
+      |
+    2 | git: {branch: tasks/, sync: yes, hourly: true}
+      |                             ^^^
+      |
+      = help: write `sync: true`
+
+    error[unknown_field]: `git` has no field `hourly`
+     --> project.yaml:2:34
+      |
+    2 | git: {branch: tasks/, sync: yes, hourly: true}
+      |                                  ^^^^^^
+      |
+      = help: its fields are `sync`, `remote`, `branch`, `every`
 
     error[unknown_field]: project.yaml has no field `gates`
      --> project.yaml:3:1

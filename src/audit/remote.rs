@@ -1,0 +1,296 @@
+//! Another repository that this one is synced with, spoken to through git's own command line, so that addresses, credentials,
+//! ssh and proxies are those of the user's git. Moves remote-tracking branches, and the remote's by a plain push; never forces,
+//! never moves a local branch. Holds no lock: what it waits for may take long.
+//!
+//! A push is a compare-and-swap: the remote takes it only if its branch led to what is pushed. The user's `pre-push` hook runs.
+
+use std::io::IsTerminal;
+use std::process::Command;
+use std::time::Duration;
+
+use super::error::{AuditError, During};
+use super::head::Head;
+use super::id::CommitId;
+use super::repository::Repository;
+use super::spawn::{self, Group};
+
+/// How long a remote may take where nobody sits who could be asked for something.
+const PATIENCE: Duration = Duration::from_mins(2);
+/// How long it may take where somebody does.
+const PATIENCE_WITH_PEOPLE: Duration = Duration::from_mins(15);
+/// So much of what git or a hook said is shown.
+const WORDS: usize = 2000;
+
+/// Where a branch is synced: the remote, and its branch there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Upstream {
+    /// The remote, as `git remote` names it.
+    pub remote: String,
+    /// The full name of the branch there, as `refs/heads/main`.
+    pub reference: String,
+    /// The full name of what is remembered of it here, as `refs/remotes/origin/main`.
+    pub tracking: String,
+}
+
+/// Why a remote could not be spoken to.
+#[derive(Debug, thiserror::Error)]
+pub enum RemoteError {
+    /// The repository has none.
+    #[error("there is no remote to sync with")]
+    NoRemote,
+    /// It has several, and none is said to be the one.
+    #[error("there are several remotes, and none of them is said to be the one to sync with")]
+    Ambiguous {
+        /// They.
+        known: Vec<String>,
+    },
+    /// There is none of that name.
+    #[error("there is no remote `{name}`")]
+    Unknown {
+        /// What was asked for.
+        name: String,
+        /// Those there are.
+        known: Vec<String>,
+    },
+    /// It does not answer.
+    #[error("`{remote}` cannot be reached: {said}")]
+    Unreachable {
+        /// The remote.
+        remote: String,
+        /// What git said.
+        said: String,
+    },
+    /// It answers, and does not let this user in.
+    #[error("`{remote}` does not let you in: {said}")]
+    Denied {
+        /// The remote.
+        remote: String,
+        /// What git said.
+        said: String,
+    },
+}
+
+/// What became of a push.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Pushed {
+    /// The remote has it.
+    Done,
+    /// The remote's branch has gone on meanwhile.
+    Moved,
+    /// The remote, or a hook, would not take it.
+    Rejected {
+        /// In its own words.
+        said: String,
+    },
+}
+
+/// How far two branches are from each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Distance {
+    /// Commits that only the first has.
+    pub ahead: usize,
+    /// Commits that only the other has.
+    pub behind: usize,
+}
+
+impl Upstream {
+    /// Returns the branch as people write it: `origin/main`.
+    pub fn name(&self) -> String {
+        format!("{}/{}", self.remote, self.branch())
+    }
+
+    /// Returns the name of the branch there.
+    pub fn branch(&self) -> &str {
+        self.reference.strip_prefix("refs/heads/").unwrap_or(&self.reference)
+    }
+}
+
+impl Repository {
+    /// Returns where a branch is synced: on that remote, else on the one that it follows, else on `origin`, else on the only one.
+    pub fn upstream(&self, head: &Head, named: Option<&str>) -> Result<Result<Upstream, RemoteError>, AuditError> {
+        let doing = || "read which remotes there are".to_owned();
+        let names = self.git().remotes().during(doing)?;
+        let known: Vec<String> = names.iter().flatten().flatten().map(str::to_owned).collect();
+        let config = self.git().config().and_then(|mut config| config.snapshot()).during(doing)?;
+        let followed = |what: &str| config.get_string(&format!("branch.{}.{what}", head.branch())).ok();
+        let follows = followed("remote").filter(|remote| known.contains(remote));
+        let remote = match (named, &follows, &known[..]) {
+            (Some(name), ..) if known.iter().any(|known| known == name) => name.to_owned(),
+            (Some(name), ..) => return Ok(Err(RemoteError::Unknown { name: name.to_owned(), known })),
+            (None, Some(follows), _) => follows.clone(),
+            (None, None, []) => return Ok(Err(RemoteError::NoRemote)),
+            (None, None, _) if known.iter().any(|known| known == "origin") => "origin".to_owned(),
+            (None, None, [only]) => only.clone(),
+            (None, None, _) => return Ok(Err(RemoteError::Ambiguous { known })),
+        };
+        let reference = followed("merge")
+            .filter(|reference| follows.as_ref() == Some(&remote) && reference.starts_with("refs/heads/"))
+            .unwrap_or_else(|| head.reference.clone());
+        let branch = reference.strip_prefix("refs/heads/").unwrap_or(&reference);
+        Ok(Ok(Upstream { tracking: format!("refs/remotes/{remote}/{branch}"), remote, reference }))
+    }
+
+    /// Returns where the remote's branch was when it was last looked at or pushed to; nothing if it never was.
+    pub fn remembered(&self, upstream: &Upstream) -> Result<Option<CommitId>, AuditError> {
+        self.read_reference(&upstream.tracking)
+    }
+
+    /// Asks the remote where its branch is, and gets what led there; nothing if it has no such branch.
+    pub fn fetch(&self, upstream: &Upstream) -> Result<Result<Option<CommitId>, RemoteError>, AuditError> {
+        let Upstream { remote, reference, tracking } = upstream;
+        let mut git = self.speaking_git()?;
+        git.args(["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance"]);
+        git.args(["--no-recurse-submodules", remote, &format!("+{reference}:{tracking}")]);
+        let said = match speak(git) {
+            Ok(finished) if finished.status.success() => return self.remembered(upstream).map(Ok),
+            Ok(finished) => text(&finished.stderr),
+            Err(said) => said,
+        };
+        if said.contains("couldn't find remote ref") {
+            return Ok(Ok(None));
+        }
+        Ok(Err(trouble(remote, &said)))
+    }
+
+    /// Offers a commit to the remote's branch, which takes it only if it is among what led to it.
+    pub fn push(
+        &self,
+        upstream: &Upstream,
+        commit: CommitId,
+    ) -> Result<Result<Pushed, RemoteError>, AuditError> {
+        let Upstream { remote, reference, .. } = upstream;
+        let mut git = self.speaking_git()?;
+        git.args(["push", "--porcelain", "--no-follow-tags", "--recurse-submodules=no", remote]);
+        git.arg(format!("{commit}:{reference}"));
+        let finished = match speak(git) {
+            Ok(finished) => finished,
+            Err(said) => return Ok(Err(trouble(remote, &said))),
+        };
+        let stdout = String::from_utf8_lossy(&finished.stdout).into_owned();
+        let stderr = text(&finished.stderr);
+        let line = stdout.lines().find(|line| line.contains(&format!(":{reference}\t")));
+        match line.and_then(|line| line.chars().next()) {
+            Some('!') => {
+                let line = line.unwrap_or_default();
+                Ok(Ok(if is_moved(line) { Pushed::Moved } else { Pushed::Rejected { said: words(&stderr, line) } }))
+            }
+            Some(_) if finished.status.success() => Ok(Ok(Pushed::Done)),
+            // A hook here that said no ends git before it comes to any branch.
+            None if stderr.contains("failed to push some refs") && !is_unreachable(&stderr) => {
+                Ok(Ok(Pushed::Rejected { said: words(&stderr, "") }))
+            }
+            _ => Ok(Err(trouble(remote, &stderr))),
+        }
+    }
+
+    /// Counts what two commits have that the other has not, as far as history goes here.
+    pub fn distance(&self, one: CommitId, other: CommitId) -> Result<Distance, AuditError> {
+        let counted = self.git().graph_ahead_behind(one.to_git(), other.to_git());
+        let (ahead, behind) = counted.during(|| format!("count the commits between `{one}` and `{other}`"))?;
+        Ok(Distance { ahead, behind })
+    }
+
+    /// Returns git as its user would call it here, asking nobody where nobody sits at a terminal.
+    fn speaking_git(&self) -> Result<Command, AuditError> {
+        let mut git = Command::new("git");
+        for name in [
+            "GIT_DIR",
+            "GIT_WORK_TREE",
+            "GIT_INDEX_FILE",
+            "GIT_OBJECT_DIRECTORY",
+            "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+            "GIT_COMMON_DIR",
+            "GIT_NAMESPACE",
+            "GIT_PREFIX",
+            "GIT_QUARANTINE_PATH",
+        ] {
+            git.env_remove(name);
+        }
+        git.current_dir(self.worktree_root()).env("LC_ALL", "C").env("GIT_OPTIONAL_LOCKS", "0");
+        if !has_people() {
+            git.env("GIT_TERMINAL_PROMPT", "0");
+            let config = self.git().config().during(|| "read git's configuration".to_owned())?;
+            let says = |name: &str| std::env::var_os(name).is_some();
+            if !says("GIT_SSH_COMMAND") && !says("GIT_SSH") && config.get_string("core.sshCommand").is_err() {
+                git.env("GIT_SSH_COMMAND", "ssh -o BatchMode=yes");
+            }
+        }
+        Ok(git)
+    }
+}
+
+/// Returns whether somebody sits there who can be asked for a passphrase.
+fn has_people() -> bool {
+    std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
+}
+
+/// Runs such a command; what keeps it from ending is told in words.
+fn speak(command: Command) -> Result<spawn::Finished, String> {
+    // Whatever asks at the terminal has to be of the group that the terminal listens to.
+    let (group, patience) =
+        if has_people() { (Group::Shared, PATIENCE_WITH_PEOPLE) } else { (Group::Own, PATIENCE) };
+    spawn::run_in(group, command, &[], patience).map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => "`git` is not installed".to_owned(),
+        _ => error.to_string(),
+    })
+}
+
+fn trouble(remote: &str, said: &str) -> RemoteError {
+    const DENIED: [&str; 8] = [
+        "Authentication failed",
+        "Permission denied",
+        "could not read Username",
+        "could not read Password",
+        "Host key verification failed",
+        "terminal prompts disabled",
+        "error: 401",
+        "error: 403",
+    ];
+    let (remote, words) = (remote.to_owned(), words(said, "it says nothing"));
+    if DENIED.iter().any(|word| said.contains(word)) {
+        RemoteError::Denied { remote, said: words }
+    } else {
+        RemoteError::Unreachable { remote, said: words }
+    }
+}
+
+/// Says whether a refused line of `git push --porcelain` means only that somebody was faster.
+fn is_moved(line: &str) -> bool {
+    const FASTER: [&str; 8] = [
+        "(fetch first)",
+        "(non-fast-forward)",
+        "(needs force)",
+        "(stale info)",
+        "cannot lock ref",
+        "failed to update ref",
+        "failed to lock",
+        "incorrect old value provided",
+    ];
+    FASTER.iter().any(|word| line.contains(word))
+}
+
+fn is_unreachable(said: &str) -> bool {
+    ["remote end hung up", "Could not read from remote repository", "unable to access", "early EOF", "unexpected disconnect"]
+        .iter()
+        .any(|word| said.contains(word))
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Returns what was said without git's own advice, or that where nothing was.
+fn words(said: &str, line: &str) -> String {
+    let told: Vec<&str> = said
+        .lines()
+        .map(|line| line.strip_prefix("remote: ").unwrap_or(line).trim())
+        .filter(|line| !line.is_empty() && !line.starts_with("hint:") && !line.starts_with("error: failed to push"))
+        .filter(|line| !line.starts_with("To ") && !line.starts_with("Please make sure") && *line != "and the repository exists.")
+        .collect();
+    let told = told.join("\n").replace("fatal: ", "").replace("error: ", "");
+    let told = if told.is_empty() { line.rsplit('\t').next().unwrap_or_default().to_owned() } else { told };
+    match told.char_indices().nth(WORDS) {
+        Some((at, _)) => format!("{}...", &told[..at]),
+        None => told,
+    }
+}
