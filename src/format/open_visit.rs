@@ -22,7 +22,7 @@ pub(super) fn read(node: &Node<'_>, history: &[Visit], faults: &mut Vec<Fault>) 
                 fields.key_span("visit"),
                 format!("`visit: {visit}`, and the history has {ended}"),
             )
-            .help("the history or the visit was changed by hand; bring back what the engine wrote with `git restore`"),
+            .help("the history or the visit was changed by hand; bring back what the engine wrote"),
         );
     }
     Some(OpenVisit {

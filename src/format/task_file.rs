@@ -215,10 +215,7 @@ fn consistent(task: &Task, origin: Origin, fields: &Fields<'_, '_>, faults: &mut
                 fields.key_span("status"),
                 format!("`status: {}`, and {says}", task.status),
             )
-            .help(format!(
-                "bring back what the engine wrote: `git restore --source=HEAD {}.md`, in its folder",
-                task.id
-            )),
+            .help("one of them was changed by hand; bring back what the engine wrote"),
         );
     }
 }

@@ -45,6 +45,8 @@ pub enum OpsError {
         path: ProjectPath,
         /// Everything wrong with it.
         diagnostics: Vec<Diagnostic>,
+        /// How git names the newest commit whose version of it can be read, as far as that was looked for.
+        readable: Option<String>,
     },
     /// The rules in force, or a file of theirs, are invalid.
     #[error("the configuration is invalid")]
@@ -264,6 +266,9 @@ impl OpsError {
             Self::Refused(refusal) => refusal.fix(),
             Self::Store(error) => return error.hint(),
             Self::Audit(AuditError::Io { path, source, .. }) => return io_hint(path, source),
+            Self::UnreadableTask { path, readable: Some(commit), .. } => {
+                format!("mend it, or bring back what can be read: `git restore --source={commit} {path}`")
+            }
             Self::UnreadableTask { path, diagnostics, .. } if diagnostics.iter().all(|found| found.help.is_none()) => {
                 format!("mend it there; `git log -p -- {path}` shows what it said before")
             }

@@ -58,6 +58,7 @@ mod together;
 mod transaction;
 mod verify;
 mod view;
+mod way_back;
 mod why;
 mod workflow;
 mod workload;

@@ -6,6 +6,7 @@ use super::author;
 use super::error::OpsError;
 use super::in_force::{InForce, in_force};
 use super::message;
+use super::way_back::with_way_back;
 use super::workspace::Workspace;
 use crate::audit::{CommitId, Head, Person};
 use crate::engine::{Act, Change, Found, explain};
@@ -66,7 +67,8 @@ impl Standing {
         in_force: Rc<InForce>,
     ) -> Result<Self, OpsError> {
         let (snapshot, place) = find(workspace, id)?;
-        let file = parse(&in_force, id, &snapshot.path, &snapshot.bytes, workspace.now())?;
+        let file = parse(&in_force, id, &snapshot.path, &snapshot.bytes, workspace.now())
+            .map_err(|error| with_way_back(workspace, &in_force, error))?;
         let head_path = head_path(workspace, &head, id, &snapshot.path)?;
         if let Some(before) = &head_path {
             refuse_copy(workspace, id, &snapshot.path, before)?;
@@ -266,7 +268,7 @@ pub(super) fn spliced(
 
 fn unreadable(id: &TaskId, path: &ProjectPath, text: &str, faults: &[Fault]) -> OpsError {
     let diagnostics = faults.iter().map(|fault| Diagnostic::from_fault(path.as_str(), text, fault)).collect();
-    OpsError::UnreadableTask { id: id.clone(), path: path.clone(), diagnostics }
+    OpsError::UnreadableTask { id: id.clone(), path: path.clone(), diagnostics, readable: None }
 }
 
 /// Returns where HEAD has the file of a task that the worktree lacks, as far as that can be told.

@@ -9,10 +9,11 @@ use super::deliver::pending;
 use super::error::{OpsError, missing, thaw};
 use super::header::NEW;
 use super::headers::{Listing, Scope, Unreadable, read_all};
-use super::in_force::{Remark, check_worktree};
+use super::in_force::{InForce, Remark, check_worktree};
 use super::notices::{OutgoingStanding, outgoing};
 use super::stand::is_drifted;
 use super::standing::{Pending, Standing};
+use super::way_back::last_readable;
 use super::workspace::Workspace;
 use crate::audit::{Head, ObjectId};
 use crate::model::TaskId;
@@ -79,7 +80,7 @@ pub fn overview(workspace: &Workspace, watcher: bool) -> Result<Overview, OpsErr
     attention.extend(of_dependencies(workspace, &in_force, &listing));
     let committed = committed_files(workspace, &head)?;
     for file in &listing.unreadable {
-        attention.push(of_unreadable(workspace, &committed, file));
+        attention.push(of_unreadable(workspace, &in_force, file));
     }
     let name = in_force.rules.project.name.clone();
     // In the middle of a merge, what differs from HEAD is git's to tell.
@@ -269,20 +270,21 @@ fn committed_files(workspace: &Workspace, head: &Head) -> Result<HashMap<String,
     Ok(workspace.repository.list(commit, "tasks")?.into_iter().map(|file| (file.path, file.id)).collect())
 }
 
-/// What HEAD had can be brought back only where the worktree has something else.
-fn of_unreadable(workspace: &Workspace, committed: &HashMap<String, ObjectId>, file: &Unreadable) -> Attention {
+/// What was committed can be brought back only where something else stands.
+fn of_unreadable(workspace: &Workspace, in_force: &InForce, file: &Unreadable) -> Attention {
     let help = file.diagnostics.first().and_then(|first| first.help.clone());
-    let before = committed.get(&file.path).filter(|before| {
-        let now = file.path.parse().ok().and_then(|path| tasks::read(&workspace.paths, &path).ok());
-        now.is_none_or(|now| workspace.repository.hash_blob(&now.bytes) != **before)
-    });
+    let readable = || {
+        let path: ProjectPath = file.path.parse().ok()?;
+        let id = layout::task_id(path.name())?.ok()?;
+        last_readable(workspace, in_force, &id, &path)
+    };
     Attention {
         code: "unreadable_task",
         problem: format!("`{}` cannot be read: {}", file.path, file.reason),
-        fix: match (&file.diagnostics[..], help, before) {
+        fix: match (&file.diagnostics[..], help, readable()) {
             ([], ..) => "mend that, or move it out of `tasks/`".to_owned(),
-            (_, help, Some(_)) => format!(
-                "mend it{}, or bring back what was committed: `git restore --source=HEAD {}`",
+            (_, help, Some(commit)) => format!(
+                "mend it{}, or bring back what was committed: `git restore --source={commit} {}`",
                 help.map(|help| format!(" ({help})")).unwrap_or_default(),
                 file.path
             ),

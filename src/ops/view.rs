@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 use super::error::{OpsError, thaw};
 use super::in_force::{InForce, in_force};
 use super::standing::{Pending, Standing, find, parse};
+use super::way_back::with_way_back;
 use super::workspace::Workspace;
 use crate::engine::brief::{Body, Form, GateContext, brief, brief_at};
 use crate::engine::outputs::Field;
@@ -31,7 +32,8 @@ pub struct View {
 pub fn show(workspace: &Workspace, id: &TaskId) -> Result<(View, InForce), OpsError> {
     let in_force = workspace.rules()?;
     let (snapshot, _) = find(workspace, id)?;
-    let file = parse(&in_force, id, &snapshot.path, &snapshot.bytes, workspace.now())?;
+    let file = parse(&in_force, id, &snapshot.path, &snapshot.bytes, workspace.now())
+        .map_err(|error| with_way_back(workspace, &in_force, error))?;
     let context = match file.origin {
         Origin::Adopted => brief(&in_force.rules, &file.task, &body_of(&file)),
         Origin::HandMade => taken_up(workspace, &in_force, &file.task)

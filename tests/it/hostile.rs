@@ -139,7 +139,7 @@ fn damaged_files_are_explained_with_the_place() {
     4 | gate: {current: implement, entered: yesterday, visit: 7}
       |                                                ^^^^^
       |
-      = help: the history or the visit was changed by hand; bring back what the engine wrote with `git restore`
+      = help: the history or the visit was changed by hand; bring back what the engine wrote
 
     error[invalid_value]: `redy` is not a status
      --> tasks/AOF-abc.md:5:9

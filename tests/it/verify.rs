@@ -222,6 +222,50 @@ fn a_commit_by_hand_with_the_trailers_of_another_one_is_found() {
 }
 
 #[test]
+fn a_file_that_only_says_that_it_is_finished_is_found_and_is_not() {
+    let env = TestEnvironment::new();
+    env.write("tasks/AOF-done1.md", "---\ntitle: Done, it says\nstatus: complete\n---\n");
+    env.commit_all("done");
+    env.edit("tasks/AOF-done1.md", "Done, it", "Done, so it");
+    env.commit_all("said once more");
+    let waiting = env.new_task(&["Waits", "--depends", "AOF-done1"]);
+    assert_snapshot!(nameless(&env.aof(&["verify"]).code(1)), @"
+    exit 1
+    --- stdout
+    wrong: AOF-xxxxx: it says that it is finished, and never stood at a gate [said_by_hand]
+      commit   COMMIT done
+      by       Ada <ada@example.org>, 2026-02-16T10:00:05Z
+      expected a task that the engine finished, with its entries
+      found    `status: complete`, and no entry
+    1 thing wrong: 4 commits, 3 changes of a task
+    ");
+    let why = env.aof(&["why", &waiting]).success();
+    assert!(why.stdout.contains("is complete, which stands at no gate yet"), "{why}");
+    let _ = env.aof(&["watch", "--once"]).success();
+    assert_eq!(found(&env), Vec::<String>::new(), "it begins at its first gate");
+    assert!(env.task_text("AOF-done1").contains("status: ready"));
+}
+
+#[test]
+fn a_committed_move_that_cannot_be_read_is_taken_back_from_before_it() {
+    let (env, id) = scene();
+    let before = env.head();
+    let path = env.task_path(&id);
+    env.edit(&path, "status: ready", "status: complete");
+    env.commit_all("moved by hand");
+    assert_eq!(found(&env), ["unreadable"]);
+    let refused = env.say(&id, "agent-3", "complete", &[]).code(6).stderr;
+    let (source, shown) = (&before[..10], env.plain(&path));
+    assert!(refused.contains(&format!("`git restore --source={source} {shown}`")), "{refused}");
+    let status = env.aof(&["status"]).success().stdout;
+    assert!(status.contains(&format!("git restore --source={source} {shown}")), "{status}");
+    env.git(&["restore", &format!("--source={source}"), &path]);
+    env.commit_all("taken back");
+    let _ = env.complete(&id, "agent-3").success();
+    assert_eq!(found(&env), Vec::<String>::new());
+}
+
+#[test]
 fn merges_keep_what_both_sides_had() {
     let (env, id) = scene();
     let other = env.new_task(&["Another"]);

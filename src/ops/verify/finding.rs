@@ -19,6 +19,8 @@ words!(
         WrongResult = "wrong_result",
         /// What is the engine's was moved without an entry.
         MovedByHand = "moved_by_hand",
+        /// A file that nobody has taken up says that its task is finished.
+        SaidByHand = "said_by_hand",
         /// The rules allow it, and nothing says that the engine did it.
         Unattested = "unattested",
         /// Several steps are in one commit, as squashing leaves them.
@@ -53,6 +55,7 @@ impl Broken {
             Self::NotAllowed => "the rules refuse it",
             Self::WrongResult => "by the rules, something else comes of it",
             Self::MovedByHand => "it was moved by hand",
+            Self::SaidByHand => "it says that it is finished, and never stood at a gate",
             Self::Unattested => "the rules allow it, and nothing says that the engine did it",
             Self::Squashed => "several steps are in one commit",
             Self::WrongTrailer => "the commit says something else than the task",

@@ -11,7 +11,8 @@ use crate::audit::trailers;
 use crate::audit::{ChangedFile, CommitId, LogEntry, ObjectId};
 use crate::engine::{Proof, Rules, prove, rehashed};
 use crate::format::config::Subject as RuleFile;
-use crate::model::{Task, TaskId};
+use crate::format::task_file::{self, Defaults};
+use crate::model::{Status, Task, TaskId, Timestamp};
 use crate::ops::error::OpsError;
 use crate::ops::happened::{KnownRules, KnownTasks};
 use crate::ops::workspace::Workspace;
@@ -102,7 +103,17 @@ impl<'w> Judge<'w> {
                     (proof, judged.renamed) = (other, judged.renamed + 1);
                 }
             }
+            if is_new(&after)
+                && before.as_ref().is_none_or(|task| is_new(task))
+                && let Some(found) = self.said_by_hand(&rules, &id, own.before.first(), *new)?
+            {
+                let expected = "a task that the engine finished, with its entries".to_owned();
+                judged.wrong.push(Wrong::new(&entry, Some(&id), Broken::SaidByHand, expected, found));
+            }
             if seen == Seen::Earlier && before.is_some() && !matches!(proof, Proof::Breach(_)) {
+                judged.mended.push(id.clone());
+            }
+            if before.as_ref().is_some_and(|task| is_new(task)) && !is_new(&after) {
                 judged.mended.push(id.clone());
             }
             let claims = Claims { entry: &entry, said: &said, changed: &changed, id: &id };
@@ -141,6 +152,29 @@ impl<'w> Judge<'w> {
             }
         }
         Ok((longest(all), Seen::Earlier))
+    }
+
+    /// Returns what a file that nobody has taken up says of its status, where that is a word for finished tasks, and it did not say so
+    /// before. Nobody goes by it here, but whoever reads the file might.
+    fn said_by_hand(
+        &self,
+        rules: &Rules,
+        id: &TaskId,
+        before: Option<&Version>,
+        after: ObjectId,
+    ) -> Result<Option<String>, OpsError> {
+        let workflow = &rules.project.default_workflow;
+        let said = |version: ObjectId| -> Result<Option<Status>, OpsError> {
+            let defaults = Defaults { workflow: workflow.clone(), created: Timestamp::UNIX_EPOCH };
+            let Ok(file) = task_file::parse(&self.workspace.repository.read_blob(version)?, id, &defaults) else {
+                return Ok(None);
+            };
+            let status = file.field("status").and_then(|node| node.as_str()?.parse::<Status>().ok());
+            Ok(status.filter(|status| status.is_finished()))
+        };
+        let Some(now) = said(after)? else { return Ok(None) };
+        let known = before.map(|(_, version)| said(*version)).transpose()?.flatten();
+        Ok((known != Some(now)).then(|| format!("`status: {now}`, and no entry")))
     }
 
     fn keep_rules(&mut self, entry: &LogEntry, changed: &[ChangedFile]) {

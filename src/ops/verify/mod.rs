@@ -124,7 +124,7 @@ fn judged(workspace: &Workspace, since: &[CommitId], until: CommitId) -> Result<
         for wrong in &mut judged.wrong {
             let by = match wrong.broken {
                 Broken::MovedByHand | Broken::WrongResult | Broken::NotAllowed => &overridden,
-                Broken::Unreadable => &mended,
+                Broken::Unreadable | Broken::SaidByHand => &mended,
                 _ => continue,
             };
             let later = wrong.task.as_ref().and_then(|task| by.get(task).copied());
