@@ -22,6 +22,9 @@ pub const POINTS: &[&str] = &[
     "ops.settled",
 ];
 
+/// Those that a sync passes besides when it brings in what others did: the locks are taken; the files are there.
+pub const BRING_POINTS: &[&str] = &["audit.bring-begun", "audit.bring-files"];
+
 /// Those that a message passes behind it, in order: it is written, and the cursor not moved; it is delivered, and not removed.
 pub const OUTBOX_POINTS: &[&str] = &["outbox.written", "outbox.delivered"];
 
@@ -40,7 +43,7 @@ pub fn point(name: &str) {
     static ASKED: OnceLock<Option<(String, u32)>> = OnceLock::new();
     static PASSED: AtomicU32 = AtomicU32::new(0);
 
-    let all = [POINTS, OUTBOX_POINTS, GIVEN_UP_POINTS, EVENT_POINTS].concat();
+    let all = [POINTS, BRING_POINTS, OUTBOX_POINTS, GIVEN_UP_POINTS, EVENT_POINTS].concat();
     debug_assert!(all.contains(&name), "`{name}` is missing from the lists of `stop`");
     let asked = ASKED.get_or_init(|| {
         let value = std::env::var("AOF_STOP_AT").ok()?;

@@ -99,7 +99,8 @@ impl Repository {
             if Some(new_root) == root {
                 return Err(AuditError::Unchanged);
             }
-            let unsigned = encode(new_root, parent, draft)?;
+            let stamps = [(&draft.author, draft.authored), (&draft.committer, draft.committed)];
+            let unsigned = encode(new_root, parent.as_slice(), stamps, &draft.message)?;
             let signed = match signers.of(self, &draft.committer)? {
                 Some(signer) => with_signature(&unsigned, &signer.sign(&unsigned)?),
                 None => unsigned,
@@ -234,8 +235,13 @@ fn is_ignorable(c: char) -> bool {
     matches!(c, '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }
 
-/// Returns the bytes of a commit object.
-fn encode(tree: ObjectId, parent: Option<CommitId>, draft: &Draft) -> Result<Vec<u8>, AuditError> {
+/// Returns the bytes of a commit object; its author stands before its committer.
+pub(super) fn encode(
+    tree: ObjectId,
+    parents: &[CommitId],
+    [(author, authored), (committer, committed)]: [(&Person, Timestamp); 2],
+    message: &str,
+) -> Result<Vec<u8>, AuditError> {
     let stamp = |role: &str, who: &Person, time: Timestamp| {
         if time.as_second() < 0 {
             return Err(AuditError::BadTime { time });
@@ -243,21 +249,21 @@ fn encode(tree: ObjectId, parent: Option<CommitId>, draft: &Draft) -> Result<Vec
         Ok(format!("{role} {} <{}> {} +0000\n", who.name(), who.email(), time.as_second()))
     };
     let mut text = format!("tree {tree}\n");
-    if let Some(parent) = parent {
+    for parent in parents {
         text.push_str("parent ");
         text.push_str(&parent.to_string());
         text.push('\n');
     }
-    text.push_str(&stamp("author", &draft.author, draft.authored)?);
-    text.push_str(&stamp("committer", &draft.committer, draft.committed)?);
+    text.push_str(&stamp("author", author, authored)?);
+    text.push_str(&stamp("committer", committer, committed)?);
     text.push('\n');
-    text.push_str(draft.message.trim_end().replace('\0', " ").as_str());
+    text.push_str(message.trim_end().replace('\0', " ").as_str());
     text.push('\n');
     Ok(text.into_bytes())
 }
 
 /// Puts a signature into a commit's header.
-fn with_signature(commit: &[u8], signature: &str) -> Vec<u8> {
+pub(super) fn with_signature(commit: &[u8], signature: &str) -> Vec<u8> {
     let body = commit.windows(2).position(|pair| pair == b"\n\n").expect("a header ends in an empty line") + 1;
     let mut signed = commit[..body].to_vec();
     signed.extend(b"gpgsig");
@@ -277,12 +283,12 @@ fn subject(message: &str) -> String {
 
 /// The signer that git's configuration names, looked up once a committer.
 #[derive(Default)]
-struct Signers {
+pub(super) struct Signers {
     found: Option<(Person, Option<Signer>)>,
 }
 
 impl Signers {
-    fn of(&mut self, repository: &Repository, committer: &Person) -> Result<Option<&Signer>, AuditError> {
+    pub(super) fn of(&mut self, repository: &Repository, committer: &Person) -> Result<Option<&Signer>, AuditError> {
         if self.found.as_ref().is_none_or(|(known, _)| known != committer) {
             self.found = Some((committer.clone(), Signer::configured(repository, committer)?));
         }

@@ -44,6 +44,13 @@ pub enum AuditError {
         "`{path}` is marked as intended to be added; add it with `git add {path}`, or take the mark back with `git restore --staged {path}`"
     )]
     IntentToAdd { path: String },
+    #[error(
+        "{} not committed here, and what comes would change {}; nothing was changed", files_text(.files), if .files.len() == 1 { "it" } else { "them" }
+    )]
+    InTheWay {
+        /// Relative to the worktree.
+        files: Vec<String>,
+    },
     #[error("the change leaves every file as the branch has it, so there is nothing to commit")]
     Unchanged,
     #[error("the files could not be written, so nothing was committed")]
@@ -103,6 +110,11 @@ impl<T> During<T> for Result<T, git2::Error> {
     fn during(self, action: impl FnOnce() -> String) -> Result<T, AuditError> {
         self.map_err(|source| AuditError::Git { action: action(), source })
     }
+}
+
+fn files_text(files: &[String]) -> String {
+    let names: Vec<String> = files.iter().map(|file| format!("`{file}`")).collect();
+    format!("{} {}", names.join(", "), if files.len() == 1 { "is" } else { "are" })
 }
 
 fn age_text(age: Option<Duration>) -> String {

@@ -7,6 +7,7 @@
 //!
 //! All paths are the project's, with `/`. The caller holds the project's writer lock; a user's git may run at any time.
 
+mod bring;
 mod commit;
 mod configuration;
 mod deflate;
@@ -15,6 +16,7 @@ mod head;
 mod id;
 mod identity;
 mod index;
+mod join;
 mod left_behind;
 mod locks;
 mod log;
@@ -37,6 +39,7 @@ pub use error::AuditError;
 pub use head::Head;
 pub use id::{CommitId, NotAnId, ObjectId};
 pub use identity::Person;
+pub use join::{MergeDraft, Unshared};
 pub use left_behind::LeftBehind;
 pub use locks::{BranchLock, Cleared, LockFile, Locks};
 pub use log::{ChangedFile, Log, LogEntry, Reach};

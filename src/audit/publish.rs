@@ -64,7 +64,7 @@ impl Repository {
         let reference = &prepared.base.reference;
         let place = self.reference_path(reference);
         let branch_temp = self.branch_temp(prepared.last())?;
-        let index_temp = self.index_temp(&prepared.index)?;
+        let index_temp = self.temp_index(prepared.index.mode())?;
         let branch = BranchLock {
             reference: reference.clone(),
             from: prepared.base.commit,
@@ -137,7 +137,7 @@ impl Repository {
             return Ok(Vec::new());
         }
 
-        let index_temp = self.index_temp(&index)?;
+        let index_temp = self.temp_index(index.mode())?;
         sync_files(tell(intent, &Locks { index: index_temp.file.clone(), branch: None }, self.git_dir())?)?;
         let lock = index_temp.lock(self.git_dir().join("index.lock"), deadline)?;
         let behind = Index::read(self, &paths(&changes))?.behind(self, changes)?;
@@ -152,11 +152,11 @@ impl Repository {
         Ok(behind.iter().filter_map(|change| self.own_path(&change.path)).collect())
     }
 
-    fn index_temp(&self, index: &Index) -> Result<Unlocked, AuditError> {
-        Unlocked::create(self.git_dir(), "aof-index", index.mode().unwrap_or_else(|| self.shared_file_mode()))
+    pub(super) fn temp_index(&self, mode: Option<u32>) -> Result<Unlocked, AuditError> {
+        Unlocked::create(self.git_dir(), "aof-index", mode.unwrap_or_else(|| self.shared_file_mode()))
     }
 
-    fn branch_temp(&self, commit: CommitId) -> Result<Unlocked, AuditError> {
+    pub(super) fn branch_temp(&self, commit: CommitId) -> Result<Unlocked, AuditError> {
         let mut unlocked = Unlocked::create(self.common_dir(), "aof-branch", self.shared_file_mode())?;
         unlocked.temp.write(format!("{commit}\n").as_bytes())?;
         Ok(unlocked)
@@ -178,7 +178,7 @@ fn write_index(lock: &Held, patched: &Patched) -> Result<(), AuditError> {
 }
 
 /// Tells the caller which lock files are to come, and returns what has to be on the disk before they do.
-fn tell(intent: Intent<'_>, locks: &Locks, near: &Path) -> Result<Vec<Unsynced>, AuditError> {
+pub(super) fn tell(intent: Intent<'_>, locks: &Locks, near: &Path) -> Result<Vec<Unsynced>, AuditError> {
     stop::point("audit.temps-made");
     let waiting = intent(locks).at("record the intended locks on", near)?;
     stop::point("audit.intent-told");

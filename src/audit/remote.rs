@@ -153,11 +153,7 @@ impl Repository {
     }
 
     /// Offers a commit to the remote's branch, which takes it only if it is among what led to it.
-    pub fn push(
-        &self,
-        upstream: &Upstream,
-        commit: CommitId,
-    ) -> Result<Result<Pushed, RemoteError>, AuditError> {
+    pub fn push(&self, upstream: &Upstream, commit: CommitId) -> Result<Result<Pushed, RemoteError>, AuditError> {
         let Upstream { remote, reference, .. } = upstream;
         let mut git = self.speaking_git()?;
         git.args(["push", "--porcelain", "--no-follow-tags", "--recurse-submodules=no", remote]);
@@ -227,8 +223,7 @@ fn has_people() -> bool {
 /// Runs such a command; what keeps it from ending is told in words.
 fn speak(command: Command) -> Result<spawn::Finished, String> {
     // Whatever asks at the terminal has to be of the group that the terminal listens to.
-    let (group, patience) =
-        if has_people() { (Group::Shared, PATIENCE_WITH_PEOPLE) } else { (Group::Own, PATIENCE) };
+    let (group, patience) = if has_people() { (Group::Shared, PATIENCE_WITH_PEOPLE) } else { (Group::Own, PATIENCE) };
     spawn::run_in(group, command, &[], patience).map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => "`git` is not installed".to_owned(),
         _ => error.to_string(),
@@ -270,9 +265,15 @@ fn is_moved(line: &str) -> bool {
 }
 
 fn is_unreachable(said: &str) -> bool {
-    ["remote end hung up", "Could not read from remote repository", "unable to access", "early EOF", "unexpected disconnect"]
-        .iter()
-        .any(|word| said.contains(word))
+    [
+        "remote end hung up",
+        "Could not read from remote repository",
+        "unable to access",
+        "early EOF",
+        "unexpected disconnect",
+    ]
+    .iter()
+    .any(|word| said.contains(word))
 }
 
 fn text(bytes: &[u8]) -> String {
@@ -285,7 +286,9 @@ fn words(said: &str, line: &str) -> String {
         .lines()
         .map(|line| line.strip_prefix("remote: ").unwrap_or(line).trim())
         .filter(|line| !line.is_empty() && !line.starts_with("hint:") && !line.starts_with("error: failed to push"))
-        .filter(|line| !line.starts_with("To ") && !line.starts_with("Please make sure") && *line != "and the repository exists.")
+        .filter(|line| {
+            !line.starts_with("To ") && !line.starts_with("Please make sure") && *line != "and the repository exists."
+        })
         .collect();
     let told = told.join("\n").replace("fatal: ", "").replace("error: ", "");
     let told = if told.is_empty() { line.rsplit('\t').next().unwrap_or_default().to_owned() } else { told };

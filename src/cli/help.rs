@@ -7,7 +7,7 @@ type Group = (&'static str, &'static [&'static str]);
 
 const TOP: &[Group] = &[
     ("Begin", &["init", "demo"]),
-    ("Work", &["task", "run", "watch", "sweep", "mcp"]),
+    ("Work", &["task", "run", "watch", "sweep", "sync", "mcp"]),
     ("Look", &["status", "gate", "why", "events", "stats", "metrics", "verify", "notices"]),
     ("Rules", &["workflow", "org", "schema"]),
     ("Set up", &["runner", "migrate", "completions", "man"]),

@@ -30,6 +30,7 @@ mod since;
 mod stats;
 mod status;
 mod sweep;
+mod sync;
 mod table;
 mod task;
 mod trouble;
@@ -94,6 +95,7 @@ enum Command {
     Why(why::Args),
     Watch(watch::Args),
     Sweep(sweep::Args),
+    Sync(sync::Args),
     Run(running::Args),
     /// Look after the agents that aof starts
     #[command(subcommand)]
@@ -136,6 +138,7 @@ pub fn main() -> ExitCode {
         Some(Command::Why(args)) => why::run(&session, &args),
         Some(Command::Watch(args)) => watch::run(&session, &args),
         Some(Command::Sweep(args)) => sweep::run(&session, &args),
+        Some(Command::Sync(args)) => sync::run(&session, &args),
         Some(Command::Runner(command)) => runner::run(&session, &command),
         Some(Command::Run(args)) => running::run(&session, &args),
         Some(Command::Mcp(args)) => mcp::run(&session, &args),

@@ -187,7 +187,10 @@ pub(super) fn code(error: &OpsError) -> u8 {
         | OpsError::Restless { .. }
         | OpsError::Unfit { code: "edit_conflict", .. }
         | OpsError::Audit(
-            AuditError::StagedElsewise { .. } | AuditError::Unmerged { .. } | AuditError::IntentToAdd { .. },
+            AuditError::StagedElsewise { .. }
+            | AuditError::Unmerged { .. }
+            | AuditError::IntentToAdd { .. }
+            | AuditError::InTheWay { .. },
         ) => 5,
         OpsError::UnreadableTask { .. }
         | OpsError::InvalidRules(_)

@@ -1,6 +1,6 @@
 //! What an operation can fail with; each says what is wrong and what to do about it.
 
-use crate::audit::AuditError;
+use crate::audit::{AuditError, RemoteError};
 use crate::engine::Refusal;
 use crate::format::diagnostic::Diagnostic;
 use crate::format::frontmatter::SpliceRefusal;
@@ -20,6 +20,9 @@ pub enum OpsError {
     /// The repository.
     #[error(transparent)]
     Audit(#[from] AuditError),
+    /// The remote.
+    #[error(transparent)]
+    Remote(#[from] RemoteError),
     /// A text that is no id.
     #[error(transparent)]
     Id(#[from] IdFault),
@@ -244,7 +247,9 @@ impl OpsError {
             Self::Audit(AuditError::NoIdentity { .. }) => "no_identity",
             Self::Audit(AuditError::StagedElsewise { .. }) => "staged_elsewise",
             Self::Audit(AuditError::Unmerged { .. }) => "unmerged",
+            Self::Audit(AuditError::InTheWay { .. }) => "in_the_way",
             Self::Audit(_) => "git",
+            Self::Remote(error) => error.code(),
             Self::Id(_) => "invalid_id",
             Self::UnreadableTask { .. } => "unreadable_task",
             Self::InvalidRules(_) => "workflow_config_invalid",
@@ -265,6 +270,7 @@ impl OpsError {
         Some(match self {
             Self::Refused(refusal) => refusal.fix(),
             Self::Store(error) => return error.hint(),
+            Self::Remote(error) => error.fix(),
             Self::Audit(AuditError::Io { path, source, .. }) => return io_hint(path, source),
             Self::UnreadableTask { path, readable: Some(commit), .. } => {
                 format!("mend it, or bring back what can be read: `git restore --source={commit} {path}`")

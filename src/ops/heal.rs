@@ -13,6 +13,7 @@ use tracing::info;
 use super::error::OpsError;
 use super::in_force::in_force;
 use super::standing::{Pending, Standing, Version};
+use super::sync;
 use super::transaction::{Choice, Write, commit, plan};
 use super::workspace::Workspace;
 use crate::audit::{AuditError, BranchLock, CommitId, Head, Locks, LogEntry, ObjectId};
@@ -50,6 +51,14 @@ pub(super) fn heal(workspace: &Workspace, lock: &WriterLock) -> Result<bool, Ops
     };
     workspace.repository.sweep_temps()?;
     unless_general(atomic::sweep_local(lock, workspace.clock()().into()).map(drop).map_err(OpsError::from))?;
+    if record.writes.is_empty() {
+        // Only a sync writes down no files: git itself changed them.
+        if let Some(branch) = locks.and_then(|locks| locks.branch) {
+            sync::finish(workspace, lock, &branch)?;
+        }
+        intent::clear(lock)?;
+        return Ok(true);
+    }
     // A commit that never got onto the branch may have been collected by git: then the files alone tell.
     let is_there = |branch: &BranchLock| landed || workspace.repository.log_entry(branch.to).is_ok();
     let branch = locks.and_then(|locks| locks.branch).filter(is_there);

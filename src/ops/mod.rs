@@ -53,6 +53,7 @@ mod stations;
 mod stats;
 mod status;
 mod sweep;
+mod sync;
 mod terms;
 mod together;
 mod transaction;
@@ -111,6 +112,7 @@ pub use stats::{
 };
 pub use status::{Attention, Overview, overview, overview_value};
 pub use sweep::{Swept, sweep};
+pub use sync::{End, First, Left as LeftToGit, Line, Loss, Strangers, Synced, Wish, sync, sync_value};
 pub use transaction::{Changed, DryRun};
 pub use verify::{
     Broken, From as VerifiedFrom, Past, ProjectFolder, Pushed, Range, Update, Verified, Wrong, pushed_value,

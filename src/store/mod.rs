@@ -4,6 +4,7 @@
 //! through [`Folder`], which follows no symlink, so nothing outside the project is read or written.
 
 pub mod atomic;
+pub mod contact;
 pub mod inbox;
 pub mod intent;
 pub mod layout;

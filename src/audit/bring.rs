@@ -1,0 +1,358 @@
+//! The branch, the index and the worktree are brought to another commit, which has what others did. Git itself changes the files
+//! (filters, links, modes, submodules, sparse checkouts are as git does them), on a copy of the index, under this process's locks.
+//!
+//! ```text
+//!   temp files       made, their inodes told to the caller            kill: a leftover `aof-*` file
+//!   index.lock       given its name; waited for, never broken         kill: our `index.lock`
+//!   check            HEAD is still what it was
+//!   files            by `git read-tree -m -u` on a copy of the index; it looks at every file first, and changes none if one of
+//!                    them is staged, modified or untracked            kill: some files ahead of HEAD
+//!   new index        the copy's bytes written into `index.lock`
+//!   REF.lock         given its name; the branch compared again        kill: all files ahead of HEAD
+//!   index.lock -> index, REF.lock -> REF                              the commit point
+//! ```
+//! `finish_bringing` does the same once more after a kill: files that say already what they are to say are taken for done. Where
+//! somebody changed one of the others meanwhile, those are put back.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use super::commit::Step;
+use super::error::{At, AuditError};
+use super::head::Head;
+use super::id::CommitId;
+use super::index::Index;
+use super::locks::{BranchLock, Held, Locks};
+use super::objects::{Temp, sync_files, sync_folder};
+use super::publish::{Intent, Published, tell};
+use super::repository::Repository;
+use super::spawn;
+use super::tree::Leaf;
+use crate::stop;
+
+/// Files may come through a filter that gets them from elsewhere.
+const PATIENCE: Duration = Duration::from_mins(15);
+/// So many paths fit into one command line anywhere.
+const PATHS_A_COMMAND: usize = 200;
+/// So many files in the way are told.
+const MOST_TOLD: usize = 20;
+
+/// What stands at a path before and after.
+type Changes = BTreeMap<String, (Option<Leaf>, Option<Leaf>)>;
+
+impl Repository {
+    /// Says whether `bring` would be refused, and changes nothing.
+    pub fn may_bring(&self, base: &Head, to: CommitId) -> Result<(), AuditError> {
+        let copy = self.index_copy()?;
+        let changes = self.changes_to(base.commit, to)?;
+        self.look_afresh(&copy.path, &changes);
+        self.read_tree(&copy.path, base.commit, to, &["-n"], &changes)
+    }
+
+    /// Moves the branch from where it is to a commit that it led to, with index and worktree. `Moved` means: look again.
+    pub fn bring(
+        &self,
+        base: &Head,
+        to: CommitId,
+        subject: &str,
+        deadline: Instant,
+        intent: Intent<'_>,
+    ) -> Result<Published, AuditError> {
+        let lock = self.begin_bringing(base, to, deadline, intent)?;
+        let now = self.head()?;
+        if now != *base {
+            return Err(AuditError::Moved { reference: now.reference, found: now.commit });
+        }
+        let copy = self.index_copy()?;
+        let changes = self.changes_to(base.commit, to)?;
+        self.look_afresh(&copy.path, &changes);
+        stop::point("audit.bring-begun");
+        self.read_tree(&copy.path, base.commit, to, &[], &changes)?;
+        stop::point("audit.bring-files");
+        self.land(lock, &copy, base, to, subject, deadline)
+    }
+
+    /// Finishes what a kill interrupted: on the way from one commit to another, or just arrived. Files that somebody changed since
+    /// stay; then those that arrived go back, and the branch stays where it was.
+    pub fn finish_bringing(
+        &self,
+        from: Option<CommitId>,
+        to: CommitId,
+        deadline: Instant,
+        intent: Intent<'_>,
+    ) -> Result<(), AuditError> {
+        self.wait_for_left_git(deadline)?;
+        let base = self.head()?;
+        if base.commit != from && base.commit != Some(to) {
+            return Ok(());
+        }
+        let lock = self.begin_bringing(&base, to, deadline, intent)?;
+        if self.head()? != base {
+            return Ok(());
+        }
+        let changes = self.changes_to(from, to)?;
+        let arrived = self.arrived(&changes)?;
+        let copy = self.index_copy()?;
+        self.look_afresh(&copy.path, &changes);
+        self.enter(&copy.path, &arrived)?;
+        match self.read_tree(&copy.path, from, to, &[], &changes) {
+            Ok(()) if base.commit == Some(to) => {
+                lock.index.write_all_of(&copy)?;
+                let target = self.git_dir().join("index");
+                lock.index.rename_to(&target).at("replace", &target)
+            }
+            Ok(()) => self.land(lock, &copy, &base, to, "sync: finished", deadline).map(drop),
+            Err(AuditError::InTheWay { .. }) if base.commit == from => self.send_back(&arrived),
+            Err(AuditError::InTheWay { .. }) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn begin_bringing(
+        &self,
+        base: &Head,
+        to: CommitId,
+        deadline: Instant,
+        intent: Intent<'_>,
+    ) -> Result<Bringing, AuditError> {
+        let mode = Index::read(self, &[])?.mode();
+        let index = self.temp_index(mode)?;
+        let branch = self.branch_temp(to)?;
+        let lock = BranchLock { reference: base.reference.clone(), from: base.commit, to, file: branch.file.clone() };
+        let locks = Locks { index: index.file.clone(), branch: Some(lock) };
+        let mut waiting = tell(intent, &locks, &self.reference_path(&base.reference))?;
+        waiting.push(branch.temp.unsynced()?);
+        sync_files(waiting)?;
+        let index = index.lock(self.git_dir().join("index.lock"), deadline)?;
+        stop::point("audit.index-locked");
+        Ok(Bringing { index, branch })
+    }
+
+    /// The files are there: the index and the branch follow.
+    fn land(
+        &self,
+        lock: Bringing,
+        copy: &Temp,
+        base: &Head,
+        to: CommitId,
+        subject: &str,
+        deadline: Instant,
+    ) -> Result<Published, AuditError> {
+        lock.index.write_all_of(copy)?;
+        stop::point("audit.index-written");
+        let reference = &base.reference;
+        let branch = lock.branch.lock(self.common_dir().join(format!("{reference}.lock")), deadline)?;
+        stop::point("audit.ref-locked");
+        let found = self.read_reference(reference)?;
+        if found != base.commit {
+            return Err(AuditError::Moved { reference: reference.clone(), found });
+        }
+        let entry = self.log_entry(to)?;
+        let committer = self.identity().unwrap_or(entry.committer);
+        let step = Step { commit: to, subject: subject.to_owned(), committer, committed: entry.committed };
+        self.write_reflogs(reference, base.commit, &[step])?;
+        let index_place = self.git_dir().join("index");
+        lock.index.rename_to(&index_place).at("replace", &index_place)?;
+        stop::point("audit.index-moved");
+        let place = self.reference_path(reference);
+        branch.rename_to(&place).at("move the branch", &place)?;
+        stop::point("audit.ref-moved");
+        let synced = sync_folder(place.parent().expect("a branch lies in a folder"));
+        let warning =
+            synced.err().map(|error| format!("the branch has moved, but may not survive a power cut: {error}"));
+        Ok(Published { commit: to, warning })
+    }
+
+    /// Returns a copy of the index beside it, where a split one finds its other part.
+    fn index_copy(&self) -> Result<Temp, AuditError> {
+        let mut copy = Temp::create(self.git_dir(), "aof-index-copy", 0o600)?;
+        match fs::read(self.git_dir().join("index")) {
+            Ok(bytes) => copy.file.write_all(&bytes).at("write", &copy.path)?,
+            // Git takes an empty file for a broken index, and none for an empty one.
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                fs::remove_file(&copy.path).at("remove", &copy.path)?;
+            }
+            Err(error) => return Err(error).at("read", &self.git_dir().join("index")),
+        }
+        Ok(copy)
+    }
+
+    fn changes_to(&self, from: Option<CommitId>, to: CommitId) -> Result<Changes, AuditError> {
+        let before = from.map(|commit| self.root_tree(commit)).transpose()?;
+        let mut changes = Changes::new();
+        self.trees().compare(before, Some(self.root_tree(to)?), "", &mut |path, before, after| {
+            changes.insert(path, (before, after));
+        })?;
+        Ok(changes)
+    }
+
+    /// Has the copy know what the files look like that are to change: an entry that only looks old would be in the way.
+    fn look_afresh(&self, copy: &Path, changes: &Changes) {
+        let known: Vec<_> = changes.iter().filter(|(_, (before, _))| before.is_some()).map(|(path, _)| path).collect();
+        if known.is_empty() || !copy.exists() {
+            return;
+        }
+        let mut refresh = self.git_on(copy);
+        refresh.args(["--literal-pathspecs", "add", "--refresh", "--ignore-errors", "--pathspec-from-file=-"]);
+        refresh.arg("--pathspec-file-nul");
+        let paths: Vec<u8> = known.iter().flat_map(|path| path.bytes().chain([0])).collect();
+        // What is not in the index by now is found out by what comes next.
+        let _ = spawn::run(refresh, &paths, PATIENCE);
+    }
+
+    /// Has git take the copy and the worktree from one commit to the other.
+    fn read_tree(
+        &self,
+        copy: &Path,
+        from: Option<CommitId>,
+        to: CommitId,
+        how: &[&str],
+        changes: &Changes,
+    ) -> Result<(), AuditError> {
+        const EMPTY_TREE: &str = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
+        let mut git = self.git_on(copy);
+        git.args(["read-tree", "-m", "-u"]).args(how);
+        git.arg(from.map_or_else(|| EMPTY_TREE.to_owned(), |from| from.to_string())).arg(to.to_string());
+        let finished = spawn::run(git, &[], PATIENCE)
+            .map_err(|error| AuditError::Command { command: "git read-tree".to_owned(), detail: error.to_string() })?;
+        if finished.status.success() {
+            return Ok(());
+        }
+        let said = String::from_utf8_lossy(&finished.stderr).trim().to_owned();
+        let files = self.in_the_way(changes)?;
+        if files.is_empty() {
+            return Err(AuditError::Command { command: "git read-tree".to_owned(), detail: said });
+        }
+        Err(AuditError::InTheWay { files })
+    }
+
+    /// Returns what people staged, changed or left untracked where something is to change.
+    fn in_the_way(&self, changes: &Changes) -> Result<Vec<String>, AuditError> {
+        let mut files = Vec::new();
+        let paths: Vec<&String> = changes.keys().collect();
+        for paths in paths.chunks(PATHS_A_COMMAND) {
+            let mut git = spawn::git(self);
+            git.args(["--literal-pathspecs", "status", "--porcelain", "-z", "--no-renames", "--untracked-files=all"]);
+            git.arg("--ignore-submodules=dirty").arg("--").args(paths);
+            let output = spawn::run_git(git, &[])?;
+            let lines = output.split(|byte| *byte == 0).filter_map(|line| line.get(3..));
+            files.extend(lines.map(|path| String::from_utf8_lossy(path).into_owned()));
+            if files.len() > MOST_TOLD {
+                break;
+            }
+        }
+        files.truncate(MOST_TOLD);
+        Ok(files)
+    }
+
+    /// Returns those of the changes that the worktree has already: at the path is what is to be there.
+    fn arrived(&self, changes: &Changes) -> Result<Changes, AuditError> {
+        let probe = self.index_copy()?;
+        let coming = changes.iter().filter(|(_, (_, after))| after.is_some());
+        let there: Vec<&String> = coming
+            .map(|(path, _)| path)
+            .filter(|path| fs::symlink_metadata(self.worktree_root().join(path)).is_ok())
+            .collect();
+        let paths: Vec<u8> = there.iter().flat_map(|path| path.bytes().chain([0])).collect();
+        let mut git = self.git_on(&probe.path);
+        git.args(["update-index", "--add", "--remove", "--replace", "-z", "--stdin"]);
+        spawn::run_git(git, &paths)?;
+        let mut arrived = Changes::new();
+        for paths in there.chunks(PATHS_A_COMMAND) {
+            let mut git = self.git_on(&probe.path);
+            git.args(["--literal-pathspecs", "ls-files", "--stage", "-z", "--full-name", "--"]).args(paths);
+            let output = spawn::run_git(git, &[])?;
+            for line in output.split(|byte| *byte == 0) {
+                let Some((leaf, path)) = str::from_utf8(line).ok().and_then(entry) else { continue };
+                if let Some(change) = changes.get(path).filter(|(_, after)| *after == Some(leaf)) {
+                    arrived.insert(path.to_owned(), *change);
+                }
+            }
+        }
+        Ok(arrived)
+    }
+
+    /// Enters into the copy what the worktree has already.
+    fn enter(&self, copy: &Path, arrived: &Changes) -> Result<(), AuditError> {
+        if arrived.is_empty() {
+            return Ok(());
+        }
+        let lines = arrived.iter().filter_map(|(path, (_, after))| {
+            let leaf = (*after)?;
+            Some(format!("{:o} {}\t{path}\0", leaf.mode, leaf.id))
+        });
+        let lines: String = lines.collect();
+        let mut git = self.git_on(copy);
+        git.args(["update-index", "--add", "--replace", "-z", "--index-info"]);
+        spawn::run_git(git, lines.as_bytes()).map(drop)
+    }
+
+    /// Puts back what arrived: nothing else was changed.
+    fn send_back(&self, arrived: &Changes) -> Result<(), AuditError> {
+        let staged = self.index_copy()?;
+        let (known, new): (Vec<_>, Vec<_>) = arrived.iter().partition(|(_, (before, _))| before.is_some());
+        for (path, _) in new {
+            let path = self.worktree_root().join(path);
+            fs::remove_file(&path).at("remove", &path)?;
+        }
+        let paths: Vec<u8> = known.iter().flat_map(|(path, _)| path.bytes().chain([0])).collect();
+        let mut git = self.git_on(&staged.path);
+        git.args(["checkout-index", "--force", "-z", "--stdin"]);
+        spawn::run_git(git, &paths).map(drop)
+    }
+
+    /// A git that was started by a killed process goes on by itself, and ends soon.
+    fn wait_for_left_git(&self, deadline: Instant) -> Result<(), AuditError> {
+        loop {
+            let entries = fs::read_dir(self.git_dir()).at("read", self.git_dir())?;
+            let left = entries.flatten().map(|entry| entry.path()).find(|path| {
+                let name = path.file_name().unwrap_or_default().to_string_lossy();
+                name.starts_with("aof-index-copy") && name.ends_with(".lock")
+            });
+            let Some(left) = left else { return Ok(()) };
+            if Instant::now() >= deadline {
+                return fs::remove_file(&left).or_else(|error| match error.kind() {
+                    std::io::ErrorKind::NotFound => Ok(()),
+                    _ => Err(error).at("remove", &left),
+                });
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    fn git_on(&self, index: &Path) -> Command {
+        let mut git = spawn::git(self);
+        git.env("GIT_INDEX_FILE", index);
+        git
+    }
+}
+
+/// The locks of a change of the worktree.
+struct Bringing {
+    index: Held,
+    branch: super::locks::Unlocked,
+}
+
+impl Held {
+    /// Writes what another file holds, with its time: what git wrote while it looked at files.
+    fn write_all_of(&self, other: &Temp) -> Result<(), AuditError> {
+        let bytes = fs::read(&other.path).at("read", &other.path)?;
+        let modified = fs::metadata(&other.path).and_then(|data| data.modified()).at("read", &other.path)?;
+        let mut file = self.file();
+        file.write_all(&bytes).at("write", self.path())?;
+        file.set_times(fs::FileTimes::new().set_modified(modified)).at("set the time of", self.path())
+    }
+}
+
+/// Reads `MODE ID STAGE<tab>PATH`, of what is merged.
+fn entry(line: &str) -> Option<(Leaf, &str)> {
+    let (fields, path) = line.split_once('\t')?;
+    let mut fields = fields.split(' ');
+    let mode = u32::from_str_radix(fields.next()?, 8).ok()?;
+    let id = fields.next()?.parse().ok()?;
+    (fields.next()? == "0").then_some((Leaf { mode, id }, path))
+}

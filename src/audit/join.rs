@@ -1,0 +1,120 @@
+//! Two histories joined: what the commits are about that only one of them has, and the merge commit, made in memory out of one
+//! side's tree and a few files. Looks at no index and no worktree, and moves no branch.
+//!
+//! Paths are the worktree's here, not the project's: several projects may live in one repository, and a branch has all of them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+
+use super::commit::{Signers, encode, with_signature};
+use super::error::AuditError;
+use super::id::{CommitId, ObjectId};
+use super::identity::Person;
+use super::objects::{Kind, Object, sync_files};
+use super::repository::Repository;
+use super::tree::{Edit, Leaf};
+
+/// The file that makes a folder a project.
+const PROJECT_FILE: &str = "project.yaml";
+
+/// What is told apart of commits that a remote does not have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unshared {
+    /// How many they are.
+    pub commits: usize,
+    /// The folders of the projects whose tasks they change; `""` is the worktree's own.
+    pub projects: BTreeSet<String>,
+    /// The first of them that changes something else, and what.
+    pub stranger: Option<(CommitId, String)>,
+}
+
+/// A merge commit to be.
+#[derive(Debug, Clone)]
+pub struct MergeDraft {
+    /// The commit whose tree it begins with: its first parent.
+    pub ours: CommitId,
+    /// Its second parent.
+    pub theirs: CommitId,
+    /// What of that tree is to be otherwise, by path from the worktree's root; nothing deletes a file.
+    pub files: BTreeMap<String, Option<Vec<u8>>>,
+    pub message: String,
+    pub author: Person,
+    pub committer: Person,
+    pub at: Timestamp,
+}
+
+impl Repository {
+    /// Tells what the commits are about that led to `head` and not to `known`. A merge counts for what it changed of its first
+    /// parent, so one that brought in what the remote had is not taken for people's work.
+    pub fn unshared(&self, known: Option<CommitId>, head: CommitId) -> Result<Unshared, AuditError> {
+        let reach = self.all_since(known.as_slice(), head)?;
+        let commits = reach.commits.len() + reach.ends.len();
+        let mut unshared = Unshared { commits, projects: BTreeSet::new(), stranger: None };
+        for commit in reach.commits.into_iter().chain(reach.ends) {
+            for path in self.changed_paths(commit)? {
+                match self.project_of(commit, &path)? {
+                    Some(project) => {
+                        unshared.projects.insert(project);
+                    }
+                    None => {
+                        unshared.stranger.get_or_insert((commit, path));
+                    }
+                }
+            }
+        }
+        Ok(unshared)
+    }
+
+    /// Returns the folder of the project whose tasks folder a path lies in, as a commit has it.
+    fn project_of(&self, commit: CommitId, path: &str) -> Result<Option<String>, AuditError> {
+        let root = self.root_tree(commit)?;
+        for (at, _) in path.match_indices("tasks/").filter(|(at, _)| *at == 0 || path[..*at].ends_with('/')) {
+            let folder = path[..at].trim_end_matches('/');
+            let file = if folder.is_empty() { PROJECT_FILE.to_owned() } else { format!("{folder}/{PROJECT_FILE}") };
+            // A project whose rules were never committed is told by its name alone.
+            if folder == self.prefix() || self.trees().file(Some(root), &file)?.is_some() {
+                return Ok(Some(folder.to_owned()));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns what a commit changed of its first parent; of a first commit, all.
+    fn changed_paths(&self, commit: CommitId) -> Result<Vec<String>, AuditError> {
+        let parent = self.log_entry(commit)?.parents.first().copied().filter(|parent| self.has_commit(*parent));
+        let before = parent.map(|parent| self.root_tree(parent)).transpose()?;
+        let mut paths = Vec::new();
+        self.trees().compare(before, Some(self.root_tree(commit)?), "", &mut |path, _: Option<Leaf>, _| {
+            paths.push(path);
+        })?;
+        Ok(paths)
+    }
+
+    /// Writes a merge commit that is on no branch yet, durably.
+    pub fn write_merge(&self, draft: &MergeDraft) -> Result<CommitId, AuditError> {
+        let mut trees = self.trees();
+        let mut objects = Vec::new();
+        let mut blobs: Vec<(&str, Option<ObjectId>)> = Vec::new();
+        for (path, content) in &draft.files {
+            let blob = content.as_ref().map(|content| Object::new(Kind::Blob, content.clone()));
+            blobs.push((path, blob.as_ref().map(|blob| blob.id)));
+            objects.extend(blob);
+        }
+        let edits: Vec<Edit<'_>> = blobs.iter().map(|(path, blob)| Edit { path, blob: *blob }).collect();
+        let root = trees.splice(Some(self.root_tree(draft.ours)?), &edits, &mut objects)?;
+        let stamps = [(&draft.author, draft.at), (&draft.committer, draft.at)];
+        let unsigned = encode(root, &[draft.ours, draft.theirs], stamps, &draft.message)?;
+        let signed = match Signers::default().of(self, &draft.committer)? {
+            Some(signer) => with_signature(&unsigned, &signer.sign(&unsigned)?),
+            None => unsigned,
+        };
+        let commit = Object::new(Kind::Commit, signed);
+        let id = CommitId::new(commit.id);
+        objects.push(commit);
+        let mut staged = self.objects().stage_loose(&objects)?;
+        sync_files(staged.unsynced()?)?;
+        self.objects().name_staged(&mut staged)?;
+        Ok(id)
+    }
+}

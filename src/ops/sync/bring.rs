@@ -1,0 +1,65 @@
+//! What the remote has comes into the worktree, under the writer lock; and after a kill, the rest of it.
+
+use std::time::{Duration, Instant};
+
+use crate::audit::{AuditError, BranchLock, CommitId, Head, Locks};
+use crate::ops::error::OpsError;
+use crate::ops::heal;
+use crate::ops::workspace::Workspace;
+use crate::store::WriterLock;
+use crate::store::intent::{self, Intent};
+
+/// What became of it.
+pub(super) enum Brought {
+    /// The branch is there.
+    There,
+    /// Somebody committed meanwhile: it has to be looked at again.
+    Moved,
+    /// These files are in the way; nothing was changed.
+    InTheWay(Vec<String>),
+}
+
+/// Brings branch, index and worktree to a later commit.
+pub(super) fn bring(workspace: &Workspace, head: &Head, to: CommitId, subject: &str) -> Result<Brought, OpsError> {
+    let lock = workspace.lock()?;
+    if heal::heal(workspace, &lock)? {
+        return Ok(Brought::Moved);
+    }
+    let deadline = Instant::now().max(workspace.deadline());
+    let brought = workspace.repository.bring(head, to, subject, deadline, &mut |locks| record(&lock, locks));
+    match brought {
+        Ok(_) => {
+            intent::clear(&lock)?;
+            Ok(Brought::There)
+        }
+        // Git looks at every file before it changes one.
+        Err(AuditError::InTheWay { files }) => {
+            intent::clear(&lock)?;
+            Ok(Brought::InTheWay(files))
+        }
+        Err(error) => {
+            // If that cannot be healed now, the record stays, and the next command does it.
+            heal::heal(workspace, &lock)?;
+            match error {
+                AuditError::Moved { .. } | AuditError::Waiting { .. } => Ok(Brought::Moved),
+                error => Err(error.into()),
+            }
+        }
+    }
+}
+
+/// Finishes what a kill interrupted. Its locks are gone already.
+pub(in crate::ops) fn finish(workspace: &Workspace, lock: &WriterLock, branch: &BranchLock) -> Result<(), OpsError> {
+    /// How long a git is waited for that a killed process left behind.
+    const LEFT: Duration = Duration::from_secs(10);
+    let deadline = workspace.deadline().max(Instant::now() + LEFT);
+    let begin = &mut |locks: &Locks| record(lock, locks);
+    Ok(workspace.repository.finish_bringing(branch.from, branch.to, deadline, begin)?)
+}
+
+/// A record that names no files is that of a sync: the locks say from where to where it goes.
+fn record(lock: &WriterLock, locks: &Locks) -> std::io::Result<Vec<crate::disk::Unsynced>> {
+    let record = Intent { pid: std::process::id(), writes: Vec::new(), locks: serde_json::to_value(locks).ok() };
+    let waiting = intent::write(lock, &record).and_then(|written| written.unsynced(lock));
+    waiting.map(Vec::from_iter).map_err(std::io::Error::other)
+}

@@ -1,0 +1,289 @@
+//! Look, merge, offer, and again until it holds.
+
+use std::time::Duration;
+
+use tracing::info;
+
+use super::bring::{Brought, bring};
+use super::join::{Sides, join};
+use super::{End, First, Left, Line, Loss, Strangers, Synced};
+use crate::audit::{AuditError, CommitId, Distance, Head, Pushed, RemoteError, Upstream};
+use crate::ops::error::OpsError;
+use crate::ops::heal;
+use crate::ops::transaction::DryRun;
+use crate::ops::workspace::Workspace;
+use crate::store::contact::{Contact, Trouble};
+use crate::store::random::chance;
+
+/// How often it is offered at most.
+const ROUNDS: u32 = 10;
+/// How long the first pause is at most after somebody else was faster; later ones are longer.
+const PAUSE: Duration = Duration::from_millis(40);
+const LONGEST_PAUSE: Duration = Duration::from_millis(600);
+/// So many commits are told of one by one.
+const MOST_TOLD: usize = 100;
+
+/// What is wanted of a sync.
+#[derive(Debug, Clone, Copy)]
+pub struct Wish<'w> {
+    /// The remote, if not the one that project.yaml names, or that the branch follows.
+    pub remote: Option<&'w str>,
+    /// How it begins.
+    pub first: First,
+    /// What becomes of other people's work.
+    pub strangers: Strangers,
+    /// Whether it is only shown.
+    pub dry_run: DryRun,
+}
+
+/// Syncs the project with its remote.
+pub fn sync(workspace: &Workspace, wish: &Wish<'_>) -> Result<Synced, OpsError> {
+    heal::heal_if_pending(workspace)?;
+    let head = workspace.head()?;
+    let named = match wish.remote {
+        Some(remote) => Some(remote.to_owned()),
+        None => workspace.rules()?.rules.project.git.remote.as_ref().map(ToString::to_string),
+    };
+    let upstream = workspace.repository.upstream(&head, named.as_deref())??;
+    let begun = (head.commit, workspace.repository.remembered(&upstream)?);
+    let mut rounds = Rounds {
+        workspace,
+        wish,
+        upstream,
+        begun,
+        offered: 0,
+        tip: begun.1,
+        merge: None,
+        superseded: Vec::new(),
+        went: None,
+    };
+    let end = rounds.run();
+    if wish.dry_run == DryRun::No {
+        rounds.note(&end)?;
+    }
+    rounds.told(end?)
+}
+
+/// A sync under way.
+struct Rounds<'r> {
+    workspace: &'r Workspace,
+    wish: &'r Wish<'r>,
+    upstream: Upstream,
+    /// Where this branch and the remote's were at the beginning.
+    begun: (Option<CommitId>, Option<CommitId>),
+    /// How often something was offered.
+    offered: u32,
+    /// Where the remote's branch was when it was last looked at.
+    tip: Option<CommitId>,
+    merge: Option<CommitId>,
+    superseded: Vec<Loss>,
+    /// What the remote took: from where on, and up to where.
+    went: Option<(Option<CommitId>, CommitId)>,
+}
+
+/// What a round came to.
+enum Round {
+    Over(End),
+    Again,
+}
+
+impl Rounds<'_> {
+    fn run(&mut self) -> Result<End, OpsError> {
+        let mut fetch = self.wish.first == First::Fetch;
+        for round in 0.. {
+            if fetch {
+                match self.workspace.repository.fetch(&self.upstream)? {
+                    Ok(tip) => self.tip = tip,
+                    Err(RemoteError::Unreachable { said, .. }) => return Ok(End::Offline { said }),
+                    Err(error) => return Err(error.into()),
+                }
+                if round == 0 {
+                    self.begun.1 = self.tip;
+                }
+            }
+            fetch = true;
+            match self.round()? {
+                Round::Over(end) => return Ok(end),
+                Round::Again if self.offered >= ROUNDS || round >= ROUNDS * 2 => break,
+                Round::Again => self.pause(round),
+            }
+        }
+        Ok(End::Unsettled)
+    }
+
+    /// Compares the two branches, and does what is to be done.
+    fn round(&mut self) -> Result<Round, OpsError> {
+        let head = self.workspace.head()?;
+        let repository = &self.workspace.repository;
+        match (head.commit, self.tip) {
+            (None, None) => Ok(Round::Over(End::Same)),
+            (Some(local), Some(remote)) if local == remote => Ok(Round::Over(End::Same)),
+            (None, Some(remote)) => self.come(&head, remote),
+            (Some(local), Some(remote)) if repository.led_to(local, remote)? => self.come(&head, remote),
+            (Some(local), None) => self.go(local),
+            (Some(local), Some(remote)) if repository.led_to(remote, local)? => self.go(local),
+            (Some(local), Some(remote)) => self.join(&head, local, remote),
+        }
+    }
+
+    /// Only the remote went on.
+    fn come(&self, head: &Head, remote: CommitId) -> Result<Round, OpsError> {
+        if self.wish.dry_run == DryRun::Yes {
+            return Ok(Round::Over(match self.workspace.repository.may_bring(head, remote) {
+                Err(AuditError::InTheWay { files }) => End::Left(Left::InTheWay { files }),
+                other => other.map(|()| End::Rehearsed)?,
+            }));
+        }
+        let subject = format!("sync: fast-forward to {}", self.upstream.name());
+        Ok(match bring(self.workspace, head, remote, &subject)? {
+            Brought::There => Round::Over(End::Same),
+            Brought::Moved => Round::Again,
+            Brought::InTheWay(files) => Round::Over(End::Left(Left::InTheWay { files })),
+        })
+    }
+
+    /// Only this side went on.
+    fn go(&mut self, local: CommitId) -> Result<Round, OpsError> {
+        if self.wish.strangers == Strangers::Kept
+            && let Some((commit, path)) = self.workspace.repository.unshared(self.tip, local)?.stranger
+        {
+            return Ok(Round::Over(End::Left(Left::Stranger { commit, path, apart: false })));
+        }
+        if self.wish.dry_run == DryRun::Yes {
+            self.went = Some((self.tip, local));
+            return Ok(Round::Over(End::Rehearsed));
+        }
+        match self.offer(local)? {
+            Ok(Pushed::Done) => {
+                self.went = Some((self.begun.1, local));
+                self.tip = Some(local);
+                // Whoever committed here meanwhile syncs as well.
+                Ok(Round::Over(End::Same))
+            }
+            Ok(Pushed::Moved) => Ok(Round::Again),
+            Ok(Pushed::Rejected { said }) => Ok(Round::Over(End::Rejected { said })),
+            Err(said) => Ok(Round::Over(End::Offline { said })),
+        }
+    }
+
+    /// Both went on.
+    fn join(&mut self, head: &Head, local: CommitId, remote: CommitId) -> Result<Round, OpsError> {
+        let repository = &self.workspace.repository;
+        let unshared = repository.unshared(Some(remote), local)?;
+        if let Some((commit, path)) = unshared.stranger {
+            return Ok(Round::Over(End::Left(Left::Stranger { commit, path, apart: true })));
+        }
+        let Some(base) = repository.newest_common(local, [remote])? else {
+            return Ok(Round::Over(End::Left(Left::Unrelated)));
+        };
+        let sides = Sides { upstream: &self.upstream, base, remote, local, unshared: &unshared };
+        let joined = match join(self.workspace, &sides)? {
+            Ok(joined) => joined,
+            Err(left) => return Ok(Round::Over(End::Left(left))),
+        };
+        match repository.may_bring(head, joined.commit) {
+            Ok(()) => {}
+            Err(AuditError::InTheWay { files }) => return Ok(Round::Over(End::Left(Left::InTheWay { files }))),
+            Err(error) => return Err(error.into()),
+        }
+        if self.wish.dry_run == DryRun::Yes {
+            (self.merge, self.superseded) = (Some(joined.commit), joined.superseded);
+            self.went = Some((Some(remote), local));
+            return Ok(Round::Over(End::Rehearsed));
+        }
+        let end = match self.offer(joined.commit)? {
+            Ok(Pushed::Moved) => return Ok(Round::Again),
+            Ok(Pushed::Done) => {
+                self.went = Some((Some(remote), local));
+                self.tip = Some(joined.commit);
+                End::Same
+            }
+            // What others did comes in all the same: it is known here, whatever the remote thinks of ours.
+            Ok(Pushed::Rejected { said }) => End::Rejected { said },
+            Err(said) => End::Offline { said },
+        };
+        (self.merge, self.superseded) = (Some(joined.commit), joined.superseded);
+        let subject = format!("sync: merge with {}", self.upstream.name());
+        Ok(match bring(self.workspace, head, joined.commit, &subject)? {
+            Brought::There => Round::Over(end),
+            Brought::Moved if end == End::Same => Round::Again,
+            Brought::Moved => Round::Over(end),
+            Brought::InTheWay(files) => Round::Over(End::Left(Left::InTheWay { files })),
+        })
+    }
+
+    fn offer(&mut self, commit: CommitId) -> Result<Result<Pushed, String>, OpsError> {
+        self.offered += 1;
+        match self.workspace.repository.push(&self.upstream, commit)? {
+            Ok(pushed) => Ok(Ok(pushed)),
+            Err(RemoteError::Unreachable { said, .. }) => Ok(Err(said)),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Others are at it as well: whoever waits for a time of its own meets them less often.
+    fn pause(&self, round: u32) {
+        let longest = PAUSE.saturating_mul(1 << round.min(8)).min(LONGEST_PAUSE);
+        let pause = longest.mul_f64(chance().unwrap_or(0.5));
+        info!(round, milliseconds = pause.as_millis(), "somebody was faster; trying again");
+        std::thread::sleep(pause);
+    }
+
+    /// Keeps for `aof status` how it went.
+    fn note(&self, end: &Result<End, OpsError>) -> Result<(), OpsError> {
+        let (code, said) = match end {
+            Ok(End::Offline { said }) => ("offline", said.clone()),
+            Ok(End::Rejected { said }) => ("rejected", said.clone()),
+            Ok(End::Left(left)) => (left.code(), left.problem(&self.upstream)),
+            Ok(End::Unsettled) => ("unsettled", "the remote went on each time".to_owned()),
+            Err(OpsError::Remote(error)) => (error.code(), error.to_string()),
+            Ok(End::Same | End::Rehearsed) | Err(_) => ("", String::new()),
+        };
+        let now = self.workspace.now();
+        let before = Contact::load(&self.workspace.paths);
+        let since = before.trouble.as_ref().filter(|trouble| trouble.code == code).map_or(now, |trouble| trouble.since);
+        let reached = if matches!(code, "offline" | "denied") { before.reached } else { Some(now) };
+        let trouble = (!code.is_empty()).then(|| Trouble { code: code.to_owned(), said, since });
+        Contact { reached, trouble }.save(&self.workspace.paths)?;
+        Ok(())
+    }
+
+    fn told(self, end: End) -> Result<Synced, OpsError> {
+        let repository = &self.workspace.repository;
+        let (from, _) = self.begun;
+        let now = repository.look()?.commit;
+        let came = match (self.tip, &self.went) {
+            // What went there came from here.
+            (_, Some((before, _))) => lines(self.workspace, from, *before)?,
+            (Some(tip), None) => lines(self.workspace, from, Some(tip))?,
+            (None, None) => Vec::new(),
+        };
+        let went = match &self.went {
+            Some((before, up_to)) => lines(self.workspace, *before, Some(*up_to))?,
+            None => Vec::new(),
+        };
+        let Distance { ahead, behind } = match (now, self.tip) {
+            (Some(now), Some(tip)) => repository.distance(now, tip)?,
+            (Some(now), None) => Distance { ahead: repository.all_since(&[], now)?.commits.len(), behind: 0 },
+            (None, _) => Distance::default(),
+        };
+        let Self { upstream, merge, superseded, offered: rounds, .. } = self;
+        Ok(Synced { upstream, came, went, merge, superseded, rounds, ahead, behind, end })
+    }
+}
+
+/// Returns the newest commits that led to one and not to the other.
+fn lines(workspace: &Workspace, known: Option<CommitId>, until: Option<CommitId>) -> Result<Vec<Line>, OpsError> {
+    let Some(until) = until.filter(|until| Some(*until) != known) else { return Ok(Vec::new()) };
+    let commits = workspace.repository.all_since(known.as_slice(), until)?.commits;
+    commits
+        .iter()
+        .rev()
+        .take(MOST_TOLD)
+        .map(|commit| {
+            let entry = workspace.repository.log_entry(*commit)?;
+            let subject = entry.message.lines().next().unwrap_or_default().to_owned();
+            Ok(Line { commit: *commit, subject, author: entry.author.name().to_owned() })
+        })
+        .collect()
+}

@@ -1,0 +1,144 @@
+//! What came of a sync in words, and in JSON.
+
+use serde_json::{Value, json};
+
+use super::{End, Left, Line, Synced};
+use crate::audit::{RemoteError, Upstream};
+use crate::model::listed;
+
+impl Left {
+    /// Returns the code that stands for it in JSON.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Stranger { .. } => "left_to_git",
+            Self::InTheWay { .. } => "in_the_way",
+            Self::Conflict { .. } => "merge_conflict",
+            Self::Unrelated => "unrelated_histories",
+        }
+    }
+
+    /// Returns what is the matter.
+    pub fn problem(&self, upstream: &Upstream) -> String {
+        match self {
+            Self::Stranger { commit, path, apart: true } => format!(
+                "`{}` went on, and commit {} here changes `{path}`, which is no task: that merge is left to git",
+                upstream.name(),
+                &commit.to_string()[..7]
+            ),
+            Self::Stranger { commit, path, apart: false } => format!(
+                "commit {} changes `{path}`, which is no task, so it is for you to push",
+                &commit.to_string()[..7]
+            ),
+            Self::InTheWay { files } => {
+                let (are, them) = if files.len() == 1 { ("is", "it") } else { ("are", "them") };
+                format!(
+                    "{} {are} not committed here, and `{}` has other versions of {them}",
+                    listed(files),
+                    upstream.name()
+                )
+            }
+            Self::Conflict { files } => {
+                let told: Vec<String> = files.iter().map(|(file, why)| format!("`{file}`: {why}")).collect();
+                format!("`{}` went on, and people have to merge: {}", upstream.name(), told.join("; "))
+            }
+            Self::Unrelated => format!("this branch and `{}` have no commit in common", upstream.name()),
+        }
+    }
+
+    /// Returns what to do about it.
+    pub fn fix(&self, upstream: &Upstream) -> String {
+        let (remote, branch) = (&upstream.remote, upstream.branch());
+        match self {
+            Self::Stranger { apart: true, .. } => {
+                format!(
+                    "run `git pull --no-rebase {remote} {branch}`, then `aof sync`; tasks are merged by meaning there too"
+                )
+            }
+            Self::Stranger { apart: false, .. } => {
+                format!("run `git push {remote} HEAD:{branch}`, or `aof sync` by hand")
+            }
+            Self::InTheWay { .. } => {
+                "nothing was changed; commit them, or put them away with `git stash`, then `aof sync`".to_owned()
+            }
+            Self::Conflict { .. } => format!(
+                "nothing was changed; run `git pull --no-rebase {remote} {branch}`, solve what is marked, commit, then `aof sync`"
+            ),
+            Self::Unrelated => {
+                format!(
+                    "look whether `git remote get-url {remote}` is the repository you mean; aof never joins strangers"
+                )
+            }
+        }
+    }
+}
+
+impl RemoteError {
+    /// Returns the code that stands for it in JSON.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::NoRemote => "no_remote",
+            Self::Ambiguous { .. } => "ambiguous_remote",
+            Self::Unknown { .. } => "unknown_remote",
+            Self::Unreachable { .. } => "offline",
+            Self::Denied { .. } => "denied",
+        }
+    }
+
+    /// Returns what to do about it.
+    pub fn fix(&self) -> String {
+        match self {
+            Self::NoRemote => {
+                "add one: `git remote add origin URL`; any git host will do, or a bare repository on a shared disk"
+                    .to_owned()
+            }
+            Self::Ambiguous { known } => {
+                format!("say which: `--remote {}`, or `git: {{remote: {}}}` in project.yaml", known[0], known[0])
+            }
+            Self::Unknown { known, .. } if known.is_empty() => "add it: `git remote add NAME URL`".to_owned(),
+            Self::Unknown { known, .. } => format!("there is {}", listed(known)),
+            Self::Unreachable { remote, .. } => {
+                format!("see whether `git fetch {remote}` works; what is here waits, and nothing is lost")
+            }
+            Self::Denied { remote, .. } => format!(
+                "see whether `git fetch {remote}` works: credentials, keys and tokens are those of your git; without a terminal nobody is asked for a passphrase"
+            ),
+        }
+    }
+}
+
+/// Returns what a sync came to as `--json` shows it.
+pub fn sync_value(synced: &Synced) -> Value {
+    let lines = |lines: &[Line]| -> Vec<Value> {
+        let line =
+            |line: &Line| json!({"commit": line.commit.to_string(), "subject": line.subject, "author": line.author});
+        lines.iter().map(line).collect()
+    };
+    let (state, problem, fix) = match &synced.end {
+        End::Same => ("synced", None, None),
+        End::Rehearsed => ("rehearsed", None, None),
+        End::Offline { said } => ("offline", Some(said.clone()), None),
+        End::Rejected { said } => ("rejected", Some(said.clone()), None),
+        End::Unsettled => ("unsettled", None, None),
+        End::Left(left) => (left.code(), Some(left.problem(&synced.upstream)), Some(left.fix(&synced.upstream))),
+    };
+    let files: Vec<&String> = match &synced.end {
+        End::Left(Left::InTheWay { files }) => files.iter().collect(),
+        End::Left(Left::Conflict { files }) => files.iter().map(|(file, _)| file).collect(),
+        _ => Vec::new(),
+    };
+    json!({
+        "state": state,
+        "remote": synced.upstream.remote,
+        "branch": synced.upstream.branch(),
+        "came": lines(&synced.came),
+        "went": lines(&synced.went),
+        "merge": synced.merge.map(|merge| merge.to_string()),
+        "superseded": synced.superseded.iter().map(|loss| json!({"task": loss.task, "what": loss.what})).collect::<Vec<_>>(),
+        "rounds": synced.rounds,
+        "ahead": synced.ahead,
+        "behind": synced.behind,
+        "problem": problem,
+        "fix": fix,
+        "files": files,
+    })
+}
