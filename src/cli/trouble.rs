@@ -185,6 +185,7 @@ pub(super) fn code(error: &OpsError) -> u8 {
         | OpsError::Audit(AuditError::NoRepository { .. }) => 3,
         OpsError::Frozen { .. }
         | OpsError::Restless { .. }
+        | OpsError::ClaimLost { .. }
         | OpsError::Unfit { code: "edit_conflict", .. }
         | OpsError::Audit(
             AuditError::StagedElsewise { .. }

@@ -5,7 +5,7 @@ use crate::engine::Refusal;
 use crate::format::diagnostic::Diagnostic;
 use crate::format::frontmatter::SpliceRefusal;
 use crate::format::import::Remark;
-use crate::model::{IdFault, TaskId, listed, nearest};
+use crate::model::{IdFault, TaskId, Ticket, listed, nearest};
 use crate::store::{ProjectPath, StoreError, io_hint};
 
 /// Why an operation was not carried out. Nothing was changed.
@@ -23,6 +23,22 @@ pub enum OpsError {
     /// The remote.
     #[error(transparent)]
     Remote(#[from] RemoteError),
+    /// A claim could not be confirmed by the remote. Nothing is claimed.
+    #[error("{problem}")]
+    NotConfirmed {
+        /// The code in JSON.
+        code: &'static str,
+        /// What is wrong.
+        problem: String,
+        /// What to do.
+        fix: String,
+    },
+    /// Somebody on another machine claimed it first.
+    #[error("`{ticket}` was claimed on another machine first")]
+    ClaimLost {
+        /// What was claimed.
+        ticket: Ticket,
+    },
     /// A text that is no id.
     #[error(transparent)]
     Id(#[from] IdFault),
@@ -198,6 +214,8 @@ impl OpsError {
                 | StoreError::Random { .. },
             )
             | Self::InvalidRules(_)
+            | Self::Remote(_)
+            | Self::NotConfirmed { .. }
             | Self::Unfit { code: "rules_not_committed", .. } => true,
             Self::Audit(error) => !matches!(
                 error,
@@ -218,7 +236,11 @@ impl OpsError {
     /// Returns whether it is over once somebody else is done: what was wanted may then be tried again as it is.
     pub fn passes(&self) -> bool {
         match self {
-            Self::Store(StoreError::LockTimedOut { .. }) | Self::Restless { .. } | Self::Frozen { .. } => true,
+            Self::Store(StoreError::LockTimedOut { .. })
+            | Self::Restless { .. }
+            | Self::Frozen { .. }
+            | Self::Remote(_)
+            | Self::NotConfirmed { .. } => true,
             Self::Store(StoreError::Io { cause, .. }) => is_exhausted(cause),
             Self::Audit(error) => matches!(
                 error,
@@ -250,6 +272,8 @@ impl OpsError {
             Self::Audit(AuditError::InTheWay { .. }) => "in_the_way",
             Self::Audit(_) => "git",
             Self::Remote(error) => error.code(),
+            Self::NotConfirmed { code, .. } => code,
+            Self::ClaimLost { .. } => "claim_lost",
             Self::Id(_) => "invalid_id",
             Self::UnreadableTask { .. } => "unreadable_task",
             Self::InvalidRules(_) => "workflow_config_invalid",
@@ -271,6 +295,8 @@ impl OpsError {
             Self::Refused(refusal) => refusal.fix(),
             Self::Store(error) => return error.hint(),
             Self::Remote(error) => error.fix(),
+            Self::NotConfirmed { fix, .. } => fix.clone(),
+            Self::ClaimLost { .. } => "take another with `aof task next`".to_owned(),
             Self::Audit(AuditError::Io { path, source, .. }) => return io_hint(path, source),
             Self::UnreadableTask { path, readable: Some(commit), .. } => {
                 format!("mend it, or bring back what can be read: `git restore --source={commit} {path}`")

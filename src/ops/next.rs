@@ -11,6 +11,7 @@ use super::list::{Filter, Sort, is_ready, list};
 use super::places::{held_by, waiting};
 use super::settle::follow;
 use super::stand::is_owed;
+use super::sync::{Claims, confirm, look_around};
 use super::transaction::{Changed, DryRun, change};
 use super::workspace::Workspace;
 use crate::audit::{AuditError, CommitId};
@@ -71,6 +72,9 @@ pub fn next(
     wanted: Wanted<'_>,
     dry_run: DryRun,
 ) -> Result<Next, OpsError> {
+    if dry_run == DryRun::No && Claims::of(workspace, in_force) == Claims::Shared {
+        look_around(workspace)?;
+    }
     let mut attempts = 0;
     loop {
         attempts += 1;
@@ -170,6 +174,9 @@ fn search(
 
 /// Claims what an earlier look showed; nothing where it is not to be had any more.
 pub fn take(workspace: &Workspace, ticket: &Ticket, agent: &AgentId) -> Result<Option<Box<Changed>>, OpsError> {
+    if Claims::here(workspace)? == Claims::Shared {
+        look_around(workspace)?;
+    }
     Ok(match taken(workspace, None, ticket, agent, DryRun::No)? {
         Taken::Claimed(changed) => Some(changed),
         Taken::Gone | Taken::Moved => None,
@@ -201,6 +208,12 @@ fn taken(
             return Err(OpsError::Restless { id: ticket.task.clone() });
         }
         choose_claim(workspace, standing, ticket, agent)
+    });
+    let claimed = claimed.and_then(|changed| {
+        if dry_run == DryRun::No && Claims::here(workspace)? == Claims::Shared {
+            confirm(workspace, ticket, agent, &changed)?;
+        }
+        Ok(changed)
     });
     match claimed {
         Ok(changed) => Ok(Taken::Claimed(Box::new(changed))),
@@ -263,6 +276,7 @@ pub(super) fn is_of_the_task(error: &OpsError) -> bool {
         | OpsError::NoTask { .. }
         | OpsError::Splice { .. }
         | OpsError::Restless { .. }
+        | OpsError::ClaimLost { .. }
         | OpsError::Store(
             StoreError::Gone { .. }
             | StoreError::TaskDoubled { .. }

@@ -2,6 +2,8 @@
 
 use super::acts::choose_claim;
 use super::error::OpsError;
+use super::standing::Standing;
+use super::sync::{Claims, confirm, look_around};
 use super::transaction::{Changed, DryRun, change};
 use super::view::who_at;
 use super::workspace::Workspace;
@@ -52,7 +54,16 @@ pub fn openings(rules: &Rules, task: &Task) -> Vec<Opening> {
 
 /// Takes what the ticket names for the agent.
 pub fn claim(workspace: &Workspace, ticket: &Ticket, agent: &AgentId, dry_run: DryRun) -> Result<Changed, OpsError> {
-    change(workspace, &ticket.task, dry_run, &mut |standing| choose_claim(workspace, standing, ticket, agent))
+    let shared = dry_run == DryRun::No && Claims::here(workspace)? == Claims::Shared;
+    if shared {
+        look_around(workspace)?;
+    }
+    let mut choose = |standing: &Standing| choose_claim(workspace, standing, ticket, agent);
+    let changed = change(workspace, &ticket.task, dry_run, &mut choose)?;
+    if shared {
+        confirm(workspace, ticket, agent, &changed)?;
+    }
+    Ok(changed)
 }
 
 /// Returns what was changed in the worktree since then and is not committed, task files aside.

@@ -25,6 +25,15 @@ enum Ground {
     Commits(String),
 }
 
+/// Whether the remote of a synced project is asked before something is claimed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Network {
+    /// It is: a claim counts once the remote has it.
+    Used,
+    /// It is not: whoever claims takes the risk that somebody elsewhere does the same.
+    Spared,
+}
+
 /// What it takes to open a project once more, on another thread.
 #[derive(Clone)]
 pub struct Seed {
@@ -34,16 +43,18 @@ pub struct Seed {
     clock: Clock,
     wait: Duration,
     on_wait: fn(&str),
+    network: Network,
 }
 
 impl Seed {
     /// Opens it.
     pub fn open(&self) -> Result<Workspace, OpsError> {
         let command = self.command.clone();
-        match &self.ground {
+        let workspace = match &self.ground {
             Ground::Files => Workspace::at(&self.root, command, self.clock, self.wait, self.on_wait),
             Ground::Commits(folder) => Workspace::of_commits(&self.root, folder, command, self.clock),
-        }
+        }?;
+        Ok(Workspace { network: self.network, ..workspace })
     }
 }
 
@@ -56,6 +67,8 @@ pub struct Workspace {
     /// What runs, in the words that waiting commands are shown: `aof task complete`.
     pub command: String,
     ground: Ground,
+    /// Whether its remote is asked before something is claimed.
+    pub network: Network,
     clock: Clock,
     deadline: Instant,
     on_wait: fn(&str),
@@ -95,6 +108,7 @@ impl Workspace {
             repository,
             command,
             ground,
+            network: Network::Used,
             clock,
             deadline: Instant::now(),
             on_wait: |_| {},
@@ -113,7 +127,7 @@ impl Workspace {
     pub fn seed(&self, wait: Duration) -> Seed {
         let root = self.paths.root().to_owned();
         let (ground, command) = (self.ground.clone(), self.command.clone());
-        Seed { root, ground, command, clock: self.clock, wait, on_wait: self.on_wait }
+        Seed { root, ground, command, clock: self.clock, wait, on_wait: self.on_wait, network: self.network }
     }
 
     /// Returns the time, in whole seconds: histories are for people.

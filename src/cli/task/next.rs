@@ -11,7 +11,7 @@ use crate::cli::trouble::Trouble;
 use crate::engine::{Post, Rules};
 use crate::model::{AgentId, RoleId, Ticket, listed};
 use crate::ops::{
-    Changed, DryRun, Next, Wanted, acting_agent, brief_of, brief_value, changed_value, known_worker, next,
+    Changed, DryRun, Network, Next, Wanted, acting_agent, brief_of, brief_value, changed_value, known_worker, next,
 };
 
 /// Take your next task, and show what is to be done
@@ -23,6 +23,9 @@ pub(in crate::cli) struct Args {
     /// Take one more, besides what you have; `maxTasks` in org.yaml may bound it
     #[arg(long)]
     another: bool,
+    /// In a synced project: do not ask the remote whether somebody elsewhere has it
+    #[arg(long)]
+    offline: bool,
     #[command(flatten)]
     who: Who,
     #[command(flatten)]
@@ -30,7 +33,10 @@ pub(in crate::cli) struct Args {
 }
 
 pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
-    let workspace = session.workspace("task next")?;
+    let mut workspace = session.workspace("task next")?;
+    if args.offline {
+        workspace.network = Network::Spared;
+    }
     let in_force = session.rules(&workspace)?;
     let rules = &in_force.rules;
     let agent = acting_agent(&workspace, &rules.org, args.who.agent.as_ref(), Session::at_terminal())?;

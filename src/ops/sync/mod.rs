@@ -14,11 +14,13 @@
 //! Nothing is forced, no commit is rewritten. What is not the engine's to merge is left to git, and said so.
 
 mod bring;
+mod claims;
 mod join;
 mod rounds;
 mod show;
 
 pub(in crate::ops) use bring::finish;
+pub(in crate::ops) use claims::{Claims, confirm, look_around};
 pub use rounds::{Wish, sync};
 pub use show::sync_value;
 

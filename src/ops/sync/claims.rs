@@ -1,0 +1,152 @@
+//! Claims in a project that is synced count once the remote has them, so that no two machines hold one task. The push decides: of
+//! two claims the one that was pushed first stands, and whoever comes second learns it before anything is done.
+//!
+//! A claim that cannot be confirmed is given back, and nobody is told that it was theirs.
+
+use super::{End, First, Strangers, Synced, Wish, sync};
+use crate::audit::CommitId;
+use crate::format::task_file;
+use crate::model::{AgentId, Ticket};
+use crate::ops::acts::release;
+use crate::ops::error::OpsError;
+use crate::ops::in_force::{InForce, in_force};
+use crate::ops::openings::openings;
+use crate::ops::transaction::{Changed, DryRun};
+use crate::ops::workspace::{Network, Workspace};
+
+/// Whether claims of a project are confirmed by its remote.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::ops) enum Claims {
+    /// They count once they are committed.
+    Local,
+    /// They count once the remote has them.
+    Shared,
+}
+
+impl Claims {
+    /// Returns how claims are made under these rules, in this run.
+    pub(in crate::ops) fn of(workspace: &Workspace, in_force: &InForce) -> Self {
+        match workspace.network {
+            Network::Used if in_force.rules.project.git.sync => Self::Shared,
+            _ => Self::Local,
+        }
+    }
+
+    /// The same, under the rules of now.
+    pub(in crate::ops) fn here(workspace: &Workspace) -> Result<Self, OpsError> {
+        Ok(Self::of(workspace, &in_force(workspace, &workspace.repository.look()?)?))
+    }
+}
+
+/// Gets what others did before something is claimed; refuses where no claim could be confirmed.
+pub(in crate::ops) fn look_around(workspace: &Workspace) -> Result<(), OpsError> {
+    settled(sync(workspace, &wish(First::Fetch))?)
+}
+
+/// Has a claim confirmed by the remote.
+pub(in crate::ops) fn confirm(
+    workspace: &Workspace,
+    ticket: &Ticket,
+    agent: &AgentId,
+    changed: &Changed,
+) -> Result<(), OpsError> {
+    if changed.commit.is_none() && is_known_there(workspace, changed)? {
+        return Ok(());
+    }
+    let visit = changed.after.task.gate.as_ref().map(|open| open.visit);
+    let lost = || OpsError::ClaimLost { ticket: ticket.clone() };
+    let confirmed = sync(workspace, &wish(First::Push)).and_then(|synced| {
+        let merge = synced.merge;
+        settled(synced).map(|()| merge)
+    });
+    match confirmed {
+        Ok(merge) => {
+            let head = workspace.repository.look()?.commit;
+            // Who claims under the same name elsewhere, and was first, is somebody else.
+            let theirs = merge.map(|merge| workspace.repository.log_entry(merge)).transpose()?;
+            let theirs = theirs.and_then(|entry| entry.parents.first().copied());
+            let holds = |commit: Option<CommitId>| holds(workspace, commit, ticket, visit, agent);
+            if holds(head)? && !(theirs.is_some() && holds(theirs)?) { Ok(()) } else { Err(lost()) }
+        }
+        Err(error) => {
+            if changed.commit.is_some() {
+                // Where it is not the agent's any more there is nothing to give back.
+                let _ = release(workspace, ticket, Some(agent), DryRun::No);
+            }
+            Err(error)
+        }
+    }
+}
+
+fn wish(first: First) -> Wish<'static> {
+    Wish { remote: None, first, strangers: Strangers::Kept, dry_run: DryRun::No }
+}
+
+/// Returns an error where the remote does not have what is here.
+fn settled(synced: Synced) -> Result<(), OpsError> {
+    let upstream = synced.upstream.name();
+    let unconfirmed = |code, problem: String, fix: String| Err(OpsError::NotConfirmed { code, problem, fix });
+    match synced.end {
+        End::Same | End::Rehearsed => Ok(()),
+        End::Offline { said } => unconfirmed(
+            "offline",
+            format!("nothing can be claimed, because `{upstream}` cannot be reached: {said}"),
+            "a claim counts once the remote has it (`git.sync` in project.yaml); try again with a network, or take the risk that \
+             somebody else does the same work with `--offline`"
+                .to_owned(),
+        ),
+        End::Rejected { said } => unconfirmed(
+            "rejected",
+            format!("nothing can be claimed, because `{upstream}` would not take it: {said}"),
+            "see what it wants, then `aof sync`".to_owned(),
+        ),
+        End::Unsettled => unconfirmed(
+            "unsettled",
+            format!("nothing was claimed: `{upstream}` went on each of {} times", synced.rounds),
+            "try again".to_owned(),
+        ),
+        End::Left(left) => unconfirmed(
+            left.code(),
+            format!("nothing can be claimed before this clone is synced: {}", left.problem(&synced.upstream)),
+            left.fix(&synced.upstream),
+        ),
+    }
+}
+
+/// Returns whether the remote, as it was seen last, has the very same file.
+fn is_known_there(workspace: &Workspace, changed: &Changed) -> Result<bool, OpsError> {
+    let repository = &workspace.repository;
+    let head = workspace.head()?;
+    let named = workspace.rules()?.rules.project.git.remote.as_ref().map(ToString::to_string);
+    let Ok(upstream) = repository.upstream(&head, named.as_deref())? else { return Ok(false) };
+    let (Some(here), Some(there)) = (head.commit, repository.remembered(&upstream)?) else { return Ok(false) };
+    let blob = |commit| repository.blob_id(commit, changed.path.as_str());
+    Ok(blob(here)?.is_some() && blob(here)? == blob(there)?)
+}
+
+/// Returns whether the agent has that visit as a commit has the task.
+fn holds(
+    workspace: &Workspace,
+    commit: Option<CommitId>,
+    ticket: &Ticket,
+    visit: Option<usize>,
+    agent: &AgentId,
+) -> Result<bool, OpsError> {
+    let Some(commit) = commit else { return Ok(false) };
+    let repository = &workspace.repository;
+    let name = format!("/{}.md", ticket.task);
+    let files = repository.list(commit, "tasks")?;
+    let Some(file) = files.iter().find(|file| file.path.ends_with(&name)) else { return Ok(false) };
+    let in_force = in_force(workspace, &workspace.repository.look()?)?;
+    let bytes = repository.read_blob(file.id)?;
+    let Ok(file) = task_file::parse(&bytes, &ticket.task, &in_force.defaults(workspace.now())) else {
+        return Ok(false);
+    };
+    let same_visit = file.task.gate.as_ref().map(|open| open.visit) == visit;
+    let mine = |holder: Option<&AgentId>| holder == Some(agent);
+    let open = openings(&in_force.rules, &file.task);
+    Ok(same_visit
+        && open.iter().any(|place| {
+            (ticket.branch.is_none() || place.ticket.branch == ticket.branch) && mine(place.holder.as_ref())
+        }))
+}
