@@ -30,6 +30,9 @@ fn page(overview: &Overview) -> String {
         Some(branch) => format!("{name}on branch {}\n", styled(CYAN, inert(branch))),
         None => format!("{name}on no branch\n"),
     };
+    if let Some(remote) = &overview.remote {
+        text.push_str(&format!("{}\n", inert(&remote.line())));
+    }
     text.push_str(&format!("{}\n", counts(overview)));
     if overview.drifted > 0 {
         let count = overview.drifted;

@@ -98,27 +98,15 @@ fn list(text: &mut String, title: &str, lines: &[Line]) {
 }
 
 fn end(synced: &Synced, upstream: &str) -> String {
-    let waits = match synced.ahead {
-        0 => "nothing waits here".to_owned(),
-        1 => "1 commit waits here".to_owned(),
-        many => format!("{many} commits wait here"),
-    };
-    let trouble = |what: &str, fix: &str| format!("{} {what}\n  {fix}\n", styled(YELLOW, "!"));
-    match &synced.end {
-        End::Same if synced.came.is_empty() && synced.went.is_empty() => {
+    match (synced.trouble(), &synced.end) {
+        (Some((problem, fix)), _) => {
+            format!("{} {}\n  {}\n", styled(YELLOW, "!"), indented(&problem), indented(&fix))
+        }
+        (None, End::Rehearsed) => "dry run: nothing was changed\n".to_owned(),
+        (None, _) if synced.is_idle() => {
             format!("{}\n", styled(GREEN, format!("nothing to do: the same as {upstream}")))
         }
-        End::Same => format!("{}\n", styled(GREEN, format!("in step with {upstream}"))),
-        End::Rehearsed => "dry run: nothing was changed\n".to_owned(),
-        End::Offline { said } => trouble(
-            &format!("{upstream} cannot be reached: {}", indented(said)),
-            &format!("{waits}; sync again when it can"),
-        ),
-        End::Rejected { said } => trouble(&format!("{upstream} would not take it: {}", indented(said)), &waits),
-        End::Unsettled => {
-            trouble(&format!("{upstream} went on each of {} times", synced.rounds), &format!("{waits}; sync again"))
-        }
-        End::Left(left) => trouble(&indented(&left.problem(&synced.upstream)), &indented(&left.fix(&synced.upstream))),
+        (None, _) => format!("{}\n", styled(GREEN, format!("in step with {upstream}"))),
     }
 }
 

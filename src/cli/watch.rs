@@ -18,7 +18,7 @@ use crate::format::diagnostic::{Diagnostic, render_all};
 use crate::format::plain::{inert, one_line};
 use crate::model::{TaskId, Timestamp};
 use crate::observe::endpoint::Endpoint;
-use crate::ops::{Changed, Delivered, OpsError, reason_of, warnings_value, way};
+use crate::ops::{Changed, Delivered, OpsError, reason_of, sync_value, warnings_value, way};
 use crate::watch::{Report, Sight, watch, watch_once};
 
 /// React to dropped completion files, edited task files and new rules
@@ -92,6 +92,7 @@ fn level(report: &Report) -> Level {
         | Report::Undelivered { .. }
         | Report::Unrecorded { .. }
         | Report::Uncounted { .. }
+        | Report::Unsynced { .. }
         | Report::Paused { .. } => Level::WARN,
         _ => Level::INFO,
     }
@@ -182,6 +183,20 @@ fn text_of(session: &Session, report: &Report) -> String {
         Report::Unrecorded { problem } => {
             format!("{} the event stream is not up to date: {}", styled(YELLOW, "warning:"), inert(problem))
         }
+        Report::Synced(synced) => {
+            let lost: String =
+                synced.superseded.iter().map(|loss| format!("\n  superseded: {}", inert(&loss.what))).collect();
+            format!(
+                "synced with {}: {} came, {} went{lost}",
+                inert(&synced.upstream.name()),
+                synced.came.len(),
+                synced.went.len()
+            )
+        }
+        Report::Unsynced { problem, fix } => {
+            let fix = fix.as_ref().map(|fix| format!("\n  {}", inert(fix))).unwrap_or_default();
+            format!("{} not synced: {}{fix}", styled(YELLOW, "warning:"), inert(problem))
+        }
         Report::Paused { reason } => format!("{} {}", styled(YELLOW, "waiting:"), inert(reason)),
         Report::Trouble(error) => {
             format!("{} {}\nit is tried again until it works", styled(RED, "error:"), told(session, error))
@@ -241,6 +256,12 @@ fn value_of(report: &Report) -> Value {
         Report::RulesUncommitted { files } => json!({"event": "rules_uncommitted", "files": files}),
         Report::Undelivered { problem } => json!({"event": "undelivered", "problem": problem}),
         Report::Unrecorded { problem } => json!({"event": "unrecorded", "problem": problem}),
+        Report::Synced(synced) => {
+            let mut value = sync_value(synced);
+            value["event"] = json!("synced");
+            value
+        }
+        Report::Unsynced { problem, fix } => json!({"event": "unsynced", "problem": problem, "fix": fix}),
         Report::Paused { reason } => json!({"event": "paused", "message": reason}),
         Report::Trouble(error) => json!({"event": "trouble", "reason": reason_of(error)}),
         Report::Resumed => json!({"event": "resumed"}),

@@ -112,7 +112,10 @@ pub use stats::{
 };
 pub use status::{Attention, Overview, overview, overview_value};
 pub use sweep::{Swept, sweep};
-pub use sync::{End, First, Left as LeftToGit, Line, Loss, Strangers, Synced, Wish, sync, sync_value};
+pub use sync::{
+    End, First, Left as LeftToGit, Line, Loss, RemoteStanding, Strangers, Synced, Wish, owed_to_remote, sync,
+    sync_value,
+};
 pub use transaction::{Changed, DryRun};
 pub use verify::{
     Broken, From as VerifiedFrom, Past, ProjectFolder, Pushed, Range, Update, Verified, Wrong, pushed_value,

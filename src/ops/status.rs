@@ -13,6 +13,7 @@ use super::in_force::{InForce, Remark, check_worktree};
 use super::notices::{OutgoingStanding, outgoing};
 use super::stand::is_drifted;
 use super::standing::{Pending, Standing};
+use super::sync::{RemoteStanding, remote_standing, remote_value};
 use super::way_back::last_readable;
 use super::workspace::Workspace;
 use crate::audit::{Head, ObjectId};
@@ -25,6 +26,8 @@ pub struct Overview {
     pub name: Option<String>,
     /// The branch that changes are committed to; nothing while none can be.
     pub branch: Option<String>,
+    /// How it stands to its remote, if it has one.
+    pub remote: Option<RemoteStanding>,
     /// How many active tasks there are, by status.
     pub counts: BTreeMap<String, usize>,
     /// How many of them came where they are under earlier rules.
@@ -61,7 +64,7 @@ pub fn overview(workspace: &Workspace, watcher: bool) -> Result<Overview, OpsErr
         Ok(in_force) => in_force,
         Err(error @ (OpsError::InvalidRules(_) | OpsError::Unfit { .. })) => {
             attention.push(of_rules(&error));
-            return Ok(Overview { name: None, branch, counts: BTreeMap::new(), drifted: 0, attention });
+            return Ok(Overview { name: None, branch, remote: None, counts: BTreeMap::new(), drifted: 0, attention });
         }
         Err(error) => return Err(error),
     };
@@ -114,7 +117,14 @@ pub fn overview(workspace: &Workspace, watcher: bool) -> Result<Overview, OpsErr
             fix: "start one with `aof watch`; without it, commands work but dropped files and edits wait".to_owned(),
         });
     }
-    Ok(Overview { name, branch, counts, drifted, attention })
+    let remote = match &branch {
+        Some(_) => remote_standing(workspace, &head, &in_force)?,
+        None => None,
+    };
+    if let Some((code, problem, fix)) = remote.as_ref().and_then(RemoteStanding::attention) {
+        attention.push(Attention { code, problem, fix });
+    }
+    Ok(Overview { name, branch, remote, counts, drifted, attention })
 }
 
 /// Returns the project at a glance as `--json` shows it.
@@ -127,6 +137,7 @@ pub fn overview_value(overview: &Overview) -> Value {
     json!({
         "project": overview.name,
         "branch": overview.branch,
+        "remote": overview.remote.as_ref().map(remote_value),
         "counts": overview.counts,
         "drifted": overview.drifted,
         "attention": attention,

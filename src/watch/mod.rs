@@ -10,6 +10,7 @@
 
 mod bell;
 mod board;
+mod courier;
 mod desk;
 mod journal;
 mod mail;
@@ -30,6 +31,7 @@ use crate::store::presence::Presence;
 
 use bell::Bell;
 use board::Counting;
+use courier::Courier;
 use rounds::Rounds;
 
 /// Watches until it is told to stop. Whoever asks at the endpoint is shown the project in numbers.
@@ -52,7 +54,8 @@ pub fn watch(
         endpoint.serve(Arc::new(move |format| board.page(format))).map_err(|cause| fault("serve metrics of", cause))?;
         counting = Some(begun);
     }
-    Rounds::new(workspace, wait, bell, tell).showing(counting).watch(presence, serving);
+    let courier = Courier::begin(&workspace, wait).map_err(|cause| fault("sync", cause))?;
+    Rounds::new(workspace, wait, bell, tell).showing(counting).sending(courier).watch(presence, serving);
     Ok(())
 }
 

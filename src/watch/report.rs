@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use crate::audit::CommitId;
 use crate::format::diagnostic::Diagnostic;
 use crate::model::TaskId;
-use crate::ops::{Changed, Delivered, Dependent, Given, OpsError};
+use crate::ops::{Changed, Delivered, Dependent, Given, OpsError, Synced};
 
 /// Something that the watcher did, or met.
 pub enum Report {
@@ -85,6 +85,15 @@ pub enum Report {
     Unrecorded {
         /// Why.
         problem: String,
+    },
+    /// The project was synced with its remote.
+    Synced(Box<Synced>),
+    /// It could not be.
+    Unsynced {
+        /// Why.
+        problem: String,
+        /// What to do.
+        fix: Option<String>,
     },
     /// Git is in the middle of something, or has no branch checked out: nothing is committed until that ends.
     Paused {

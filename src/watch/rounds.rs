@@ -5,14 +5,16 @@ use std::time::{Duration, Instant};
 
 use super::bell::{Bell, Hints, Place, Places};
 use super::board::Counting;
+use super::courier::Courier;
 use super::desk::Desk;
 use super::journal::Journal;
 use super::mail::Mail;
-use super::report::{Report, Sight};
+use super::report::{Report, Sight, Told};
 use super::sight::Eyes;
 use crate::audit::{AuditError, CommitId, Head, TreeFile};
 use crate::ops::{
-    DryRun, Exhausted, Left, OpsError, Remark, Seen, Workspace, deliver, hand_out, resume, rules_mark, run_out, tend,
+    DryRun, Exhausted, Left, OpsError, Remark, Seen, Workspace, deliver, hand_out, owed_to_remote, resume, rules_mark,
+    run_out, tend,
 };
 use crate::store::Paths;
 use crate::store::inbox::QUIET;
@@ -67,6 +69,12 @@ pub(super) struct Rounds<'t> {
     journal: Journal,
     /// What whoever asks for metrics is shown, if anybody may.
     counting: Option<Counting>,
+    /// Who syncs, if anybody does.
+    courier: Option<Courier>,
+    /// What was told of syncing.
+    told_of_sync: Told,
+    /// The commit that was last looked at for whether the remote has it.
+    offered: Option<CommitId>,
 }
 
 /// Why nothing is done at the moment.
@@ -105,12 +113,20 @@ impl<'t> Rounds<'t> {
             mail: Mail::default(),
             journal: Journal::default(),
             counting: None,
+            courier: None,
+            told_of_sync: Told::default(),
+            offered: None,
         }
     }
 
     /// Shows the project in numbers.
     pub(super) fn showing(self, counting: Option<Counting>) -> Self {
         Self { counting, ..self }
+    }
+
+    /// Syncs the project with its remote.
+    pub(super) fn sending(self, courier: Courier) -> Self {
+        Self { courier: Some(courier), ..self }
     }
 
     /// Looks and sleeps until told to stop. `first` is told when it begins.
@@ -140,6 +156,7 @@ impl<'t> Rounds<'t> {
             until = self.round();
             // Who has no events is told of nothing.
             self.show(changed || self.desk.busy || !eyes.see());
+            self.send();
             if self.halt.is_none() {
                 let left = [
                     self.mail.send(&self.workspace, &mut self.desk),
@@ -149,6 +166,9 @@ impl<'t> Rounds<'t> {
             }
         }
         self.mail.stop(&mut self.desk);
+        if let Some(courier) = &self.courier {
+            courier.stop();
+        }
         self.desk.tell(Report::Stopped);
     }
 
@@ -186,6 +206,40 @@ impl<'t> Rounds<'t> {
         }
         if let Some(problem) = counting.news() {
             self.desk.tell(Report::Uncounted { problem });
+        }
+    }
+
+    /// Has what was committed sent to the remote, and tells what came of it.
+    fn send(&mut self) {
+        let Some(courier) = &self.courier else { return };
+        let head = self.workspace.head_now().ok().and_then(|head| head.commit);
+        if head.is_some() && head != self.offered {
+            self.offered = head;
+            // Whatever keeps the rules from being read is met by the look at everything as well.
+            if let Ok((every, waiting)) = owed_to_remote(&self.workspace) {
+                courier.note(every.map(|every| Duration::from_secs(every.seconds())), waiting);
+            }
+        }
+        for outcome in courier.news() {
+            let (problem, fix) = match outcome {
+                Ok(synced) => {
+                    let trouble = synced.trouble();
+                    if !synced.is_idle() {
+                        self.desk.tell(Report::Synced(synced));
+                    }
+                    match trouble {
+                        Some((problem, fix)) => (problem, Some(fix)),
+                        None => {
+                            self.told_of_sync = Told::default();
+                            continue;
+                        }
+                    }
+                }
+                Err(error) => (error.problem(), error.fix()),
+            };
+            if self.told_of_sync.is_news(problem.clone()) {
+                self.desk.tell(Report::Unsynced { problem, fix });
+            }
         }
     }
 

@@ -23,6 +23,7 @@ pub(super) const TOOL: Tool = Tool {
     answer: &[
         ("project", Field::MaybeText),
         ("branch", Field::MaybeText),
+        ("remote", Field::MaybeObject),
         ("agent", Field::MaybeText),
         ("roles", Field::List),
         ("current", Field::List),

@@ -18,11 +18,14 @@ mod claims;
 mod join;
 mod rounds;
 mod show;
+mod standing;
 
 pub(in crate::ops) use bring::finish;
 pub(in crate::ops) use claims::{Claims, confirm, look_around};
 pub use rounds::{Wish, sync};
 pub use show::sync_value;
+pub use standing::{RemoteStanding, owed_to_remote};
+pub(in crate::ops) use standing::{remote_standing, remote_value};
 
 use crate::audit::{CommitId, Upstream};
 

@@ -252,12 +252,13 @@ impl Rounds<'_> {
         let repository = &self.workspace.repository;
         let (from, _) = self.begun;
         let now = repository.look()?.commit;
-        let came = match (self.tip, &self.went) {
-            // What went there came from here.
-            (_, Some((before, _))) => lines(self.workspace, from, *before)?,
-            (Some(tip), None) => lines(self.workspace, from, Some(tip))?,
-            (None, None) => Vec::new(),
+        // What went there came from here.
+        let theirs = self.went.map_or(self.tip, |(before, _)| before);
+        let has_come = match (theirs, now) {
+            (Some(theirs), Some(now)) => end == End::Rehearsed || repository.led_to(theirs, now)?,
+            _ => false,
         };
+        let came = if has_come { lines(self.workspace, from, theirs)? } else { Vec::new() };
         let went = match &self.went {
             Some((before, up_to)) => lines(self.workspace, *before, Some(*up_to))?,
             None => Vec::new(),

@@ -106,6 +106,34 @@ impl RemoteError {
     }
 }
 
+impl Synced {
+    /// Returns whether nothing came and nothing went.
+    pub fn is_idle(&self) -> bool {
+        self.came.is_empty() && self.went.is_empty() && self.superseded.is_empty()
+    }
+
+    /// Returns what keeps both sides apart, and what to do about it.
+    pub fn trouble(&self) -> Option<(String, String)> {
+        let name = self.upstream.name();
+        let waits = match self.ahead {
+            0 => "nothing waits here".to_owned(),
+            1 => "1 commit waits here".to_owned(),
+            many => format!("{many} commits wait here"),
+        };
+        match &self.end {
+            End::Same | End::Rehearsed => None,
+            End::Offline { said } => {
+                Some((format!("{name} cannot be reached: {said}"), format!("{waits}; sync again when it can")))
+            }
+            End::Rejected { said } => Some((format!("{name} would not take it: {said}"), waits)),
+            End::Unsettled => {
+                Some((format!("{name} went on each of {} times", self.rounds), format!("{waits}; sync again")))
+            }
+            End::Left(left) => Some((left.problem(&self.upstream), left.fix(&self.upstream))),
+        }
+    }
+}
+
 /// Returns what a sync came to as `--json` shows it.
 pub fn sync_value(synced: &Synced) -> Value {
     let lines = |lines: &[Line]| -> Vec<Value> {
