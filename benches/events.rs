@@ -6,40 +6,15 @@
 
 #![allow(clippy::print_stdout, reason = "its table is what it is for")]
 
-use std::path::Path;
-use std::process::{Command, Stdio};
+mod story;
+
 use std::time::{Duration, Instant};
 
-use aof::model::{Completion, Map};
-use aof::ops::{DryRun, NewTask, Workspace, catch_up_events, complete, create, rebuild_events};
-use aof::store::random::DeliveryId;
-use jiff::Timestamp;
+use aof::ops::{DryRun, NewTask, Workspace, catch_up_events, create, rebuild_events};
+
+use story::{git, open, project};
 
 const ROUNDS: usize = 3;
-const RULES: &str = "\
-tasks: {layout: sharded}
-workflow:
-  gates:
-    - {id: plan, role: backend}
-    - {id: implement, role: backend}
-    - {id: review, role: reviewer, canReject: true, routes: {needs_review: {to: $previous}}}
-    - {id: test, role: reviewer, when: \"tags.includes('tested')\"}
-    - {id: ship, role: backend}
-";
-const ORG: &str = "\
-roles:
-  backend: {agents: [agent-1]}
-  reviewer: {agents: [agent-2]}
-";
-/// Who says what, one after the other.
-const STORY: &[(&str, &str)] = &[
-    ("agent-1", "complete"),
-    ("agent-1", "complete"),
-    ("agent-2", "needs_review"),
-    ("agent-1", "complete"),
-    ("agent-2", "complete"),
-    ("agent-1", "complete"),
-];
 
 fn main() {
     let sizes: Vec<usize> = std::env::args().skip(1).filter_map(|word| word.parse().ok()).collect();
@@ -83,64 +58,6 @@ fn report(workspace: &Workspace, size: usize, objects: &str) {
         median(&mut single).as_secs_f64() * 1e3,
         median(&mut walks).as_secs_f64(),
     );
-}
-
-/// Returns a project in which that many tasks went their way.
-fn project(root: &Path, size: usize) -> Workspace {
-    git(root, &["init", "-q"]);
-    for (key, value) in
-        [("user.name", "Ada"), ("user.email", "ada@garden.example"), ("core.fsync", "none"), ("gc.auto", "0")]
-    {
-        git(root, &["config", key, value]);
-    }
-    std::fs::write(root.join("project.yaml"), RULES).expect("a file");
-    std::fs::write(root.join("org.yaml"), ORG).expect("a file");
-    git(root, &["add", "."]);
-    git(root, &["commit", "-q", "-m", "rules"]);
-    let workspace = open(root);
-    // As many at a time as people and agents work at.
-    for start in (0..size).step_by(50) {
-        let tasks: Vec<NewTask> = (start..size.min(start + 50))
-            .map(|number| NewTask {
-                title: format!("Task {number}"),
-                tags: vec!["web".to_owned()],
-                ..NewTask::default()
-            })
-            .collect();
-        let created = create(&workspace, &tasks, None, DryRun::No).expect("tasks");
-        for (agent, outcome) in STORY {
-            for task in &created {
-                say(&workspace, &task.after.task.id, agent, outcome);
-            }
-        }
-    }
-    workspace
-}
-
-fn say(workspace: &Workspace, task: &aof::model::TaskId, agent: &str, outcome: &str) {
-    let completion = Completion {
-        ticket: task.as_str().parse().expect("an id is a ticket"),
-        agent: agent.parse().expect("an id"),
-        outcome: Some(outcome.to_owned()),
-        summary: Some("Went through it, changed what was to be changed, and looked at what came of it".to_owned()),
-        blockers: (outcome == "needs_review").then(|| vec!["The case of an empty name has no test".to_owned()]),
-        rejection_notes: None,
-        outputs: Map::new(),
-        metadata: Map::new(),
-        body: None,
-        id: DeliveryId::new(Timestamp::now()).expect("random numbers").completion(),
-    };
-    complete(workspace, &completion, DryRun::No).expect("a completion");
-}
-
-fn open(root: &Path) -> Workspace {
-    let root = root.canonicalize().expect("a folder");
-    Workspace::at(&root, "aof".to_owned(), Timestamp::now, Duration::from_mins(1), |_| {}).expect("a project")
-}
-
-fn git(root: &Path, words: &[&str]) {
-    let done = Command::new("git").arg("-C").arg(root).args(words).stdout(Stdio::null()).status().expect("git");
-    assert!(done.success(), "git {words:?}");
 }
 
 fn median(times: &mut [Duration]) -> Duration {
