@@ -86,19 +86,27 @@ impl Repository {
     ///
     /// They live for milliseconds, so an old one has no owner any more.
     pub fn sweep_temps(&self) -> Result<usize, AuditError> {
-        let mut swept = 0;
+        let abandoned = self.abandoned_temps()?;
+        for path in &abandoned {
+            fs::remove_file(path).at("remove", path)?;
+        }
+        Ok(abandoned.len())
+    }
+
+    /// Returns those files.
+    pub fn abandoned_temps(&self) -> Result<Vec<PathBuf>, AuditError> {
+        let mut found = Vec::new();
         for folder in BTreeSet::from([self.git_dir(), self.common_dir()]) {
             for entry in fs::read_dir(folder).at("read", folder)? {
                 let entry = entry.at("read", folder)?;
                 let is_ours = entry.file_name().to_string_lossy().starts_with(TEMP_PREFIX);
                 let age = entry.metadata().and_then(|data| data.modified()).ok().and_then(|time| time.elapsed().ok());
                 if is_ours && age.is_some_and(|age| age >= TEMP_AGE) {
-                    fs::remove_file(entry.path()).at("remove", &entry.path())?;
-                    swept += 1;
+                    found.push(entry.path());
                 }
             }
         }
-        Ok(swept)
+        Ok(found)
     }
 }
 

@@ -31,6 +31,9 @@ mod remote;
 mod repository;
 mod sign;
 mod spawn;
+mod staged_below;
+mod storage;
+mod surroundings;
 pub mod trailers;
 mod tree;
 
@@ -46,6 +49,8 @@ pub use log::{ChangedFile, Log, LogEntry, Reach};
 pub use publish::{Intent, Published, WriteFiles};
 pub use remote::{Distance, Pushed, RemoteError, Upstream};
 pub use repository::{Repository, TreeFile};
+pub use staged_below::StagedFile;
+pub use storage::Storage;
 
 #[cfg(test)]
 mod tests;

@@ -59,6 +59,11 @@ impl Signer {
         Ok(Some(Self { program, format, key }))
     }
 
+    /// The program that makes the signatures.
+    pub(super) fn program(&self) -> &str {
+        &self.program
+    }
+
     /// Signs these bytes; returns the armored signature.
     pub(super) fn sign(&self, bytes: &[u8]) -> Result<String, AuditError> {
         let signature = match self.format {

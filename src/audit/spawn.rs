@@ -122,9 +122,14 @@ pub(super) fn git(repository: &Repository) -> Command {
 
 /// Runs such a command and returns what it printed.
 pub(super) fn run_git(command: Command, input: &[u8]) -> Result<Vec<u8>, AuditError> {
+    run_git_for(command, input, GIT_TIMEOUT)
+}
+
+/// Does so for as long as it may take.
+pub(super) fn run_git_for(command: Command, input: &[u8], timeout: Duration) -> Result<Vec<u8>, AuditError> {
     let words: Vec<_> = command.get_args().map(|word| word.to_string_lossy().into_owned()).skip(6).take(3).collect();
     let failed = |detail| AuditError::Command { command: format!("git {}", words.join(" ")), detail };
-    let finished = run(command, input, GIT_TIMEOUT).map_err(|error| failed(error.to_string()))?;
+    let finished = run(command, input, timeout).map_err(|error| failed(error.to_string()))?;
     if finished.status.success() {
         Ok(finished.stdout)
     } else {

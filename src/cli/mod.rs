@@ -3,6 +3,7 @@
 mod agent_files;
 mod arguments;
 mod demo;
+mod doctor;
 mod events;
 mod gate;
 mod handed_out;
@@ -103,6 +104,7 @@ enum Command {
     Mcp(mcp::Args),
     Notices(notices::Args),
     Verify(verify::Args),
+    Doctor(doctor::Args),
     Metrics(metrics::Args),
     Events(events::Args),
     /// Show the project at a glance, and what needs attention
@@ -143,6 +145,7 @@ pub fn main() -> ExitCode {
         Some(Command::Run(args)) => running::run(&session, &args),
         Some(Command::Mcp(args)) => mcp::run(&session, &args),
         Some(Command::Notices(args)) => notices::run(&session, &args),
+        Some(Command::Doctor(args)) => doctor::run(&session, &args),
         Some(Command::Verify(args)) => verify::run(&session, &args),
         Some(Command::Metrics(args)) => metrics::run(&session, &args),
         Some(Command::Events(args)) => events::run(&session, &args),

@@ -16,6 +16,7 @@ mod create;
 mod deliver;
 mod dependencies;
 mod diff;
+mod doctor;
 mod edit;
 mod error;
 mod events;
@@ -75,6 +76,7 @@ pub use complete::{Completed, add_text, complete, note_run};
 pub use create::{NewTask, check_new, create, new_from};
 pub use deliver::{Delivered, Recipient, deliver, pending, reason_of, resume};
 pub use diff::{Fate as TaskFate, Prospect, RulesDiff, Turn, diff_rules};
+pub use doctor::{Complaint, Outcome, Treated, Weight, doctor_value, examine, leave, treat};
 pub use edit::{Comment, Fields, Manuscript, comment, edit_fields, edit_text, open_manuscript};
 pub use error::{Kind, OpsError};
 pub use events::{

@@ -70,6 +70,8 @@ pub(super) enum Choice {
     Step { step: Box<Step>, message: String, author: Person, authored: Timestamp },
     /// The file as a person has it, which says nothing else of what is the engine's.
     File { file: Box<TaskFile>, message: String, author: Person },
+    /// The file as it is, at another place, with what goes with it.
+    Moved { to: ProjectPath, message: String },
     /// Only what lies between HEAD and the worktree is to be committed.
     Pending,
     /// Nothing: it was done before.
@@ -190,6 +192,7 @@ pub(super) fn plan(workspace: &Workspace, standing: &Standing, choice: Choice) -
     let mut after = standing.file.clone();
     let (mut events, mut warnings) = (Vec::new(), Vec::new());
     let mut settled = false;
+    let mut place = None;
     match choice {
         Choice::Step { step, message, author, authored } => {
             let step = *step;
@@ -213,11 +216,16 @@ pub(super) fn plan(workspace: &Workspace, standing: &Standing, choice: Choice) -
             let (bytes, authored) = (after.bytes().to_vec(), workspace.now());
             write.versions.push(Version { bytes, message, author: Some(author), authored });
         }
+        Choice::Moved { to, message } => {
+            let (bytes, authored) = (after.bytes().to_vec(), workspace.now());
+            write.versions.push(Version { bytes, message, author: None, authored });
+            place = Some(to);
+        }
         Choice::Pending => {}
         // What lies between HEAD and the worktree goes all the same: it may be the very change, written and not yet committed.
         Choice::Settled => settled = true,
     }
-    write.to = destination(standing, &after);
+    write.to = place.unwrap_or_else(|| destination(standing, &after));
     if write.to != standing.snapshot.path {
         write.companions = companions_of(workspace, &standing.snapshot.path, &write.to)?;
     }

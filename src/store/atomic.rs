@@ -11,7 +11,7 @@ use super::layout::{DROPPED, INBOX, LOCAL, OUTBOX, REFUSED, UNTOLD};
 use super::staged::{self, TEMPORARY};
 use super::tasks::FILE_LIMIT;
 use super::walk::folders;
-use super::{Outbox, ProjectPath, StoreError, WriterLock};
+use super::{Outbox, Paths, ProjectPath, StoreError, WriterLock};
 use crate::disk::Unsynced;
 
 /// No write of one file takes that long.
@@ -118,14 +118,41 @@ pub fn sweep_tasks(lock: &WriterLock) -> Result<usize, StoreError> {
 /// Removes the temporary files that a crash left in `.aof/`, and returns how many there were. Deliveries and the cache are
 /// written without the lock, so only those count that are too old for anybody to be writing them.
 pub fn sweep_local(lock: &WriterLock, now: SystemTime) -> Result<usize, StoreError> {
-    let abandoned = |entry: &DirEntry| {
-        let written = entry.metadata().and_then(|metadata| metadata.modified());
-        written.is_ok_and(|written| now.duration_since(written).is_ok_and(|age| age >= ABANDONED))
-    };
-    let mut folders: Vec<String> = [LOCAL, INBOX, REFUSED, OUTBOX, UNTOLD, DROPPED].map(str::to_owned).into();
-    let channels = Outbox::of(lock.paths()).channels()?;
-    folders.extend(channels.into_iter().map(|key| format!("{OUTBOX}/{}", key.as_str())));
+    let abandoned = |entry: &DirEntry| is_abandoned(entry, now);
+    let folders = local_folders(lock.paths())?;
     folders.iter().try_fold(0, |swept, folder| Ok(swept + sweep_where(lock, folder, &abandoned)?))
+}
+
+/// Returns how many temporary files there are that nobody is writing any more.
+pub fn abandoned(paths: &Paths, now: SystemTime) -> Result<usize, StoreError> {
+    let tasks = folders(paths).map(|folder| folder.as_str().to_owned());
+    tasks.chain(local_folders(paths)?).try_fold(0, |found, folder| {
+        let Some(folder) = Folder::open_existing(paths.root(), &folder)? else { return Ok(found) };
+        let fault = |cause| StoreError::io("list the folder", folder.path(), cause);
+        let mut own = 0;
+        for entry in fs::read_dir(folder.path()).map_err(fault)? {
+            let entry = entry.map_err(fault)?;
+            own += usize::from(is_temporary(&entry) && is_abandoned(&entry, now));
+        }
+        Ok(found + own)
+    })
+}
+
+fn is_temporary(entry: &DirEntry) -> bool {
+    entry.file_name().as_encoded_bytes().starts_with(TEMPORARY.as_bytes())
+}
+
+fn is_abandoned(entry: &DirEntry, now: SystemTime) -> bool {
+    let written = entry.metadata().and_then(|metadata| metadata.modified());
+    written.is_ok_and(|written| now.duration_since(written).is_ok_and(|age| age >= ABANDONED))
+}
+
+/// The folders of `.aof/` in which files are made.
+fn local_folders(paths: &Paths) -> Result<Vec<String>, StoreError> {
+    let mut folders: Vec<String> = [LOCAL, INBOX, REFUSED, OUTBOX, UNTOLD, DROPPED].map(str::to_owned).into();
+    let channels = Outbox::of(paths).channels()?;
+    folders.extend(channels.into_iter().map(|key| format!("{OUTBOX}/{}", key.as_str())));
+    Ok(folders)
 }
 
 fn sweep_where(lock: &WriterLock, folder: &str, which: &dyn Fn(&DirEntry) -> bool) -> Result<usize, StoreError> {
@@ -136,9 +163,8 @@ fn sweep_where(lock: &WriterLock, folder: &str, which: &dyn Fn(&DirEntry) -> boo
     let mut swept = 0;
     for entry in fs::read_dir(folder.path()).map_err(fault)? {
         let entry = entry.map_err(fault)?;
-        let name = entry.file_name();
-        if name.as_encoded_bytes().starts_with(TEMPORARY.as_bytes()) && which(&entry) {
-            folder.remove(&name)?;
+        if is_temporary(&entry) && which(&entry) {
+            folder.remove(entry.file_name())?;
             swept += 1;
         }
     }

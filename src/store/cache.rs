@@ -48,6 +48,25 @@ impl<H: Serialize + DeserializeOwned> HeaderCache<H> {
         Self { schema, entries: entries.unwrap_or_default(), changed: false }
     }
 
+    /// Returns whether there is a cache of this form that cannot be read. One of another form is another version's.
+    pub fn is_damaged(paths: &Paths, schema: &'static str) -> bool {
+        let folder = Folder::open_existing(paths.root(), LOCAL).ok().flatten();
+        let bytes = folder.and_then(|folder| folder.read(NAME, LIMIT).ok().flatten());
+        let Some((bytes, _)) = bytes else { return false };
+        let form = title(schema, 0);
+        let form = &form[..form.len() - SUM];
+        let is_other = bytes.starts_with(FORMAT.as_bytes()) && !bytes.starts_with(form);
+        !is_other && parse::<H>(bytes.as_slice(), schema).is_none()
+    }
+
+    /// Removes such a cache.
+    pub fn remove_damaged(paths: &Paths, schema: &'static str) -> Result<(), StoreError> {
+        match Folder::open_existing(paths.root(), LOCAL)? {
+            Some(folder) if Self::is_damaged(paths, schema) => folder.remove(NAME),
+            _ => Ok(()),
+        }
+    }
+
     /// Returns the header of a file that seems untouched since it was put here.
     pub fn get(&self, path: &ProjectPath, stat: &FileStat) -> Option<&H> {
         let entry = self.entries.get(path.as_str())?;
@@ -157,6 +176,8 @@ fn parse<H: DeserializeOwned>(mut file: impl BufRead, schema: &str) -> Option<Ha
     (left.is_empty() && first == title(schema, sum)).then_some(entries)
 }
 
+/// The sum at the end of the first line, with what ends it.
+const SUM: usize = 17;
 /// More than the first line ever is.
 const MOST_TITLE: u64 = 256;
 /// How much is read at once: whole words of eight bytes.

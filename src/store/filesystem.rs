@@ -1,12 +1,21 @@
 //! Which file systems the project may stand on: those whose locks hold for everybody who can write there.
 
 use std::fs::File;
+use std::path::Path;
 
 use rustix::io;
+
+use super::StoreError;
 
 /// Returns the kind of network file system that the file is on, if it is on one.
 pub(super) fn network_kind(file: &File) -> io::Result<Option<&'static str>> {
     rustix::fs::fstatfs(file).map(|stat| kind_of(&stat))
+}
+
+/// Returns the kind of network file system that a folder is on, if it is on one.
+pub fn network_file_system(folder: &Path) -> Result<Option<&'static str>, StoreError> {
+    let opened = File::open(folder).map_err(|cause| StoreError::io("open", folder, cause))?;
+    network_kind(&opened).map_err(|cause| StoreError::io("look at", folder, cause))
 }
 
 #[cfg(target_os = "linux")]

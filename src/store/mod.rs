@@ -30,6 +30,7 @@ mod walk;
 pub use cache::HeaderCache;
 pub use cursor::Cursor;
 pub use error::{Kind, StoreError, io_hint};
+pub use filesystem::network_file_system;
 pub use folder::{Durability, FileStat, Folder};
 pub use horizon::Horizon;
 pub use inbox::Inbox;

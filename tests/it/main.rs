@@ -11,6 +11,7 @@ mod checker;
 mod clocks;
 mod cookbook;
 mod dispatch;
+mod doctor;
 mod environment;
 mod events;
 mod fork_checker;

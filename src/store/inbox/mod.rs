@@ -125,6 +125,21 @@ impl<'p> Inbox<'p> {
         Ok(taking)
     }
 
+    /// Returns the names of the files that were refused, and that nobody took away.
+    pub fn refused(&self) -> Result<Vec<String>, StoreError> {
+        let Some(folder) = Folder::open_existing(self.paths.root(), REFUSED)? else { return Ok(Vec::new()) };
+        let fault = |cause| StoreError::io("list the folder", folder.path(), cause);
+        let mut names = Vec::new();
+        for entry in fs::read_dir(folder.path()).map_err(fault)? {
+            let name = entry.map_err(fault)?.file_name().to_string_lossy().into_owned();
+            if !name.ends_with(REASON) && !is_debris(&name) {
+                names.push(name);
+            }
+        }
+        names.sort();
+        Ok(names)
+    }
+
     /// Returns what stands taken: after a crash, the files of whoever was killed; the oldest ids first.
     pub fn taken(&self) -> Result<Vec<Leftover>, StoreError> {
         let folder = self.paths.taken();

@@ -1,0 +1,52 @@
+//! What git's index says of files where HEAD says otherwise, whatever the layout of the index: git itself is asked, and told.
+
+use super::error::AuditError;
+use super::id::ObjectId;
+use super::repository::Repository;
+use super::spawn;
+
+/// A file of the project that the index has otherwise than HEAD.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StagedFile {
+    /// Relative to the project.
+    pub path: String,
+    /// What HEAD has; nothing if it does not have the file.
+    pub head: Option<ObjectId>,
+    /// What the index has; nothing if it does not have the file, or has it in several versions.
+    pub staged: Option<ObjectId>,
+}
+
+impl Repository {
+    /// Returns the files below a folder of the project that the index has otherwise than HEAD.
+    pub fn staged_below(&self, folder: &str) -> Result<Vec<StagedFile>, AuditError> {
+        let mut git = spawn::git(self);
+        git.args(["--literal-pathspecs", "diff-index", "--cached", "--no-renames", "-z", "HEAD", "--"]);
+        git.arg(self.full_path(folder));
+        let output = spawn::run_git(git, &[])?;
+        let mut parts = output.split(|byte| *byte == 0);
+        let mut files = Vec::new();
+        // `:MODE MODE ID ID STATUS`, then the path.
+        while let (Some(told), Some(path)) = (parts.next(), parts.next()) {
+            let (Ok(told), Ok(path)) = (str::from_utf8(told), str::from_utf8(path)) else { continue };
+            let mut ids = told.split(' ').skip(2).map(|id| id.parse::<ObjectId>().ok().filter(|id| !is_none(*id)));
+            let (head, staged) = (ids.next().flatten(), ids.next().flatten());
+            if let Some(path) = self.own_path(path) {
+                files.push(StagedFile { path, head, staged });
+            }
+        }
+        Ok(files)
+    }
+
+    /// Brings the entries of these files of the project to what HEAD has.
+    pub fn unstage(&self, files: &[String]) -> Result<(), AuditError> {
+        let mut git = spawn::git(self);
+        git.args(["--literal-pathspecs", "reset", "--quiet", "--pathspec-from-file=-", "--pathspec-file-nul", "HEAD"]);
+        let names: Vec<u8> = files.iter().flat_map(|file| format!("{}\0", self.full_path(file)).into_bytes()).collect();
+        spawn::run_git(git, &names).map(drop)
+    }
+}
+
+/// Git writes zeros where there is nothing.
+fn is_none(id: ObjectId) -> bool {
+    id.as_bytes().iter().all(|byte| *byte == 0)
+}

@@ -1,0 +1,81 @@
+//! What git is here, how it is set, and which of its locks are taken. Only looks.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, SystemTime};
+
+use git2::{AttrCheckFlags, AttrValue};
+
+use super::error::{AuditError, During};
+use super::repository::Repository;
+use super::sign::Signer;
+use super::spawn;
+
+/// Git tells its version at once, or hangs.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+impl Repository {
+    /// Returns what git says of its version; nothing where there is none.
+    pub fn git_version(&self) -> Option<String> {
+        let mut git = Command::new("git");
+        git.arg("--version").env("LC_ALL", "C");
+        let finished = spawn::run(git, &[], PATIENCE).ok()?;
+        finished.status.success().then(|| String::from_utf8_lossy(&finished.stdout).trim().to_owned())
+    }
+
+    /// Returns what git's configuration says of a name, as it is now.
+    pub fn setting(&self, name: &str) -> Result<Option<String>, AuditError> {
+        let doing = || "read git's configuration".to_owned();
+        let config = self.git().config().and_then(|mut config| config.snapshot()).during(doing)?;
+        Ok(config.get_string(name).ok())
+    }
+
+    /// Returns whether git's attributes say that a file of the project is checked out byte for byte.
+    pub fn keeps_line_endings(&self, path: &str) -> Result<bool, AuditError> {
+        let full = self.full_path(path);
+        let has = |name: &str, wanted: AttrValue<'_>| -> Result<bool, AuditError> {
+            let value = self.git().get_attr(Path::new(&full), name, AttrCheckFlags::default());
+            let value = value.during(|| format!("read git's attributes of `{full}`"))?;
+            Ok(AttrValue::from_string(value) == wanted)
+        };
+        Ok(has("eol", AttrValue::String("lf"))? || has("text", AttrValue::False)? || has("crlf", AttrValue::False)?)
+    }
+
+    /// Returns why commits that are to be signed cannot be, as far as that shows before one is made.
+    pub fn signing_trouble(&self) -> Result<Option<String>, AuditError> {
+        let Ok(committer) = self.identity() else { return Ok(None) };
+        match Signer::configured(self, &committer) {
+            Ok(None) => Ok(None),
+            Ok(Some(signer)) => {
+                Ok((!is_there(signer.program())).then(|| format!("there is no program `{}`", signer.program())))
+            }
+            Err(AuditError::Signing { detail, .. }) => Ok(Some(detail)),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Returns the locks of git's that are taken, each with its age.
+    pub fn lock_files(&self) -> Result<Vec<(PathBuf, Duration)>, AuditError> {
+        let own = |folder: &Path, name: &str| folder.join(format!("{name}.lock"));
+        let mut places = BTreeSet::from([own(self.git_dir(), "index"), own(self.git_dir(), "HEAD")]);
+        places.extend(["packed-refs", "config"].map(|name| own(self.common_dir(), name)));
+        places.insert(own(self.common_dir(), &self.look()?.reference));
+        let taken = places.into_iter().filter_map(|path| {
+            let modified = fs::symlink_metadata(&path).ok()?.modified().ok()?;
+            let age = SystemTime::now().duration_since(modified).unwrap_or_default();
+            Some((path, age))
+        });
+        Ok(taken.collect())
+    }
+}
+
+/// Returns whether the system would find a program of that name.
+fn is_there(program: &str) -> bool {
+    if program.contains('/') {
+        return fs::metadata(program).is_ok_and(|found| found.is_file());
+    }
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&folders).any(|folder| fs::metadata(folder.join(program)).is_ok_and(|found| found.is_file()))
+}

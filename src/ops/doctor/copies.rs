@@ -1,0 +1,68 @@
+//! Tasks with two files. Which of them counts is a person's to say, unless one is a copy of the other that was never committed.
+
+use std::collections::BTreeMap;
+
+use super::{Complaint, Patient};
+use crate::audit::CommitId;
+use crate::model::{TaskId, listed};
+use crate::ops::error::OpsError;
+use crate::ops::workspace::Workspace;
+use crate::store::tasks::{self, Entry, walk_active, walk_archived};
+use crate::store::{ProjectPath, atomic};
+
+pub(super) fn look(patient: &Patient<'_>) -> Result<Vec<Complaint>, OpsError> {
+    let workspace = patient.workspace;
+    let head = workspace.repository.look()?.commit;
+    let complaints = doubled(workspace).into_iter().map(|(id, files)| {
+        let complaint = Complaint::wrong(
+            "task_doubled",
+            format!("{id} has {} files: {}", files.len(), listed(files.iter().map(ProjectPath::to_string))),
+            "nobody can tell which of them counts, so no command touches the task",
+            match spare(workspace, head, &files) {
+                Some(spare) => format!("`{spare}` is a copy that was never committed: `aof doctor --fix` removes it"),
+                None => "see what differs, keep one, and remove the others with `git rm`".to_owned(),
+            },
+        );
+        if spare(workspace, head, &files).is_none() {
+            return complaint;
+        }
+        complaint.cured_by(move |workspace| remove_spare(workspace, &files))
+    });
+    Ok(complaints.collect())
+}
+
+/// Returns the tasks that have several files, with them.
+pub(super) fn doubled(workspace: &Workspace) -> BTreeMap<TaskId, Vec<ProjectPath>> {
+    let mut files: BTreeMap<TaskId, Vec<ProjectPath>> = BTreeMap::new();
+    for entry in walk_active(&workspace.paths).chain(walk_archived(&workspace.paths)) {
+        if let Entry::Task(entry) = entry {
+            files.entry(entry.id).or_default().push(entry.path);
+        }
+    }
+    files.retain(|_, files| files.len() > 1);
+    files
+}
+
+/// Returns of two files the one that HEAD does not have, if both say the same.
+fn spare<'f>(workspace: &Workspace, head: Option<CommitId>, files: &'f [ProjectPath]) -> Option<&'f ProjectPath> {
+    let [one, other] = files else { return None };
+    let bytes = |path| tasks::read(&workspace.paths, path).ok().map(|file| file.bytes);
+    let is_committed =
+        |path: &ProjectPath| workspace.repository.blob_id(head?, path.as_str()).ok().map(|found| found.is_some());
+    if bytes(one)? != bytes(other)? {
+        return None;
+    }
+    match (is_committed(one)?, is_committed(other)?) {
+        (true, false) => Some(other),
+        (false, true) => Some(one),
+        _ => None,
+    }
+}
+
+fn remove_spare(workspace: &Workspace, files: &[ProjectPath]) -> Result<(), OpsError> {
+    let lock = workspace.lock()?;
+    let head = workspace.head()?.commit;
+    let Some(spare) = spare(workspace, head, files) else { return Ok(()) };
+    let bytes = tasks::read(&workspace.paths, spare)?.bytes;
+    Ok(atomic::remove_if(&lock, spare, &bytes)?)
+}

@@ -1,0 +1,63 @@
+//! What `aof status` tells as well, with why it matters. What is the work's own, as a blocked task, is not for here.
+
+use std::ops::ControlFlow;
+use std::time::Duration;
+
+use super::{Complaint, Patient, copies};
+use crate::ops::heal::heal_if_pending;
+use crate::ops::settle::settle_rules;
+use crate::ops::status::Attention;
+use crate::ops::transaction::DryRun;
+
+/// How long each batch waits for the lock.
+const WAIT: Duration = Duration::from_secs(10);
+
+pub(super) fn look(patient: &Patient<'_>) -> Vec<Complaint> {
+    let doubled: Vec<String> =
+        copies::doubled(patient.workspace).into_values().flatten().map(|path| path.to_string()).collect();
+    let inbox_waits = patient.overview.attention.iter().any(|point| point.code == "inbox_waiting");
+    let told = patient.overview.attention.iter().filter(|point| match point.code {
+        "task_blocked" | "task_overdue" => false,
+        // Commands work without one; dropped files do not.
+        "no_watcher" => inbox_waits,
+        // They are told of as what they are.
+        "unreadable_task" => !doubled.iter().any(|path| point.problem.contains(path.as_str())),
+        _ => true,
+    });
+    told.map(complaint).collect()
+}
+
+fn complaint(point: &Attention) -> Complaint {
+    let told = Complaint::wrong(point.code, point.problem.clone(), why(point.code), point.fix.clone());
+    match point.code {
+        "unfinished_write" => Complaint { fix: format!("{}; `aof doctor --fix` does", point.fix), ..told }
+            .cured_by(|workspace| heal_if_pending(workspace).map(drop)),
+        "rules_not_followed" => Complaint { fix: format!("{}, and so does `aof doctor --fix`", point.fix), ..told }
+            .cured_by(|workspace| {
+                let settled = settle_rules(workspace, WAIT, DryRun::No, &mut |_| ControlFlow::Continue(()))?;
+                settled.troubled.into_iter().next().map_or(Ok(()), |(_, error)| Err(error))
+            }),
+        _ => told,
+    }
+}
+
+const fn why(code: &str) -> &'static str {
+    match code.as_bytes() {
+        b"git_busy" => "no command can commit until that is over",
+        b"rules_not_committed" => "you see other rules than those that decide",
+        b"workflow_config_invalid" => "the rules that people see are not those that decide",
+        b"rules_not_followed" => "somebody may work on what is not theirs any more",
+        b"task_stranded" => "without its workflow it can go nowhere",
+        b"dependency_circle" | b"dependency_missing" => "it will never be handed out",
+        b"unreadable_task" => "no command can touch the task, and nobody is given it",
+        b"task_missing" => "a task that has no file is not worked on, and HEAD says that it is there",
+        b"task_frozen" => "no command touches the task, so that nothing is overwritten",
+        b"not_adopted" => "a task that stands at no gate is nobody's work",
+        b"not_committed" => "what is not committed is in no history, and in no other clone",
+        b"inbox_waiting" => "what an agent said does not count until it is taken",
+        b"no_watcher" => "nobody takes what is dropped into the inbox",
+        b"notices_failing" | b"notices_dropped" => "somebody waits for a message that does not come",
+        b"unfinished_write" => "until it is finished, a file may be ahead of what is committed",
+        _ => "it needs somebody's attention",
+    }
+}

@@ -1,0 +1,67 @@
+//! Locks that are in everybody's way. The writer lock goes with its process; what a kill of ours left of git's is known by the record
+//! of the write, and healed. Any other lock is somebody's, and is only told of.
+
+use std::path::Path;
+use std::time::Duration;
+
+use jiff::Unit;
+
+use super::{Complaint, Patient};
+use crate::ops::error::OpsError;
+use crate::store::{Holder, StoreError, WriterLock};
+
+/// No command of ours holds the lock that long.
+const LONG: f64 = 60.0;
+/// Nor does any of git's that has not been killed, but for a commit whose message is being written.
+const OLD: Duration = Duration::from_mins(5);
+
+pub(super) fn look(patient: &Patient<'_>) -> Result<Vec<Complaint>, OpsError> {
+    let mut complaints: Vec<Complaint> = writer(patient)?.into_iter().collect();
+    for (path, age) in patient.workspace.repository.lock_files()? {
+        if age >= OLD {
+            complaints.push(of_git(&path, age));
+        }
+    }
+    Ok(complaints)
+}
+
+fn writer(patient: &Patient<'_>) -> Result<Option<Complaint>, OpsError> {
+    let workspace = patient.workspace;
+    let us = Holder::this_process(workspace.command.clone(), workspace.now());
+    match WriterLock::acquire(&workspace.paths, &us, Duration::ZERO, &mut |_| {}) {
+        Ok(_) => Ok(None),
+        Err(StoreError::LockTimedOut { holder, .. }) => {
+            let held = |holder: &Holder| (workspace.now() - holder.since).total(Unit::Second).unwrap_or(0.0);
+            if holder.as_ref().is_some_and(|holder| held(holder) < LONG) {
+                return Ok(None);
+            }
+            let who =
+                holder.map_or_else(|| "a process that did not say who it is".to_owned(), |holder| holder.to_string());
+            Ok(Some(Complaint::wrong(
+                "lock_held",
+                format!("`.aof/lock` is held by {who}"),
+                "every command that changes something waits for it, and gives up",
+                "see what that process does (`fuser .aof/lock` finds it), and end it if it hangs: the lock goes with it".to_owned(),
+            )))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn of_git(path: &Path, age: Duration) -> Complaint {
+    Complaint::wrong(
+        "git_locked",
+        format!("`{}` is {} old", path.display(), minutes(age)),
+        "while it is there, neither git nor a command can commit",
+        "if no git is running, and no editor with a commit message is open, remove that file; aof removes only locks of its own"
+            .to_owned(),
+    )
+}
+
+fn minutes(age: Duration) -> String {
+    match age.as_secs() / 60 {
+        minutes @ 0..120 => format!("{minutes} minutes"),
+        minutes @ 120..2880 => format!("{} hours", minutes / 60),
+        minutes => format!("{} days", minutes / 1440),
+    }
+}

@@ -1,0 +1,67 @@
+//! What git's index says of task files, where HEAD says otherwise: a person's next `git commit` would take a step back, or bring one in.
+
+use super::{Complaint, Patient, count};
+use crate::audit::{CommitId, StagedFile};
+use crate::ops::attention::some;
+use crate::ops::error::OpsError;
+use crate::ops::workspace::Workspace;
+use crate::store::layout::TASKS;
+use crate::store::tasks;
+
+pub(super) fn look(patient: &Patient<'_>) -> Result<Vec<Complaint>, OpsError> {
+    let workspace = patient.workspace;
+    let repository = &workspace.repository;
+    // In the middle of a merge, what is staged is git's to tell.
+    let Some(head) = repository.head().ok().and_then(|head| head.commit) else { return Ok(Vec::new()) };
+    let (mut behind, mut staged) = (Vec::new(), Vec::new());
+    for file in repository.staged_below(TASKS)? {
+        let list = if is_left_behind(workspace, head, &file)? { &mut behind } else { &mut staged };
+        list.push(file.path);
+    }
+    let mut complaints = Vec::new();
+    if !behind.is_empty() {
+        let names: Vec<&str> = behind.iter().map(String::as_str).collect();
+        let complaint = Complaint::wrong(
+            "index_behind",
+            format!(
+                "git's index has an earlier version of {}: {}",
+                count(names.len(), "task file", "task files"),
+                some(&names)
+            ),
+            "the next `git commit` would take back what was committed since",
+            format!("`git restore --staged {}`; `aof doctor --fix` does it", some(&names)),
+        );
+        complaints.push(complaint.cured_by(move |workspace| {
+            let _lock = workspace.lock()?;
+            Ok(workspace.repository.unstage(&behind)?)
+        }));
+    }
+    if !staged.is_empty() {
+        let names: Vec<&str> = staged.iter().map(String::as_str).collect();
+        complaints.push(Complaint::advice(
+            "task_staged",
+            format!(
+                "{} staged and not committed: {}",
+                count(names.len(), "task file is", "task files are"),
+                some(&names)
+            ),
+            "a command that changes one of them is refused, so that what you staged is not lost",
+            format!("commit it, or take it back with `git restore --staged {}`", some(&names)),
+        ));
+    }
+    Ok(complaints)
+}
+
+/// Returns whether nobody staged that: the file is as HEAD has it, and the index has what a commit before had.
+fn is_left_behind(workspace: &Workspace, head: CommitId, file: &StagedFile) -> Result<bool, OpsError> {
+    let here = file.path.parse().ok().and_then(|path| tasks::read(&workspace.paths, &path).ok());
+    let here = here.map(|snapshot| workspace.repository.hash_blob(&snapshot.bytes));
+    if here != file.head {
+        return Ok(false);
+    }
+    match file.staged {
+        Some(staged) => Ok(workspace.repository.has_had(head, &file.path, staged)?),
+        // The file stands there and is committed: to be rid of it, one would have removed it.
+        None => Ok(here.is_some()),
+    }
+}

@@ -1,0 +1,393 @@
+//! `aof doctor`: everything that can be wrong is told, with why and what to do; what is certain is done; then all is well.
+
+use std::fs;
+use std::path::Path;
+
+use insta::assert_snapshot;
+use serde_json::{Value, json};
+
+use crate::environment::{Output, PROJECT, TestEnvironment};
+
+fn scene() -> (TestEnvironment, String) {
+    let env = TestEnvironment::new();
+    let id = env.new_task(&["Add login"]);
+    let _ = env.complete(&id, "agent-7").success();
+    (env, id)
+}
+
+/// Says what the doctor finds, each with what became of it; its exit code has to agree.
+fn found(env: &TestEnvironment, args: &[&str]) -> Vec<String> {
+    let output = env.aof(&[&["doctor", "--json"], args].concat());
+    let value = output.json();
+    let complaints = value["complaints"].as_array().unwrap();
+    let is_wrong = |one: &&Value| one["weight"] == "wrong" && one["outcome"] != "fixed";
+    let wrong = complaints.iter().any(|one| is_wrong(&one));
+    assert_eq!((output.code, &value["ok"]), (Some(i32::from(wrong)), &json!(!wrong)), "{output}");
+    for one in complaints {
+        for part in ["problem", "why", "fix"] {
+            assert!(one[part].as_str().is_some_and(|text| text.len() > 10), "{one}");
+        }
+    }
+    complaints
+        .iter()
+        .map(|one| format!("{}: {}", one["code"].as_str().unwrap(), one["outcome"].as_str().unwrap()))
+        .collect()
+}
+
+/// Expects that it is told, that a rehearsal changes nothing, and that it is done away with.
+#[track_caller]
+fn is_mended(env: &TestEnvironment, code: &str) {
+    assert_eq!(found(env, &[]), [format!("{code}: told")]);
+    let state = |env: &TestEnvironment| {
+        (env.head(), env.files("tasks"), env.files(".aof"), env.git(&["status", "--porcelain"]))
+    };
+    let before = state(env);
+    assert_eq!(found(env, &["--fix", "--dry-run"]), [format!("{code}: curable")]);
+    assert_eq!(state(env), before, "a rehearsal changes nothing");
+    assert_eq!(found(env, &["--fix"]), [format!("{code}: fixed")]);
+    is_well(env);
+}
+
+/// Expects that it is told, and that nobody does anything about it.
+#[track_caller]
+fn is_only_told(env: &TestEnvironment, code: &str) {
+    for args in [&[][..], &["--fix"], &["--fix", "--dry-run"]] {
+        assert_eq!(found(env, args), [format!("{code}: told")], "{args:?}");
+    }
+}
+
+#[track_caller]
+fn is_well(env: &TestEnvironment) {
+    assert_eq!(found(env, &[]), Vec::<String>::new());
+}
+
+/// Gives a file another age, as time would.
+fn written_at(env: &TestEnvironment, path: &Path, when: &str) {
+    let mut touch = env.command("touch");
+    touch.args(["-d", when]).arg(path);
+    let _ = env.run(touch).success();
+}
+
+fn page(output: &Output) -> String {
+    let is_id = |word: &str| word.len() == 7 && word.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let nameless = |line: &str| -> String {
+        line.split(' ').map(|word| if is_id(word) { "COMMIT" } else { word }).collect::<Vec<_>>().join(" ")
+    };
+    output.to_string().lines().map(|line| nameless(line) + "\n").collect()
+}
+
+#[test]
+fn where_nothing_is_wrong_it_says_so() {
+    let (env, _) = scene();
+    assert_snapshot!(env.aof(&["doctor"]), @"
+    exit 0
+    --- stdout
+    all is well
+    ");
+    is_well(&env);
+    let _ = env.aof(&["doctor", "--fix"]).success();
+    assert_eq!(env.git(&["status", "--porcelain"]), "");
+    assert_eq!(TestEnvironment::without_repository().aof(&["doctor"]).code, Some(3));
+}
+
+#[test]
+fn each_complaint_says_what_why_and_what_to_do() {
+    let (env, id) = scene();
+    env.write("project.yaml", format!("{PROJECT}# later\n"));
+    let path = env.task_path(&id);
+    env.write(&format!("tasks/copy/{id}.md"), env.task_text(&id));
+    env.write(".aof/cache", "nonsense");
+    assert_snapshot!(page(&env.aof(&["doctor"]).code(1)), @r#"
+    exit 1
+    --- stdout
+    advice: the cache of task headers, `.aof/cache`, is damaged [cache_damaged]
+      why  every task file is read once more until it is written anew; nothing else depends on it
+      fix  `aof doctor --fix` removes it; the next `aof task list` makes it again
+    wrong: project.yaml differs from what is committed; the committed rules count [rules_not_committed]
+      why  you see other rules than those that decide
+      fix  commit it to bring it into force: `git commit -m "rules" -- project.yaml`
+    wrong: AOF-xxxxx has 2 files: `tasks/AOF-xxxxx.md`, `tasks/copy/AOF-xxxxx.md` [task_doubled]
+      why  nobody can tell which of them counts, so no command touches the task
+      fix  `tasks/copy/AOF-xxxxx.md` is a copy that was never committed: `aof doctor --fix` removes it
+    2 things are wrong; `aof doctor --fix` mends 2 of what was found
+    "#);
+    assert_snapshot!(page(&env.aof(&["doctor", "--fix", "--dry-run"]).code(1)), @r#"
+    exit 1
+    --- stdout
+    would mend: the cache of task headers, `.aof/cache`, is damaged [cache_damaged]
+    wrong: project.yaml differs from what is committed; the committed rules count [rules_not_committed]
+      why  you see other rules than those that decide
+      fix  commit it to bring it into force: `git commit -m "rules" -- project.yaml`
+    would mend: AOF-xxxxx has 2 files: `tasks/AOF-xxxxx.md`, `tasks/copy/AOF-xxxxx.md` [task_doubled]
+    2 things are wrong
+    "#);
+    assert_snapshot!(page(&env.aof(&["doctor", "--fix"]).code(1)), @r#"
+    exit 1
+    --- stdout
+    mended: the cache of task headers, `.aof/cache`, is damaged [cache_damaged]
+    wrong: project.yaml differs from what is committed; the committed rules count [rules_not_committed]
+      why  you see other rules than those that decide
+      fix  commit it to bring it into force: `git commit -m "rules" -- project.yaml`
+    mended: AOF-xxxxx has 2 files: `tasks/AOF-xxxxx.md`, `tasks/copy/AOF-xxxxx.md` [task_doubled]
+    1 thing is wrong
+    "#);
+    assert!(env.exists(&path) && !env.exists(&format!("tasks/copy/{id}.md")));
+    env.commit_all("rules");
+    is_well(&env);
+}
+
+#[cfg(debug_assertions)]
+#[test]
+fn what_a_crash_left_is_finished() {
+    let (env, id) = scene();
+    for point in ["ops.file-written", "audit.index-moved"] {
+        let mut command = env.aof_command(&["task", "comment", &id, "Almost there"]);
+        command.env("AOF_STOP_AT", point);
+        assert_eq!(env.run(command).code, None, "{point}");
+        assert!(env.is_in_the_middle());
+        let codes = found(&env, &["--fix"]);
+        assert!(codes.contains(&"unfinished_write: fixed".to_owned()), "{codes:?}");
+        is_well(&env);
+        assert!(!env.is_in_the_middle());
+    }
+}
+
+#[test]
+fn of_two_files_that_differ_nobody_is_chosen() {
+    let (env, id) = scene();
+    let copy = format!("tasks/copy/{id}.md");
+    env.write(&copy, env.task_text(&id));
+    is_mended(&env, "task_doubled");
+    env.write(&copy, env.task_text(&id).replace("Add login", "Add a login"));
+    is_only_told(&env, "task_doubled");
+    fs::remove_file(env.path(&copy)).unwrap();
+    // The archive counts as well.
+    let _ = env.complete(&id, "agent-3").success();
+    is_well(&env);
+    env.write(&format!("tasks/{id}.md"), env.task_text(&id));
+    let codes = found(&env, &[]);
+    assert!(codes.contains(&"task_doubled: told".to_owned()), "{codes:?}");
+}
+
+#[test]
+fn an_index_that_was_left_behind_catches_up_and_what_is_staged_stays() {
+    let (env, id) = scene();
+    let path = env.task_path(&id);
+    let earlier = env.git(&["rev-parse", &format!("HEAD~1:{path}")]).trim().to_owned();
+    env.git(&["update-index", "--cacheinfo", &format!("100644,{earlier},{path}")]);
+    is_mended(&env, "index_behind");
+    env.git(&["rm", "-q", "--cached", &path]);
+    is_mended(&env, "index_behind");
+    assert_eq!(env.git(&["status", "--porcelain"]), "");
+    env.edit(&path, "Add login", "Add a login");
+    env.git(&["add", &path]);
+    let codes = found(&env, &["--fix"]);
+    assert!(codes.contains(&"task_staged: told".to_owned()), "{codes:?}");
+    assert_eq!(env.git(&["diff", "--cached", "--name-only"]).trim(), path);
+}
+
+#[test]
+fn temporary_files_go_once_nobody_can_be_writing_them() {
+    let (env, _) = scene();
+    let (in_tasks, in_git) = (env.path("tasks/.aof-tmp-0123456789abcdef"), env.path(".git/aof-index-0123"));
+    fs::write(&in_tasks, "half").unwrap();
+    fs::write(&in_git, "half").unwrap();
+    written_at(&env, &in_tasks, "2026-02-16T09:59:59Z");
+    is_well(&env);
+    written_at(&env, &in_tasks, "2026-02-16T09:00:00Z");
+    written_at(&env, &in_git, "2026-02-16T09:00:00Z");
+    is_mended(&env, "temporary_files");
+    assert!(!in_tasks.exists() && !in_git.exists());
+}
+
+#[test]
+fn locks_that_are_not_ours_are_told_and_never_removed() {
+    let (env, _) = scene();
+    let lock = env.path(".git/index.lock");
+    fs::write(&lock, "").unwrap();
+    assert!(!found(&env, &[]).iter().any(|code| code.starts_with("git_locked")), "somebody is at work");
+    written_at(&env, &lock, "2026-02-16T09:00:00Z");
+    is_only_told(&env, "git_locked");
+    assert!(lock.exists());
+    fs::remove_file(&lock).unwrap();
+    is_well(&env);
+
+    let ours = fs::OpenOptions::new().write(true).create(true).truncate(false).open(env.path(".aof/lock")).unwrap();
+    ours.lock().unwrap();
+    let holder = json!({"pid": 1, "command": "aof watch", "since": "2026-02-16T09:00:00Z"});
+    fs::write(env.path(".aof/lock"), holder.to_string()).unwrap();
+    is_only_told(&env, "lock_held");
+    drop(ours);
+    is_well(&env);
+}
+
+#[test]
+fn completions_that_were_refused_are_told_until_somebody_looks() {
+    let (env, id) = scene();
+    env.write(".aof/inbox/one.yaml", format!("task: {id}\nagent: agent-3\noutcome: nonsense\n"));
+    let path = env.path(".aof/inbox/one.yaml");
+    written_at(&env, &path, "2026-02-16T09:00:00Z");
+    let codes = found(&env, &[]);
+    assert_eq!(codes, ["inbox_waiting: told", "no_watcher: told"]);
+    let _ = env.aof(&["watch", "--once"]);
+    is_only_told(&env, "refused_waiting");
+    fs::remove_dir_all(env.path(".aof/refused")).unwrap();
+    is_well(&env);
+}
+
+#[test]
+fn a_branch_that_went_another_way_than_the_remotes_is_told() {
+    let (env, id) = scene();
+    let (server, clone) = (env.home().join("server.git"), env.home().join("clone"));
+    env.git(&["init", "-q", "--bare", "--initial-branch=main", &server.to_string_lossy()]);
+    env.git(&["remote", "add", "origin", &server.to_string_lossy()]);
+    env.git(&["push", "-q", "--set-upstream", "origin", "main"]);
+    is_well(&env);
+    env.git(&["clone", "-q", &server.to_string_lossy(), &clone.to_string_lossy()]);
+    let there = clone.to_string_lossy();
+    let _ = env.aof(&["-C", &there, "task", "new", "Another"]).success();
+    env.git(&["-C", &there, "push", "-q"]);
+    env.git(&["fetch", "-q"]);
+    is_only_told(&env, "remote_ahead");
+    let _ = env.aof(&["task", "comment", &id, "Almost there"]).success();
+    is_only_told(&env, "remote_diverged");
+    env.git(&["pull", "-q", "--no-rebase", "--no-edit"]);
+    is_well(&env);
+}
+
+#[test]
+fn rules_that_are_not_in_force_are_told() {
+    let (env, _) = scene();
+    env.write("project.yaml", format!("{PROJECT}# later\n"));
+    is_only_told(&env, "rules_not_committed");
+    env.write("project.yaml", "workflow: {gates: 3}\n");
+    env.commit_all("broken rules");
+    is_only_told(&env, "workflow_config_invalid");
+    env.write("project.yaml", PROJECT);
+    env.commit_all("mended rules");
+    is_well(&env);
+}
+
+#[test]
+fn tasks_that_stand_where_the_rules_have_changed_follow_them() {
+    let (env, _) = scene();
+    env.write("project.yaml", PROJECT.replace("    - id: review\n      role: architect\n      canReject: true\n", ""));
+    env.commit_all("no review");
+    let codes = found(&env, &[]);
+    assert!(codes.contains(&"rules_not_followed: told".to_owned()), "{codes:?}");
+    let codes = found(&env, &["--fix"]);
+    assert!(codes.contains(&"rules_not_followed: fixed".to_owned()), "{codes:?}");
+    is_well(&env);
+
+    let (env, _) = scene();
+    env.write("project.yaml", PROJECT.replace("canReject: true", "canReject: true\n      maxRetries: 5"));
+    env.commit_all("more patience");
+    is_only_told(&env, "rules_drifted");
+    let _ = env.aof(&["doctor"]).success();
+}
+
+#[test]
+fn what_is_wrong_with_a_task_is_told() {
+    let (env, id) = scene();
+    let path = env.task_path(&id);
+    env.edit(&path, "status: ready", "status: blocked");
+    is_only_told(&env, "task_frozen");
+    env.write(&path, "---\ntitle: [\n---\n");
+    is_only_told(&env, "unreadable_task");
+    fs::remove_file(env.path(&path)).unwrap();
+    is_only_told(&env, "task_missing");
+    env.git(&["restore", &path]);
+    is_well(&env);
+    // That a task is blocked is its work's own, and no fault of the project.
+    let _ = env.aof(&["task", "hold", &id, "--reason", "Wait"]).success();
+    is_well(&env);
+}
+
+#[test]
+fn what_git_is_in_the_middle_of_is_told() {
+    let (env, _) = scene();
+    env.write("notes.txt", "one");
+    env.commit_all("one");
+    env.git(&["checkout", "-q", "-b", "side", "HEAD~1"]);
+    env.write("notes.txt", "two");
+    env.commit_all("two");
+    assert_ne!(env.try_git(&["merge", "-q", "main"]).code, Some(0));
+    is_only_told(&env, "git_busy");
+    env.git(&["merge", "--abort"]);
+    is_well(&env);
+}
+
+#[test]
+fn settings_of_git_that_hurt_are_told() {
+    let (env, _) = scene();
+    env.git(&["config", "core.autocrlf", "input"]);
+    is_only_told(&env, "line_endings");
+    env.write(".gitattributes", "tasks/** -text\n");
+    env.commit_all("attributes");
+    is_well(&env);
+    for (name, value) in [("core.splitIndex", "true"), ("index.version", "4"), ("core.sparseCheckout", "true")] {
+        env.git(&["config", name, value]);
+        is_only_told(&env, "index_layout");
+        let _ = env.aof(&["doctor"]).success();
+        env.git(&["config", "--unset", name]);
+    }
+    env.git(&["config", "commit.gpgSign", "true"]);
+    env.git(&["config", "gpg.program", "/nowhere/gpg"]);
+    is_only_told(&env, "cannot_sign");
+    env.git(&["config", "gpg.format", "ssh"]);
+    is_only_told(&env, "cannot_sign");
+    env.git(&["config", "commit.gpgSign", "false"]);
+    env.git(&["config", "--global", "--unset", "user.name"]);
+    is_only_told(&env, "no_identity");
+    env.git(&["config", "user.name", "Ada"]);
+    is_well(&env);
+}
+
+#[test]
+fn many_packs_become_one() {
+    let (env, _) = scene();
+    for number in 0..60 {
+        env.write(&format!("src/{number}.rs"), format!("{number}"));
+    }
+    env.commit_all("code");
+    let listed = env.git(&["ls-tree", "-r", "HEAD", "src"]);
+    for line in listed.lines().take(51) {
+        let object = line.split_whitespace().nth(2).unwrap();
+        let name = env.path("object");
+        fs::write(&name, format!("{object}\n")).unwrap();
+        let mut pack = env.command("git");
+        pack.args(["pack-objects", "-q", ".git/objects/pack/pack"]).stdin(fs::File::open(&name).unwrap());
+        let _ = env.run(pack).success();
+    }
+    fs::remove_file(env.path("object")).unwrap();
+    is_mended(&env, "repack_pays");
+    env.git(&["fsck", "--strict"]);
+}
+
+#[test]
+fn a_folder_that_has_grown_too_large_is_spread_once_the_rules_say_so() {
+    let env = TestEnvironment::new();
+    let tasks: Vec<Value> = (0..1_001).map(|number| json!({"title": format!("Task {number}")})).collect();
+    env.write("many.json", Value::from(tasks).to_string());
+    let _ = env.aof(&["task", "new", "--from", "many.json"]).success();
+    fs::remove_file(env.path("many.json")).unwrap();
+    let some = env.files("tasks").pop().unwrap();
+    env.write(&some.replace(".md", ".notes.txt"), "beside it");
+    env.commit_all("notes");
+    is_only_told(&env, "folder_large");
+    env.write("project.yaml", format!("{PROJECT}tasks: {{layout: sharded}}\n"));
+    env.commit_all("sharded");
+    is_mended(&env, "folder_large");
+    let files = env.files("tasks");
+    assert!(files.len() == 1_002 && files.iter().all(|path| path.split('/').count() == 3), "{files:?}");
+    assert_eq!(env.git(&["status", "--porcelain"]), "");
+    let _ = env.aof(&["verify"]).success();
+}
+
+#[test]
+fn a_damaged_cache_is_removed() {
+    let (env, _) = scene();
+    let _ = env.aof(&["task", "list"]).success();
+    env.write(".aof/cache", "nonsense");
+    is_mended(&env, "cache_damaged");
+}
