@@ -28,7 +28,9 @@ fn main() {
     let sizes: Vec<usize> = std::env::args().skip(1).filter_map(|word| word.parse().ok()).collect();
     let sizes = if sizes.is_empty() { vec![10_000] } else { sizes };
     let day = day();
-    println!("| commits | `aof verify` | a second | memory | the last ten | `aof events rebuild` | a second | memory | `git log --raw` |");
+    println!(
+        "| commits | `aof verify` | a second | memory | the last ten | `aof events rebuild` | a second | memory | `git log --raw` |"
+    );
     println!("|---|---|---|---|---|---|---|---|---|");
     for size in sizes {
         let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder can be made");
@@ -133,7 +135,12 @@ fn day() -> Day {
             _ if line.starts_with("commit") => {
                 for change in &changes {
                     let name = change.rsplit('/').next().and_then(|name| name.strip_suffix(".md"));
-                    ids.extend(name.filter(|name| ids.iter().all(|id| id != name)).map(str::to_owned).into_iter().collect::<Vec<_>>());
+                    ids.extend(
+                        name.filter(|name| ids.iter().all(|id| id != name))
+                            .map(str::to_owned)
+                            .into_iter()
+                            .collect::<Vec<_>>(),
+                    );
                 }
                 parts.push(Part::Commit { mark, lines, message: bytes, changes });
             }
@@ -178,7 +185,8 @@ fn long_history(root: &Path, day: &Day, size: usize) -> usize {
                     out.write_all(&bytes).expect("git reads");
                 }
                 // The rules come once.
-                Part::Commit { .. } if number > 0 && day.parts[..place].iter().all(|part| matches!(part, Part::Blob { .. })) => {}
+                Part::Commit { .. }
+                    if number > 0 && day.parts[..place].iter().all(|part| matches!(part, Part::Blob { .. })) => {}
                 Part::Commit { mark: own, lines, message, changes } => {
                     writeln!(out, "commit refs/heads/main\nmark :{}", mark(*own)).expect("git reads");
                     for line in lines {

@@ -34,6 +34,7 @@ mod spawn;
 mod staged_below;
 mod storage;
 mod surroundings;
+mod texts;
 pub mod trailers;
 mod tree;
 
@@ -51,6 +52,7 @@ pub use remote::{Distance, Pushed, RemoteError, Upstream};
 pub use repository::{Repository, TreeFile};
 pub use staged_below::StagedFile;
 pub use storage::Storage;
+pub use texts::{Both, Marks, merge_texts};
 
 #[cfg(test)]
 mod tests;

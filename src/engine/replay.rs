@@ -143,7 +143,8 @@ pub fn same(one: &Task, two: &Task) -> bool {
     differing(one, two).is_empty()
 }
 
-pub(super) fn with_people_of(engine: &Task, people: &Task) -> Task {
+/// Returns the first with what people say of the second.
+pub fn with_people_of(engine: &Task, people: &Task) -> Task {
     Task {
         title: people.title.clone(),
         description: people.description.clone(),

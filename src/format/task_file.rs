@@ -5,6 +5,7 @@
 
 mod body;
 mod edits;
+mod people;
 
 use std::sync::Arc;
 
@@ -19,7 +20,8 @@ use super::visit_entry;
 use super::yaml::{Fault, Node};
 use crate::model::{Map, ReviewContext, Routing, Status, Task, TaskId, Timestamp, Work, WorkflowName};
 
-pub use body::works;
+pub use body::{passages, set_aside, works};
+pub use people::Scope;
 
 /// A task file that was read: what it says, and the text and tree that say it. A change is made from the tree, so that the file
 /// is read once to be changed; it is kept as long as a command needs it, and no list keeps one.
@@ -64,6 +66,11 @@ pub fn read(source: &Arc<Frontmatter<'static>>, id: &TaskId, defaults: &Defaults
     Ok(TaskFile { task, origin, source: Arc::clone(source) })
 }
 
+/// Returns what stands before the closing fence of a file.
+pub fn head<'f>(file: &'f Frontmatter<'_>) -> &'f str {
+    &file.text()[..file.text().len() - file.rest().len()]
+}
+
 /// A file as it is to be, read back and found to say what it should; `read` tells what that is for its task.
 pub type Spliced = Result<Arc<Frontmatter<'static>>, SpliceRefusal>;
 
@@ -76,6 +83,16 @@ impl TaskFile {
     /// Returns what follows the frontmatter.
     pub fn body(&self) -> &str {
         self.source.body()
+    }
+
+    /// Returns what stands before the closing fence.
+    pub fn head(&self) -> &str {
+        head(&self.source)
+    }
+
+    /// Returns the closing fence and what follows it.
+    pub fn rest(&self) -> &str {
+        self.source.rest()
     }
 
     /// Returns a field of the frontmatter as it stands, if it is there.

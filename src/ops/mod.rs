@@ -33,6 +33,7 @@ mod import;
 mod in_force;
 mod init;
 mod list;
+pub mod merge;
 mod message;
 mod metrics;
 mod migrate;

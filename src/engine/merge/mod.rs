@@ -14,7 +14,7 @@ pub use dropped::Dropped;
 pub use keys::{Disputed, Keys, merge_keys};
 pub use sides::{Apart, Side, Unmergeable, apart};
 
-use super::replay::with_people_of;
+pub use super::replay::with_people_of;
 use super::rules::Rules;
 use crate::model::{AgentId, Task, Ticket, Visit};
 

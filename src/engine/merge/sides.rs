@@ -62,7 +62,7 @@ pub struct Apart<'t> {
 pub fn apart<'t>(base: Option<&'t Task>, ours: &'t Task, theirs: &'t Task) -> Result<Apart<'t>, Unmergeable> {
     let common = ours.history.iter().zip(&theirs.history).take_while(|(one, two)| one == two).count();
     match base {
-        None if ours.created != theirs.created => {
+        None if !is_new(ours) && !is_new(theirs) && ours.created != theirs.created => {
             return Err(Unmergeable::TwoTasks { ours: ours.created, theirs: theirs.created });
         }
         Some(base) if ours.history != theirs.history => {

@@ -52,6 +52,31 @@ pub fn works<'b>(task: &TaskId, body: &'b str) -> Vec<(usize, &'b str)> {
     works
 }
 
+/// Returns the parts of a body, which side by side are all of it: what stands before the first marker of ours, and each comment
+/// and each work with what follows it, from the blank line before its marker on.
+pub fn passages(body: &str) -> Vec<&str> {
+    let mut cuts = vec![0];
+    let lines = body.match_indices(MARKER).map(|(at, _)| at).filter(|at| *at == 0 || body[..*at].ends_with('\n'));
+    cuts.extend(lines.map(|at| {
+        let before = &body[..at];
+        let blank =
+            ["\n\n", "\r\n\r\n"].iter().find(|blank| before.ends_with(**blank)).map_or(0, |blank| blank.len() / 2);
+        at - blank
+    }));
+    cuts.push(body.len());
+    cuts.windows(2).map(|cut| &body[cut[0]..cut[1]]).collect()
+}
+
+/// Returns the passage as one that is the work of no visit any more, if it is that of one of these tickets.
+pub fn set_aside(passage: &str, tickets: &[Ticket]) -> String {
+    let names = tickets.iter().map(|ticket| format!("{MARKER}work {ticket} -->"));
+    let marker = names.into_iter().find(|marker| passage.trim_start().starts_with(marker.as_str()));
+    match marker {
+        Some(marker) => passage.replacen(&marker, &marker.replacen("work", "superseded", 1), 1),
+        None => passage.to_owned(),
+    }
+}
+
 /// Returns the text without anything that would be taken for a marker; it looks the same when it is shown.
 fn unmarked(text: &str) -> String {
     text.replace(MARKER, "<!--  aof:")

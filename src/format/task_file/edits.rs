@@ -10,10 +10,8 @@ use crate::model::{Map, Task};
 
 /// Returns the edits that make the file say `after` where it says something else now.
 pub(super) fn to(file: &TaskFile, after: &Task) -> Vec<Edit> {
-    let mut edits = Vec::new();
     let before = &file.task;
-    let mut now: Map =
-        people_fields(after).into_iter().chain(own_fields(after)).map(|(k, v)| (k.to_owned(), v)).collect();
+    let now: Map = people_fields(after).into_iter().chain(own_fields(after)).map(|(k, v)| (k.to_owned(), v)).collect();
     let then: Map = match file.origin {
         Origin::Adopted => {
             people_fields(before).into_iter().chain(own_fields(before)).map(|(k, v)| (k.to_owned(), v)).collect()
@@ -24,7 +22,17 @@ pub(super) fn to(file: &TaskFile, after: &Task) -> Vec<Edit> {
             entries.map(|entry| (entry.key.text.clone().into_owned(), entry.value.to_value())).collect()
         }
     };
-    for (key, old) in &then {
+    let mut edits = between(file, &then, now);
+    for visit in &after.history[before.history.len().min(after.history.len())..] {
+        edits.push(Edit::append(Path::from("gateHistory"), visit_entry::write(visit)));
+    }
+    edits
+}
+
+/// Returns the edits that make keys of the file which say `then` say `now`.
+pub(super) fn between(file: &TaskFile, then: &Map, mut now: Map) -> Vec<Edit> {
+    let mut edits = Vec::new();
+    for (key, old) in then {
         // What is new stands in the order in which it is written: `remove` would put the last in place of what is removed.
         match now.shift_remove(key) {
             None => edits.push(Edit::remove(Path::from(key.as_str()))),
@@ -33,9 +41,6 @@ pub(super) fn to(file: &TaskFile, after: &Task) -> Vec<Edit> {
     }
     for (key, new) in now {
         edits.push(Edit::set(Path::from(key.as_str()), new));
-    }
-    for visit in &after.history[before.history.len().min(after.history.len())..] {
-        edits.push(Edit::append(Path::from("gateHistory"), visit_entry::write(visit)));
     }
     edits
 }

@@ -1,0 +1,141 @@
+//! Texts merged line by line, as git merges them; no repository is needed for that.
+
+use git2::{FileFavor, MergeFileInput, MergeFileOptions};
+
+use super::error::{AuditError, During};
+
+/// A merged text in two versions, which differ where both sides changed the same lines.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Both {
+    /// With ours in these places.
+    pub ours: Vec<u8>,
+    /// With theirs.
+    pub theirs: Vec<u8>,
+}
+
+/// How what is disputed is marked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Marks {
+    /// How long a marker is.
+    pub size: u16,
+    /// What our side is called.
+    pub ours: String,
+    /// What theirs is called.
+    pub theirs: String,
+}
+
+impl Default for Marks {
+    fn default() -> Self {
+        Self { size: 7, ours: "ours".to_owned(), theirs: "theirs".to_owned() }
+    }
+}
+
+/// Merges two texts that came of a third one.
+pub fn merge_texts(base: &[u8], ours: &[u8], theirs: &[u8]) -> Result<Both, AuditError> {
+    if ours == theirs || theirs == base {
+        return Ok(Both { ours: ours.to_vec(), theirs: ours.to_vec() });
+    }
+    if ours == base {
+        return Ok(Both { ours: theirs.to_vec(), theirs: theirs.to_vec() });
+    }
+    let favoring = |favor| merged(Some(base), ours, theirs, MergeFileOptions::new().favor(favor));
+    Ok(Both { ours: favoring(FileFavor::Ours)?, theirs: favoring(FileFavor::Theirs)? })
+}
+
+impl Both {
+    /// Returns whether nothing is disputed.
+    pub fn agree(&self) -> bool {
+        self.ours == self.theirs
+    }
+
+    /// Returns the text with markers around the lines in which the two versions differ, and around no others.
+    pub fn marked(&self, marks: &Marks) -> Result<Vec<u8>, AuditError> {
+        if self.agree() {
+            return Ok(self.ours.clone());
+        }
+        let label = |name: &str| name.replace(|c: char| c.is_control(), " ");
+        let mut options = MergeFileOptions::new();
+        options.marker_size(marks.size).our_label(label(&marks.ours)).their_label(label(&marks.theirs));
+        let text = merged(None, &self.ours, &self.theirs, &mut options)?;
+        // libgit2 ends its markers with a bare line feed, whatever the lines around them end with.
+        Ok(if has_bare_ends(&self.ours) || has_bare_ends(&self.theirs) { text } else { with_returns(&text) })
+    }
+}
+
+fn has_bare_ends(text: &[u8]) -> bool {
+    !text.contains(&b'\n') || text.split_inclusive(|byte| *byte == b'\n').any(is_bare)
+}
+
+fn is_bare(line: &[u8]) -> bool {
+    line.ends_with(b"\n") && !line.ends_with(b"\r\n")
+}
+
+fn with_returns(text: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(text.len() + 16);
+    for line in text.split_inclusive(|byte| *byte == b'\n') {
+        match line.strip_suffix(b"\n").filter(|_| is_bare(line)) {
+            Some(bare) => out.extend([bare, b"\r\n"].concat()),
+            None => out.extend(line),
+        }
+    }
+    out
+}
+
+/// Merges two texts. Without a third one that they came of, all in which they differ is disputed.
+fn merged(
+    base: Option<&[u8]>,
+    ours: &[u8],
+    theirs: &[u8],
+    options: &mut MergeFileOptions,
+) -> Result<Vec<u8>, AuditError> {
+    // A line break more at the end of each: a last line without one is a line like others then, and no text is empty.
+    let end: &[u8] = if ours.windows(2).any(|pair| pair == b"\r\n") { b"\r\n" } else { b"\n" };
+    let base = base.map(|base| [base, end].concat()).unwrap_or_default();
+    let texts = [base, [ours, end].concat(), [theirs, end].concat()];
+    let inputs = texts.each_ref().map(|text| {
+        let mut input = MergeFileInput::new();
+        input.content(text);
+        input
+    });
+    let [base, ours, theirs] = &inputs;
+    // Merging texts is the one thing of libgit2's that does not start it.
+    drop(git2::Buf::new());
+    let merged = git2::merge_file(base, ours, theirs, Some(options)).during(|| "merge two texts".to_owned())?;
+    let text = merged.content();
+    Ok(text.strip_suffix(end).unwrap_or(text).to_vec())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn marked(base: &str, ours: &str, theirs: &str) -> String {
+        let both = merge_texts(base.as_bytes(), ours.as_bytes(), theirs.as_bytes()).unwrap();
+        String::from_utf8(both.marked(&Marks::default()).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn what_is_not_disputed_is_merged() {
+        assert_eq!(marked("a\nb\nc\nd\n", "A\nb\nc\nd\n", "a\nb\nc\nD\n"), "A\nb\nc\nD\n");
+        assert_eq!(marked("a\nb\nc\nd", "A\nb\nc\nd", "a\nb\nc\nd\n"), "A\nb\nc\nd\n");
+        assert_eq!(marked("a\nb\nc\nd\n", "a\nb\nc\nd", "A\nb\nc\nd\n"), "A\nb\nc\nd");
+        assert_eq!(marked("a\r\nb\r\nc\r\nd", "A\r\nb\r\nc\r\nd", "a\r\nb\r\nc\r\nD"), "A\r\nb\r\nc\r\nD");
+        assert_eq!(marked("", "", "a"), "a");
+        assert_eq!(marked("a", "", ""), "");
+    }
+
+    #[test]
+    fn markers_stand_around_what_is_disputed_and_nothing_else() {
+        let conflict = "<<<<<<< ours\nB\n=======\nX\n>>>>>>> theirs\n";
+        assert_eq!(marked("a\nb\nc\nd\ne\n", "a\nB\nc\nd\nE\n", "a\nX\nc\nd\ne\n"), format!("a\n{conflict}c\nd\nE\n"));
+        assert_eq!(
+            marked("a\nb\nc\n", "a\nB\nc\n", "A\nX\nc\n"),
+            format!("<<<<<<< ours\na\nB\n=======\nA\nX\n>>>>>>> theirs\nc\n")
+        );
+        assert_eq!(marked("b", "", "X\n"), "<<<<<<< ours\n=======\nX\n>>>>>>> theirs\n");
+        assert_eq!(
+            marked("a\r\nb\r\n", "a\r\nB\r\n", "a\r\nX\r\n"),
+            "a\r\n<<<<<<< ours\r\nB\r\n=======\r\nX\r\n>>>>>>> theirs\r\n"
+        );
+    }
+}

@@ -1,0 +1,32 @@
+//! A file that cannot be merged by meaning: as git would merge it, with markers, and why.
+
+use std::fmt::Display;
+
+use super::{Conflict, FileMerge, Versions};
+use crate::audit::{Marks, merge_texts};
+use crate::format::yaml::Fault;
+use crate::ops::error::OpsError;
+
+/// Returns the file as text. It is a person's to look at even where no line is disputed: two histories may have become one.
+pub(super) fn merged(versions: Versions<'_>, why: String, marks: &Marks) -> Result<FileMerge, OpsError> {
+    let both = merge_texts(versions.base.unwrap_or_default(), versions.ours, versions.theirs)?;
+    Ok(FileMerge {
+        bytes: both.marked(marks)?,
+        conflicts: vec![Conflict::File(why)],
+        superseded: Vec::new(),
+        carried: 0,
+        dropped: Vec::new(),
+    })
+}
+
+/// Says what is wrong with a version that cannot be read.
+pub(super) fn unreadable(side: &dyn Display, bytes: &[u8], faults: &[Fault]) -> String {
+    let text = String::from_utf8_lossy(bytes);
+    match faults.first() {
+        Some(fault) => {
+            let line = fault.line_column(&text).0;
+            format!("{side} cannot be read as a task: line {line}: {}", fault.message)
+        }
+        None => format!("{side} cannot be read as a task"),
+    }
+}
