@@ -36,7 +36,7 @@ pub struct MergeDraft {
     pub ours: CommitId,
     /// Its second parent.
     pub theirs: CommitId,
-    /// What of that tree is to be otherwise, by path from the worktree's root; nothing deletes a file.
+    /// What of that tree is to be otherwise, by path from the worktree's root; nothing for what is to be gone.
     pub files: BTreeMap<String, Option<Vec<u8>>>,
     pub message: String,
     pub author: Person,

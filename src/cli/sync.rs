@@ -75,7 +75,7 @@ fn page(synced: &Synced, mode: DryRun) -> String {
     if !synced.superseded.is_empty() {
         text.push_str(&format!("{}, because the remote had another one first\n", styled(BOLD, "Superseded")));
         for loss in &synced.superseded {
-            text.push_str(&format!("  {} {}\n", styled(YELLOW, "!"), inert(&loss.what)));
+            text.push_str(&format!("  {} {}\n", styled(YELLOW, "!"), inert(loss.what())));
         }
     }
     text.push_str(&end(synced, &upstream));

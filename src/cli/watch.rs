@@ -185,7 +185,7 @@ fn text_of(session: &Session, report: &Report) -> String {
         }
         Report::Synced(synced) => {
             let lost: String =
-                synced.superseded.iter().map(|loss| format!("\n  superseded: {}", inert(&loss.what))).collect();
+                synced.superseded.iter().map(|loss| format!("\n  superseded: {}", inert(loss.what()))).collect();
             format!(
                 "synced with {}: {} came, {} went{lost}",
                 inert(&synced.upstream.name()),

@@ -123,6 +123,13 @@ impl Workspace {
         Ok(Self { commits: self.commits.clone(), ..again })
     }
 
+    /// Opens the project of another folder of the same worktree.
+    pub(super) fn beside(&self, root: &Path) -> Result<Self, OpsError> {
+        let wait = self.deadline.saturating_duration_since(Instant::now());
+        let other = Self::at(root, self.command.clone(), self.clock, wait, self.on_wait)?;
+        Ok(Self { network: self.network, ..other })
+    }
+
     /// Returns what it takes to open the project of that folder again.
     pub fn seed(&self, wait: Duration) -> Seed {
         let root = self.paths.root().to_owned();

@@ -55,6 +55,8 @@ mod running_verdicts;
 mod running_workflows;
 mod stats;
 mod stepping_in;
+mod syncing;
+mod syncing_torture;
 mod task_complete;
 mod task_new;
 mod templates;

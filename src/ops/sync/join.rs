@@ -1,8 +1,11 @@
 //! Two sides that both went on, made one: the remote's commit stands, and the tasks of the commits that it does not have are merged
 //! into it by meaning. In memory: nothing is checked out, and the commit is on no branch.
+//!
+//! Every project whose tasks these commits change is merged by its own rules, those in force at the remote's commit.
 
 use std::collections::BTreeMap;
 
+use super::tasks::merge_project;
 use super::{Left, Loss};
 use crate::audit::trailers::{Trailer, message};
 use crate::audit::{CommitId, MergeDraft, Unshared, Upstream};
@@ -24,26 +27,37 @@ pub(super) struct Sides<'s> {
     pub unshared: &'s Unshared,
 }
 
+/// What comes of the tasks of one project, by their paths in it.
+#[derive(Default)]
+pub(super) struct Mixed {
+    /// What is to be otherwise than the remote has it; nothing for what is to be gone.
+    pub files: BTreeMap<String, Option<Vec<u8>>>,
+    pub losses: Vec<Loss>,
+    /// What people have to decide: which file, and why.
+    pub conflicts: Vec<(String, String)>,
+}
+
 /// Makes the merge commit, or says what people have to decide.
 pub(super) fn join(workspace: &Workspace, sides: &Sides<'_>) -> Result<Result<Joined, Left>, OpsError> {
-    let mut files: BTreeMap<String, Option<Vec<u8>>> = BTreeMap::new();
+    let mut files = BTreeMap::new();
     let (mut superseded, mut conflicts) = (Vec::new(), Vec::new());
-    for project in &sides.unshared.projects {
-        let _ = (project, &mut files, &mut superseded);
-        conflicts.push((project.clone(), "both sides went on".to_owned()));
+    for folder in &sides.unshared.projects {
+        let mixed = match in_project(workspace, folder)? {
+            None => merge_project(workspace, sides)?,
+            Some(other) => merge_project(&other, sides)?,
+        };
+        let full = |path: String| if folder.is_empty() { path } else { format!("{folder}/{path}") };
+        files.extend(mixed.files.into_iter().map(|(path, content)| (full(path), content)));
+        conflicts.extend(mixed.conflicts.into_iter().map(|(path, why)| (full(path), why)));
+        superseded.extend(mixed.losses);
     }
     if !conflicts.is_empty() {
         return Ok(Err(Left::Conflict { files: conflicts }));
     }
     let commits = sides.unshared.commits;
-    let subject = format!(
-        "sync: merge {commits} {} into {}",
-        if commits == 1 { "commit" } else { "commits" },
-        sides.upstream.name()
-    );
-    let trailers: Vec<Trailer> =
-        superseded.iter().filter_map(|loss: &Loss| Trailer::new("Aof-Superseded", &loss.what).ok()).collect();
-    let at = workspace.now();
+    let noun = if commits == 1 { "commit" } else { "commits" };
+    let subject = format!("sync: merge {commits} {noun} into {}", sides.upstream.name());
+    let trailers: Vec<Trailer> = superseded.iter().filter_map(Loss::trailer).collect();
     let commit = workspace.repository.write_merge(&MergeDraft {
         ours: sides.remote,
         theirs: sides.local,
@@ -51,7 +65,16 @@ pub(super) fn join(workspace: &Workspace, sides: &Sides<'_>) -> Result<Result<Jo
         message: message(&subject, "", &trailers),
         author: workspace.repository.author_identity()?,
         committer: workspace.repository.identity()?,
-        at,
+        at: workspace.now(),
     })?;
     Ok(Ok(Joined { commit, superseded }))
+}
+
+/// Opens another project of the same repository; nothing where it is this one.
+fn in_project(workspace: &Workspace, folder: &str) -> Result<Option<Workspace>, OpsError> {
+    if folder == workspace.repository.prefix() {
+        return Ok(None);
+    }
+    let root = workspace.repository.worktree_root().join(folder);
+    Ok(Some(workspace.beside(&root)?))
 }

@@ -19,6 +19,7 @@ mod join;
 mod rounds;
 mod show;
 mod standing;
+mod tasks;
 
 pub(in crate::ops) use bring::finish;
 pub(in crate::ops) use claims::{Claims, confirm, look_around};
@@ -28,6 +29,7 @@ pub use standing::{RemoteStanding, owed_to_remote};
 pub(in crate::ops) use standing::{remote_standing, remote_value};
 
 use crate::audit::{CommitId, Upstream};
+use crate::model::TaskId;
 
 /// Which way a sync begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,13 +83,23 @@ pub struct Line {
     pub author: String,
 }
 
-/// Something of ours that counts no more.
+/// Something that was said here and counts no more.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Loss {
-    /// The task.
-    pub task: String,
-    /// What it was, as the merge commit says.
-    pub what: String,
+pub enum Loss {
+    /// An entry of a history: the visit had ended otherwise. The merge commit lists it.
+    Entry {
+        /// The task.
+        task: TaskId,
+        /// The visit, the completion, who and what, as the merge commit says it.
+        what: String,
+    },
+    /// What leaves no entry: a claim, a hold, an unblocking.
+    Word {
+        /// The task.
+        task: TaskId,
+        /// What it was.
+        what: String,
+    },
 }
 
 /// How a sync ended.

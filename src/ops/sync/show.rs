@@ -2,9 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::{End, Left, Line, Synced};
+use super::{End, Left, Line, Loss, Synced};
+use crate::audit::trailers::Trailer;
 use crate::audit::{RemoteError, Upstream};
-use crate::model::listed;
+use crate::model::{TaskId, listed};
 
 impl Left {
     /// Returns the code that stands for it in JSON.
@@ -106,6 +107,30 @@ impl RemoteError {
     }
 }
 
+impl Loss {
+    /// Returns the task.
+    pub fn task(&self) -> &TaskId {
+        match self {
+            Self::Entry { task, .. } | Self::Word { task, .. } => task,
+        }
+    }
+
+    /// Returns what it was.
+    pub fn what(&self) -> &str {
+        match self {
+            Self::Entry { what, .. } | Self::Word { what, .. } => what,
+        }
+    }
+
+    /// Returns how the merge commit lists it, if it does.
+    pub(super) fn trailer(&self) -> Option<Trailer> {
+        match self {
+            Self::Entry { what, .. } => Trailer::new("Aof-Superseded", what).ok(),
+            Self::Word { .. } => None,
+        }
+    }
+}
+
 impl Synced {
     /// Returns whether nothing came and nothing went.
     pub fn is_idle(&self) -> bool {
@@ -161,7 +186,7 @@ pub fn sync_value(synced: &Synced) -> Value {
         "came": lines(&synced.came),
         "went": lines(&synced.went),
         "merge": synced.merge.map(|merge| merge.to_string()),
-        "superseded": synced.superseded.iter().map(|loss| json!({"task": loss.task, "what": loss.what})).collect::<Vec<_>>(),
+        "superseded": synced.superseded.iter().map(|loss| json!({"task": loss.task().as_str(), "what": loss.what()})).collect::<Vec<_>>(),
         "rounds": synced.rounds,
         "ahead": synced.ahead,
         "behind": synced.behind,

@@ -1,0 +1,555 @@
+//! Clones and a bare remote between them: what comes, what goes, what is left to people, and that nothing is ever lost.
+
+use std::fs;
+use std::process::Command;
+
+use insta::assert_snapshot;
+
+use crate::environment::{Output, PROJECT, TestEnvironment};
+
+/// Who is in the roles of the usual rules, with a hand for each clone.
+const ORG: &str = "\
+roles:
+  backend: {agents: [agent-1, agent-2, agent-3, agent-7]}
+  architect: {agents: [agent-9]}
+";
+
+/// A project with a bare remote, cloned as often as wanted. The first clone is the environment's own folder.
+pub(crate) struct Clones {
+    pub env: TestEnvironment,
+}
+
+impl Clones {
+    pub(crate) fn new(project: &str, names: &[&str]) -> Self {
+        let env = TestEnvironment::with_rules(project, ORG);
+        env.git(&["init", "--quiet", "--bare", "--initial-branch=main", "../hub.git"]);
+        env.git(&["remote", "add", "origin", "../hub.git"]);
+        env.git(&["push", "--quiet", "--set-upstream", "origin", "main"]);
+        for name in names {
+            env.git(&["clone", "--quiet", "../hub.git", &format!("../{name}")]);
+        }
+        Self { env }
+    }
+
+    /// Runs `aof` in that clone; `.` is the first.
+    pub(crate) fn aof(&self, clone: &str, args: &[&str]) -> Output {
+        self.env.run(self.command(clone, args))
+    }
+
+    pub(crate) fn command(&self, clone: &str, args: &[&str]) -> Command {
+        let mut command = self.env.aof_command(args);
+        command.current_dir(self.env.path(&place(clone)));
+        command
+    }
+
+    pub(crate) fn git(&self, clone: &str, args: &[&str]) -> String {
+        let folder = place(clone);
+        self.env.git(&[&["-C", folder.as_str()], args].concat())
+    }
+
+    pub(crate) fn sync(&self, clone: &str) -> Output {
+        self.aof(clone, &["sync"])
+    }
+
+    /// Runs `aof` in that clone, which must succeed.
+    pub(crate) fn does(&self, clone: &str, args: &[&str]) {
+        let _ = self.aof(clone, args).success();
+    }
+
+    /// Completes a task's gate in that clone.
+    pub(crate) fn completes(&self, clone: &str, id: &str, agent: &str) {
+        self.says(clone, id, agent, "complete");
+    }
+
+    pub(crate) fn says(&self, clone: &str, id: &str, agent: &str, outcome: &str) {
+        let mut args = vec!["task", "complete", id, "--agent", agent, "--outcome", outcome, "--summary", "Did it"];
+        if outcome == "needs_review" {
+            args.extend(["--blocker", "The login page of the shop has no title"]);
+        }
+        self.does(clone, &args);
+    }
+
+    fn head(&self, clone: &str) -> String {
+        self.git(clone, &["rev-parse", "HEAD"])
+    }
+
+    /// Returns what git says of index and worktree, which is nothing where all is as committed.
+    fn status(&self, clone: &str) -> String {
+        self.git(clone, &["status", "--porcelain"])
+    }
+}
+
+fn place(clone: &str) -> String {
+    if clone == "." { ".".to_owned() } else { format!("../{clone}") }
+}
+
+fn synced_project() -> String {
+    format!("git: {{sync: true}}\n{PROJECT}")
+}
+
+#[test]
+fn what_one_clone_does_comes_to_the_other() {
+    let clones = Clones::new(PROJECT, &["b"]);
+    let id = clones.env.new_task(&["Add login"]);
+    let told = |output: Output| without_commits(&output.success().stdout.replace(&id, "AOF-abc"));
+    assert_snapshot!(told(clones.aof(".", &["sync", "--dry-run"])), @"
+    Would go
+      COMMIT AOF-xxxxx: created at implement (Ada)
+    dry run: nothing was changed
+    ");
+    assert_snapshot!(told(clones.sync(".")), @"
+    Went
+      COMMIT AOF-xxxxx: created at implement (Ada)
+    in step with origin/main
+    ");
+    assert_snapshot!(told(clones.sync(".")), @"nothing to do: the same as origin/main");
+    assert_snapshot!(told(clones.sync("b")), @"
+    Came
+      COMMIT AOF-xxxxx: created at implement (Ada)
+    in step with origin/main
+    ");
+    clones.completes("b", &id, "agent-2");
+    assert_snapshot!(clones.aof("b", &["sync", "--json"]).success().stdout, @r#"
+    {
+      "state": "synced",
+      "remote": "origin",
+      "branch": "main",
+      "came": [],
+      "went": [
+        {
+          "commit": "COMMIT",
+          "subject": "AOF-xxxxx: implement -> review (complete)",
+          "author": "agent-2"
+        }
+      ],
+      "merge": null,
+      "superseded": [],
+      "rounds": 1,
+      "ahead": 0,
+      "behind": 0,
+      "problem": null,
+      "fix": null,
+      "files": [],
+      "jsonVersion": 1
+    }
+    "#);
+    clones.does(".", &["sync"]);
+    assert_eq!(clones.head("."), clones.head("b"));
+    assert_eq!((clones.status("."), clones.status("b")), (String::new(), String::new()));
+    assert_snapshot!(clones.aof("b", &["status"]).success().stdout, @"
+    on branch main
+    in step with origin/main, as of 2026-02-16T10:00:14Z
+    1 active task: 1 ready
+
+    Needs attention
+      ! no watcher is running
+        start one with `aof watch`; without it, commands work but dropped files and edits wait
+    ");
+}
+
+#[test]
+fn what_is_not_committed_stays_and_is_told_where_it_is_in_the_way() {
+    let clones = Clones::new(PROJECT, &["b"]);
+    let id = clones.env.new_task(&["Add login"]);
+    let path = format!("tasks/{id}.md");
+    clones.env.write("notes.txt", "one\n");
+    clones.env.write("staged.txt", "one\n");
+    clones.env.git(&["add", "--all"]);
+    clones.env.git(&["commit", "--quiet", "--message", "notes"]);
+    clones.does(".", &["sync"]);
+    clones.does("b", &["sync"]);
+    // Elsewhere the task goes on, a file comes, and one goes.
+    clones.completes("b", &id, "agent-2");
+    clones.env.write("../b/new.txt", "new\n");
+    clones.git("b", &["add", "new.txt"]);
+    clones.git("b", &["commit", "--quiet", "--message", "new"]);
+    clones.does("b", &["sync"]);
+    // Here everything that is not in the way is as people left it.
+    clones.env.write("notes.txt", "two\n");
+    clones.env.write("staged.txt", "two\n");
+    clones.env.git(&["add", "staged.txt"]);
+    clones.env.write("untracked.txt", "mine\n");
+    for (file, text) in [("new.txt", "mine\n"), (path.as_str(), "mine\n")] {
+        let before = clones.env.exists(file).then(|| clones.env.read(file));
+        clones.env.write(file, text);
+        let (head, status) = (clones.head("."), clones.status("."));
+        let output = clones.sync(".");
+        assert_eq!(output.code, Some(5), "{}", output.stdout);
+        assert!(output.stdout.contains(&format!("`{}`", clones.env.plain(file))), "{}", output.stdout);
+        assert_eq!((clones.head("."), clones.status("."), clones.env.read(file).as_str()), (head, status, text));
+        match before {
+            Some(before) => clones.env.write(file, before),
+            None => fs::remove_file(clones.env.path(file)).unwrap(),
+        }
+    }
+    clones.does(".", &["sync"]);
+    assert_eq!(clones.head("."), clones.head("b"));
+    assert_eq!(clones.status("."), " M notes.txt\nM  staged.txt\n?? untracked.txt\n");
+    assert_eq!(clones.env.read("new.txt"), "new\n");
+}
+
+#[test]
+fn links_modes_submodules_and_folders_come_as_git_brings_them() {
+    let clones = Clones::new(PROJECT, &["b"]);
+    clones.env.git(&["init", "--quiet", "--initial-branch=main", "../library"]);
+    clones.env.git(&["-C", "../library", "commit", "--quiet", "--allow-empty", "--message", "first"]);
+    clones.git("b", &["submodule", "--quiet", "add", "../library", "library"]);
+    clones.env.write("../b/run.sh", "#!/bin/sh\n");
+    clones.git("b", &["add", "--all"]);
+    clones.git("b", &["update-index", "--chmod=+x", "run.sh"]);
+    std::os::unix::fs::symlink("run.sh", clones.env.path("../b/link")).unwrap();
+    clones.env.write("../b/deep/er/file.txt", "x\n");
+    clones.git("b", &["add", "link", "deep"]);
+    clones.git("b", &["commit", "--quiet", "--message", "all kinds"]);
+    clones.does("b", &["sync"]);
+    clones.does(".", &["sync"]);
+    assert_eq!(fs::read_link(clones.env.path("link")).unwrap().to_str(), Some("run.sh"));
+    let mode = |name: &str| {
+        use std::os::unix::fs::PermissionsExt;
+        fs::metadata(clones.env.path(name)).unwrap().permissions().mode() & 0o111
+    };
+    assert_ne!(mode("run.sh"), 0);
+    assert!(clones.env.path("library").is_dir());
+    assert_eq!(clones.status("."), "");
+    // And away again.
+    clones.git("b", &["rm", "-r", "--quiet", "deep", "link"]);
+    clones.git("b", &["commit", "--quiet", "--message", "less"]);
+    clones.does("b", &["sync"]);
+    clones.does(".", &["sync"]);
+    assert!(!clones.env.exists("deep") && !clones.env.exists("link"));
+    assert_eq!(clones.status("."), "");
+}
+
+#[test]
+fn trouble_with_the_remote_is_told_in_plain_words() {
+    let env = TestEnvironment::new();
+    assert_snapshot!(env.aof(&["sync"]).code(1).stderr, @"
+    error: there is no remote to sync with
+
+    hint: add one: `git remote add origin URL`; any git host will do, or a bare repository on a shared disk
+    ");
+    env.git(&["remote", "add", "one", "../one.git"]);
+    env.git(&["remote", "add", "two", "../two.git"]);
+    assert_snapshot!(env.aof(&["sync"]).code(1).stderr, @"
+    error: there are several remotes, and none of them is said to be the one to sync with
+
+    hint: say which: `--remote one`, or `git: {remote: one}` in project.yaml
+    ");
+    assert_snapshot!(env.aof(&["sync", "--remote", "three"]).code(1).stderr, @"
+    error: there is no remote `three`
+
+    hint: there is `one`, `two`
+    ");
+    // It is not there: what is here waits, and that is no failure.
+    assert_snapshot!(env.aof(&["sync", "--remote", "one"]).success().stdout, @"
+    ! one/main cannot be reached: '../one.git' does not appear to be a git repository
+      Could not read from remote repository.
+      1 commit waits here; sync again when it can
+    ");
+    assert_snapshot!(env.aof(&["status"]).success().stdout, @"
+    on branch main
+    no active tasks
+
+    Needs attention
+      ! no watcher is running
+        start one with `aof watch`; without it, commands work but dropped files and edits wait
+    ");
+}
+
+#[test]
+fn a_remote_that_rejects_is_heard() {
+    let clones = Clones::new(PROJECT, &["b"]);
+    let hook = clones.env.path("../hub.git/hooks/pre-receive");
+    fs::write(&hook, "#!/bin/sh\necho 'the gate is closed on Sundays' >&2\nexit 1\n").unwrap();
+    executable(&hook);
+    clones.env.new_task(&["Add login"]);
+    let output = clones.sync(".");
+    assert_eq!(output.code, Some(1));
+    assert_snapshot!(output.stdout, @"
+    ! origin/main would not take it: the gate is closed on Sundays
+      1 commit waits here
+    ");
+    fs::remove_file(&hook).unwrap();
+    // A hook of the user's own is asked as by any push.
+    let own = clones.env.path(".git/hooks/pre-push");
+    fs::write(&own, "#!/bin/sh\necho 'not with me' >&2\nexit 1\n").unwrap();
+    executable(&own);
+    let output = clones.sync(".");
+    assert_eq!(output.code, Some(1));
+    assert!(output.stdout.contains("not with me"), "{}", output.stdout);
+    fs::remove_file(&own).unwrap();
+    clones.does(".", &["sync"]);
+}
+
+#[test]
+fn a_remote_that_dies_in_the_middle_of_a_push_takes_nothing_away() {
+    let clones = Clones::new(PROJECT, &["b"]);
+    let id = clones.env.new_task(&["Add login"]);
+    let dying = clones.env.path("../dying");
+    fs::write(&dying, "#!/bin/sh\ngit receive-pack --advertise-refs \"$@\"\nkill -9 $$\n").unwrap();
+    executable(&dying);
+    clones.env.git(&["config", "remote.origin.receivepack", &dying.display().to_string()]);
+    let head = clones.head(".");
+    let output = clones.sync(".");
+    assert_eq!(output.code, Some(0), "{}{}", output.stdout, output.stderr);
+    assert!(output.stdout.contains("1 commit waits here"), "{}", output.stdout);
+    assert_eq!((clones.head("."), clones.status(".")), (head, String::new()));
+    clones.env.git(&["config", "--unset", "remote.origin.receivepack"]);
+    clones.does(".", &["sync"]);
+    clones.does("b", &["sync"]);
+    assert!(clones.env.exists(&format!("../b/tasks/{id}.md")));
+}
+
+#[test]
+fn what_is_no_task_is_left_to_its_author_where_a_merge_is_needed() {
+    let clones = Clones::new(PROJECT, &["b"]);
+    clones.env.new_task(&["Add login"]);
+    clones.does(".", &["sync"]);
+    clones.env.write("../b/code.txt", "mine\n");
+    clones.git("b", &["add", "--all"]);
+    clones.git("b", &["commit", "--quiet", "--message", "code"]);
+    let head = clones.head("b");
+    let output = clones.sync("b");
+    assert_eq!(output.code, Some(5));
+    assert_snapshot!(output.stdout.replace(&head[..7], "COMMIT"), @"
+    ! `origin/main` went on, and commit COMMIT here changes `code.txt`, which is no task: that merge is left to git
+      run `git pull --no-rebase origin main`, then `aof sync`; tasks are merged by meaning there too
+    ");
+    assert_eq!(clones.head("b"), head);
+    clones.git("b", &["pull", "--quiet", "--no-rebase", "--no-edit"]);
+    clones.does("b", &["sync"]);
+    clones.does(".", &["sync"]);
+    assert_eq!(clones.head("."), clones.head("b"));
+}
+
+/// Everything that is different about the two sides of one task, in one story.
+#[test]
+fn both_sides_went_on() {
+    let clones = Clones::new(PROJECT, &["b"]);
+    let [both, here, there] = ["Both", "Here", "There"].map(|title| clones.env.new_task(&[title]));
+    clones.does(".", &["sync"]);
+    clones.does("b", &["sync"]);
+    // One task goes on here, one there, and one on both sides: what the remote had first counts.
+    clones.completes(".", &both, "agent-1");
+    clones.completes(".", &here, "agent-1");
+    clones.completes("b", &both, "agent-2");
+    clones.completes("b", &there, "agent-2");
+    clones.does(".", &["sync"]);
+    let output = clones.sync("b").success();
+    let merge = clones.head("b");
+    let plain = |text: &str| {
+        text.replace(&merge[..7], "MERGE").replace(&both, "BOTH").replace(&here, "HERE").replace(&there, "THERE")
+    };
+    assert_snapshot!(without_commits(&plain(&output.stdout)), @"
+    Came
+      COMMIT AOF-xxxxx: implement -> review (complete) (agent-1)
+      COMMIT AOF-xxxxx: implement -> review (complete) (agent-1)
+    Went
+      COMMIT AOF-xxxxx: implement -> review (complete) (agent-2)
+      COMMIT AOF-xxxxx: implement -> review (complete) (agent-2)
+    Merged as MERGE
+    Superseded, because the remote had another one first
+      ! AOF-xxxxx@0 ULID by agent-2 (complete)
+    in step with origin/main
+    ");
+    let message = clones.env.plain(&plain(&clones.git("b", &["log", "-1", "--format=%an%n%B"])));
+    assert_snapshot!(message, @"
+    Ada
+    sync: merge 2 commits into origin/main
+
+    Aof-Superseded: BOTH@0 ULID by agent-2 (complete)
+    ");
+    // Its first parent is what the remote had.
+    let first = clones.git("b", &["rev-parse", "HEAD^1"]);
+    assert_eq!(first, clones.head("."));
+    clones.does(".", &["sync"]);
+    assert_eq!(clones.head("."), merge);
+    assert_eq!((clones.status("."), clones.status("b")), (String::new(), String::new()));
+    for (id, agent) in [(&both, "agent-1"), (&here, "agent-1"), (&there, "agent-2")] {
+        let task = clones.aof("b", &["task", "show", id, "--json"]).success().json();
+        assert_eq!(task["gateHistory"][0]["agent"], agent, "{id}");
+        assert_eq!(task["gateHistory"].as_array().map(Vec::len), Some(1), "{id}");
+    }
+}
+
+#[test]
+fn a_task_that_was_finished_on_one_side_or_on_both_is_in_one_place() {
+    let clones = Clones::new(PROJECT, &["b"]);
+    let [one, two] = ["One", "Two"].map(|title| clones.env.new_task(&[title]));
+    for id in [&one, &two] {
+        clones.completes(".", id, "agent-1");
+    }
+    clones.does(".", &["sync"]);
+    clones.does("b", &["sync"]);
+    // One is finished here and its title changed there; the other is finished on both sides, on different days.
+    clones.completes(".", &one, "agent-9");
+    clones.does("b", &["task", "edit", &one, "--title", "One, as it was meant"]);
+    clones.completes(".", &two, "agent-9");
+    clones.env.pass_minutes(3 * 24 * 60);
+    clones.completes("b", &two, "agent-9");
+    clones.does(".", &["sync"]);
+    clones.does("b", &["sync"]);
+    clones.does(".", &["sync"]);
+    let files = clones.env.files("tasks");
+    let expected: Vec<String> = {
+        let mut ids = [&one, &two].map(|id| format!("tasks/archive/2026/02/16/{id}.md")).to_vec();
+        ids.sort();
+        ids
+    };
+    assert_eq!(files, expected);
+    assert!(clones.env.task_text(&one).contains("One, as it was meant"));
+    assert_eq!((clones.status("."), clones.status("b")), (String::new(), String::new()));
+}
+
+#[test]
+fn what_people_wrote_on_both_sides_is_left_to_people() {
+    let clones = Clones::new(PROJECT, &["b"]);
+    let id = clones.env.new_task(&["Add login"]);
+    clones.does(".", &["sync"]);
+    clones.does("b", &["sync"]);
+    clones.does(".", &["task", "edit", &id, "--title", "Add a login"]);
+    clones.does("b", &["task", "edit", &id, "--title", "Add logins"]);
+    clones.does(".", &["sync"]);
+    let head = clones.head("b");
+    let output = clones.sync("b");
+    assert_eq!(output.code, Some(5));
+    assert_snapshot!(output.stdout, @"
+    ! `origin/main` went on, and people have to merge: `tasks/AOF-xxxxx.md`: both sides changed `title`
+      nothing was changed; run `git pull --no-rebase origin main`, solve what is marked, commit, then `aof sync`
+    ");
+    assert_eq!((clones.head("b"), clones.status("b")), (head, String::new()));
+}
+
+#[test]
+fn two_projects_in_one_repository_are_each_merged_by_their_own_rules() {
+    let clones = Clones::new(PROJECT, &[]);
+    clones.env.write("shop/project.yaml", "project: {idPrefix: SHOP}\nworkflow: {gates: [{id: sell, role: seller}]}\n");
+    clones.env.write("shop/org.yaml", "roles: {seller: {agents: [agent-5, agent-6]}}\n");
+    clones.env.commit_all("shop");
+    let here = clones.env.new_task(&["Add login"]);
+    let made = clones.aof(".", &["-C", "shop", "task", "new", "Sell"]).success();
+    let sold = fs::read_dir(clones.env.path("shop/tasks")).unwrap().next().unwrap().unwrap().file_name();
+    let sold = sold.to_str().unwrap().trim_end_matches(".md").to_owned();
+    assert!(made.stdout.contains("created"));
+    clones.does(".", &["sync"]);
+    clones.env.git(&["clone", "--quiet", "../hub.git", "../b"]);
+    clones.completes(".", &here, "agent-1");
+    clones.does(".", &["sync"]);
+    clones.completes("b", &here, "agent-2");
+    clones.does(
+        "b",
+        &["-C", "shop", "task", "complete", &sold, "--agent", "agent-6", "--outcome", "complete", "--summary", "Sold"],
+    );
+    // Synced from the other project's folder, both are merged.
+    let output = clones.aof("b", &["-C", "shop", "sync"]).success();
+    assert!(output.stdout.contains("Superseded"), "{}", output.stdout);
+    clones.does(".", &["sync"]);
+    assert_eq!(clones.head("."), clones.head("b"));
+    assert_eq!((clones.status("."), clones.status("b")), (String::new(), String::new()));
+    assert!(clones.env.files("shop/tasks/archive").len() == 1);
+}
+
+/// All converge, no entry is lost, and whoever was too late is told.
+#[test]
+fn three_clones_at_once_converge() {
+    crate::syncing_torture::torture(3, 10);
+}
+
+fn without_commits(text: &str) -> String {
+    let line = |line: &str| match line.trim_start().split_once(' ') {
+        Some((word, rest)) if word.len() == 7 && word.bytes().all(|byte| byte.is_ascii_hexdigit()) => {
+            format!("  COMMIT {rest}\n")
+        }
+        _ => format!("{line}\n"),
+    };
+    text.lines().map(line).collect()
+}
+
+#[test]
+fn two_machines_never_hold_one_task() {
+    let clones = Clones::new(&synced_project(), &["b", "c"]);
+    for number in 0..2 {
+        clones.env.new_task(&[&format!("Task {number}")]);
+    }
+    clones.does(".", &["sync"]);
+    let next = |clone: &str, agent: &str| clones.command(clone, &["task", "next", "--agent", agent, "--json"]);
+    let mut running = Vec::new();
+    for (clone, agent) in [(".", "agent-1"), ("b", "agent-2"), ("c", "agent-3")] {
+        let mut command = next(clone, agent);
+        command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+        running.push((format!("{command:?}"), command.spawn().unwrap()));
+    }
+    let mut held = Vec::new();
+    let mut idle = 0;
+    for (command, child) in running {
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success(), "{command}: {}", String::from_utf8_lossy(&output.stderr));
+        let value: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        match value["task"]["id"].as_str() {
+            Some(id) => held.push(id.to_owned()),
+            None => idle += 1,
+        }
+    }
+    held.sort();
+    held.dedup();
+    assert_eq!((held.len(), idle), (2, 1));
+    for clone in [".", "b", "c"] {
+        clones.does(clone, &["sync"]);
+    }
+    assert!(clones.head(".") == clones.head("b") && clones.head("b") == clones.head("c"));
+}
+
+#[test]
+fn without_a_network_nothing_is_claimed_unless_one_takes_the_risk() {
+    let clones = Clones::new(&synced_project(), &[]);
+    clones.env.new_task(&["Add login"]);
+    fs::rename(clones.env.path("../hub.git"), clones.env.path("../gone.git")).unwrap();
+    let head = clones.head(".");
+    let output = clones.aof(".", &["task", "next", "--agent", "agent-1"]);
+    assert_snapshot!(output.code(1).stderr, @"
+    error: nothing can be claimed, because `origin/main` cannot be reached: '../hub.git' does not appear to be a git repository
+    Could not read from remote repository.
+
+    hint: a claim counts once the remote has it (`git.sync` in project.yaml); try again with a network, or take the risk that somebody else does the same work with `--offline`
+    ");
+    assert_eq!(clones.head("."), head);
+    clones.does(".", &["task", "next", "--agent", "agent-1", "--offline"]);
+    assert_snapshot!(clones.aof(".", &["status"]).success().stdout, @"
+    on branch main
+    2 commits wait here for origin/main; offline since 2026-02-16T10:00:09Z
+    1 active task: 1 in progress
+
+    Needs attention
+      ! no watcher is running
+        start one with `aof watch`; without it, commands work but dropped files and edits wait
+      ! origin/main cannot be reached since 2026-02-16T10:00:09Z: '../hub.git' does not appear to be a git repository
+        Could not read from remote repository.
+        nothing is lost, and nothing can be claimed; `aof sync` tries again, and so does `aof watch`
+    ");
+    fs::rename(clones.env.path("../gone.git"), clones.env.path("../hub.git")).unwrap();
+    clones.does(".", &["task", "next", "--agent", "agent-1"]);
+    assert_eq!(clones.env.git(&["rev-list", "--count", "origin/main..HEAD"]).trim(), "0");
+}
+
+#[test]
+fn a_claim_that_the_remote_does_not_take_is_given_back() {
+    let clones = Clones::new(&synced_project(), &[]);
+    let id = clones.env.new_task(&["Add login"]);
+    clones.does(".", &["sync"]);
+    let hook = clones.env.path("../hub.git/hooks/pre-receive");
+    fs::write(&hook, "#!/bin/sh\necho 'closed' >&2\nexit 1\n").unwrap();
+    executable(&hook);
+    let output = clones.aof(".", &["task", "next", "--agent", "agent-1"]).code(1);
+    assert!(output.stderr.contains("closed"), "{}", output.stderr);
+    let task = clones.aof(".", &["task", "show", &id, "--json"]).success().json();
+    assert_eq!(task["routing"]["agent"], serde_json::Value::Null);
+    // As long as it does not, no more commits are made to find that out.
+    let head = clones.head(".");
+    let _ = clones.aof(".", &["task", "next", "--agent", "agent-1"]).code(1);
+    assert_eq!(clones.head("."), head);
+}
+
+pub(crate) fn executable(path: &std::path::Path) {
+    use std::os::unix::fs::PermissionsExt;
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+}
