@@ -24,7 +24,7 @@ What the metrics mean is told in docs/metrics.md. `aof watch --metrics ADDRESS` 
 Where no watcher runs, the node exporter's textfile collector takes them from cron:
   * * * * *  aof -C /path/to/project metrics --output /var/lib/node_exporter/textfile/aof.prom")]
 pub(super) struct Args {
-    /// Write them to this file instead, whole or not at all
+    /// Write them to this file instead, whole or not at all; `-` is standard output
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// How they are written: `text` or `openmetrics`
@@ -56,6 +56,7 @@ pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
     };
     match &args.output {
         None => session.output.print(&text),
+        Some(path) if path.as_os_str() == "-" => session.output.print(&text),
         Some(path) => {
             let path = session.directory.join(path);
             replace(&path, &text).map_err(|cause| Trouble::Output { path, cause })?;
@@ -64,9 +65,8 @@ pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
     if let Some(error) = &numbers.untold {
         session.warn(&format!("what only the event stream tells is left out: {}", inert(&error.to_string())));
     }
-    // They are counted, and named; whoever asks for numbers gets those of all others.
-    let _ = unreadable::tell(session, &numbers.unreadable);
-    Ok(ExitCode::SUCCESS)
+    // They are counted as they were committed last, and nobody overlooks them.
+    Ok(unreadable::tell(session, &numbers.unreadable))
 }
 
 /// Replaces the file at once: a collector never reads half of it. It stays readable for whom it was.

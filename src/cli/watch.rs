@@ -17,7 +17,7 @@ use super::{handed_out, ran_out};
 use crate::format::diagnostic::{Diagnostic, render_all};
 use crate::format::plain::{inert, one_line};
 use crate::model::{TaskId, Timestamp};
-use crate::observe::endpoint::Endpoint;
+use crate::observe::endpoint::{Address, Endpoint};
 use crate::ops::{Changed, Delivered, OpsError, reason_of, sync_value, warnings_value, way};
 use crate::watch::{Report, Sight, watch, watch_once};
 
@@ -29,7 +29,7 @@ pub(super) struct Args {
     once: bool,
     /// Serve the project in numbers at this address, under `/metrics`, for Prometheus
     #[arg(long, value_name = "ADDRESS", conflicts_with = "once")]
-    metrics: Option<String>,
+    metrics: Option<Address>,
 }
 
 pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
@@ -39,7 +39,7 @@ pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
         let done = watch_once(workspace, session.wait, &mut tell)?;
         return Ok(if done { ExitCode::SUCCESS } else { ExitCode::FAILURE });
     }
-    let endpoint = args.metrics.as_deref().map(Endpoint::bind).transpose().map_err(Trouble::Endpoint)?;
+    let endpoint = args.metrics.as_ref().map(Endpoint::bind).transpose().map_err(Trouble::Endpoint)?;
     watch(workspace, session.wait, endpoint, &mut tell)?;
     Ok(ExitCode::SUCCESS)
 }

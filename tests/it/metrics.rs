@@ -353,7 +353,7 @@ fn a_file_that_cannot_be_read_is_counted_and_named_and_hides_none_of_the_others(
     let env = TestEnvironment::with_rules(RULES, PEOPLE);
     let _ = env.new_task(&["Add login"]);
     env.write("tasks/AOF-bad.md", "---\ntitle: [\n---\n");
-    let output = env.aof(&["metrics"]).success();
+    let output = env.aof(&["metrics"]).code(6);
     let active = "aof_gate_active_tasks{project=\"shop\",workflow=\"default\",gate=\"plan\"}";
     assert!((value(&output.stdout, active) - 1.0).abs() < f64::EPSILON);
     let unreadable = "aof_unreadable_task_files{project=\"shop\"}";
@@ -373,9 +373,9 @@ fn a_task_whose_file_is_broken_counts_as_it_was_committed_last() {
         text.lines().filter(|line| line.contains("_total{") || line.contains("_count{")).map(str::to_owned).collect()
     };
     env.write(&path, whole.replace("status:", "status: ["));
-    assert_eq!(counted(&env.aof(&["metrics"]).success().stdout), counted(&before), "an edit under way");
+    assert_eq!(counted(&env.aof(&["metrics"]).code(6).stdout), counted(&before), "an edit under way");
     env.commit_all("broken");
-    assert_eq!(counted(&env.aof(&["metrics"]).success().stdout), counted(&before), "a broken commit");
+    assert_eq!(counted(&env.aof(&["metrics"]).code(6).stdout), counted(&before), "a broken commit");
 }
 
 #[test]
@@ -431,6 +431,8 @@ fn a_file_is_replaced_at_once_and_stays_readable_for_whom_it_was() {
     let _ = env.aof(&["metrics", "--output", "aof.prom"]).success();
     assert_eq!(mode("aof.prom") & 0o600, 0o600);
     assert!(env.read("aof.prom").contains("aof_build_info{version="));
+    let printed = env.aof(&["metrics", "--output", "-"]).success().stdout;
+    assert!(printed.contains("aof_build_info{version=") && !env.exists("-"), "{printed}");
     fs::set_permissions(env.path("aof.prom"), fs::Permissions::from_mode(0o640)).unwrap();
     env.write("aof.prom", "old");
     std::os::unix::fs::symlink("aof.prom", env.path("link.prom")).unwrap();
@@ -610,7 +612,7 @@ fn a_watcher_goes_on_counting_a_task_whose_file_cannot_be_read_for_a_moment() {
         value(&text, unreadable) > 0.5 && value(&text, DONE) > 1.5
     });
     assert!((value(&text, active) - 2.0).abs() < f64::EPSILON, "{}", told(&text));
-    let alone = env.aof(&["metrics"]).success().stdout;
+    let alone = env.aof(&["metrics"]).code(6).stdout;
     assert!((value(&alone, DONE) - 2.0).abs() < f64::EPSILON, "who counts once says the same");
     env.write(&path, whole);
     eventually("it is mended", || {
@@ -645,11 +647,11 @@ fn what_is_no_address_is_told_before_anything_is_watched() {
     hint: another program listens there, a second watcher perhaps: choose another port, or stop that one
     ");
     assert_snapshot!(env.aof(&["watch", "--metrics", "9464"]), @"
-    exit 1
+    exit 2
     --- stderr
-    error: `9464` is not an address
+    error: invalid value '9464' for '--metrics <ADDRESS>': write it as `HOST:PORT`: `127.0.0.1:9464`, `[::1]:9464`
 
-    hint: write it as `HOST:PORT`: `127.0.0.1:9464`, `[::1]:9464`
+    For more information, try '--help'.
     ");
     assert_snapshot!(env.aof(&["watch", "--once", "--metrics", "127.0.0.1:9464"]), @"
     exit 2

@@ -7,6 +7,7 @@ mod request;
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
+use std::str::FromStr;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -37,15 +38,30 @@ pub struct Endpoint {
     address: SocketAddr,
 }
 
+/// Where somebody may be asked: a host and a port, as `127.0.0.1:9464`. Port 0 stands for any that is free.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Address(String);
+
+/// A text that is no address.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("write it as `HOST:PORT`: `127.0.0.1:9464`, `[::1]:9464`")]
+pub struct NotAnAddress;
+
+impl FromStr for Address {
+    type Err = NotAnAddress;
+
+    fn from_str(given: &str) -> Result<Self, NotAnAddress> {
+        let (host, port) = given.rsplit_once(':').ok_or(NotAnAddress)?;
+        if host.is_empty() || port.parse::<u16>().is_err() || (host.contains(':') && !host.starts_with('[')) {
+            return Err(NotAnAddress);
+        }
+        Ok(Self(given.to_owned()))
+    }
+}
+
 /// Why there is no endpoint at an address.
 #[derive(Debug, thiserror::Error)]
 pub enum EndpointFault {
-    /// It is none.
-    #[error("`{given}` is not an address")]
-    Malformed {
-        /// What was given.
-        given: String,
-    },
     /// No machine has that name.
     #[error("`{given}` cannot be found: {cause}")]
     Unresolved {
@@ -68,7 +84,6 @@ impl EndpointFault {
     /// Returns what to do about it.
     pub fn fix(&self) -> String {
         match self {
-            Self::Malformed { .. } => "write it as `HOST:PORT`: `127.0.0.1:9464`, `[::1]:9464`".to_owned(),
             Self::Unresolved { .. } => "name this machine, or give a number: `127.0.0.1:9464`".to_owned(),
             Self::Unbound { cause, .. } => match cause.kind() {
                 ErrorKind::AddrInUse => {
@@ -85,13 +100,9 @@ impl EndpointFault {
 }
 
 impl Endpoint {
-    /// Begins to listen; nobody is answered yet. Port 0 stands for any that is free.
-    pub fn bind(given: &str) -> Result<Self, EndpointFault> {
-        let malformed = || EndpointFault::Malformed { given: given.to_owned() };
-        let (host, port) = given.rsplit_once(':').ok_or_else(malformed)?;
-        if host.is_empty() || port.parse::<u16>().is_err() || (host.contains(':') && !host.starts_with('[')) {
-            return Err(malformed());
-        }
+    /// Begins to listen; nobody is answered yet.
+    pub fn bind(address: &Address) -> Result<Self, EndpointFault> {
+        let given = &address.0;
         let unresolved = |cause| EndpointFault::Unresolved { given: given.to_owned(), cause };
         let addresses: Vec<SocketAddr> = given.to_socket_addrs().map_err(unresolved)?.collect();
         let unbound = |cause| EndpointFault::Unbound { given: given.to_owned(), cause };

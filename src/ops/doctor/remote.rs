@@ -20,13 +20,13 @@ pub(super) fn look(patient: &Patient<'_>) -> Result<Vec<Complaint>, OpsError> {
             "remote_ahead",
             format!("`{name}` has {theirs} that `{}` has not", head.branch()),
             "what others did is not seen here, and may be done twice",
-            "bring it: `git pull --ff-only`".to_owned(),
+            "bring it: `aof sync`, or `git pull --ff-only`".to_owned(),
         )],
         _ => vec![Complaint::wrong(
             "remote_diverged",
             format!("`{}` and `{name}` have diverged: {ours} here, {theirs} there", head.branch()),
             "two clones may have moved the same task, and each further step makes it harder to bring them together",
-            "bring them together: `git pull --no-rebase`, then push".to_owned(),
+            "bring them together: `aof sync`, or `git pull --no-rebase` and `git push`".to_owned(),
         )],
     })
 }
