@@ -10,7 +10,7 @@ const TOP: &[Group] = &[
     ("Work", &["task", "run", "watch", "sweep", "sync", "mcp"]),
     ("Look", &["status", "gate", "why", "events", "stats", "metrics", "verify", "notices"]),
     ("Rules", &["workflow", "org", "schema"]),
-    ("Set up", &["doctor", "runner", "migrate", "completions", "man"]),
+    ("Set up", &["doctor", "runner", "migrate", "merge-driver", "completions", "man"]),
 ];
 
 const TASK: &[Group] = &[

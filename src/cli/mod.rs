@@ -14,6 +14,7 @@ mod lean;
 mod length;
 mod log;
 mod mcp;
+mod merge_driver;
 mod metrics;
 mod migrate;
 mod monitoring_files;
@@ -105,6 +106,7 @@ enum Command {
     Notices(notices::Args),
     Verify(verify::Args),
     Doctor(doctor::Args),
+    MergeDriver(merge_driver::Args),
     Metrics(metrics::Args),
     Events(events::Args),
     /// Show the project at a glance, and what needs attention
@@ -146,6 +148,7 @@ pub fn main() -> ExitCode {
         Some(Command::Mcp(args)) => mcp::run(&session, &args),
         Some(Command::Notices(args)) => notices::run(&session, &args),
         Some(Command::Doctor(args)) => doctor::run(&session, &args),
+        Some(Command::MergeDriver(args)) => merge_driver::run(&session, &args),
         Some(Command::Verify(args)) => verify::run(&session, &args),
         Some(Command::Metrics(args)) => metrics::run(&session, &args),
         Some(Command::Events(args)) => events::run(&session, &args),

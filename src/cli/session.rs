@@ -69,7 +69,12 @@ impl Session {
 
     /// Opens a project that is only just being made.
     pub(super) fn new_workspace(&self, root: &Path) -> Result<Workspace, OpsError> {
-        Workspace::at(root, "aof init".to_owned(), now, self.wait, tell_of_wait)
+        self.workspace_at(root, "init")
+    }
+
+    /// Opens the project in that very folder for a command.
+    pub(super) fn workspace_at(&self, root: &Path, command: &str) -> Result<Workspace, OpsError> {
+        Workspace::at(root, format!("aof {command}"), now, self.wait, tell_of_wait)
     }
 
     /// Returns the rules in force, and warns where the worktree's are others.

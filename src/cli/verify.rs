@@ -118,6 +118,7 @@ fn show(session: &Session, verified: &Verified) {
 
 fn finding(wrong: &Wrong) -> String {
     let head = match wrong.covered {
+        None if !wrong.broken.is_fault() => styled(YELLOW, "note:"),
         None => styled(RED, "wrong:"),
         Some(_) => styled(YELLOW, "put right:"),
     };

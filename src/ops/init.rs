@@ -7,10 +7,11 @@ use super::create::{NewTask, fresh_id, new_from, opened};
 use super::error::OpsError;
 use super::heal::{heal, heal_if_pending};
 use super::in_force::{InForce, compiled};
+use super::merge_driver::{ATTRIBUTES, attributes_after, install_here};
 use super::message;
 use super::transaction::{Beside, Changed, DryRun, Write, commit};
 use super::workspace::Workspace;
-use crate::audit::{AuditError, Head, Person, Repository};
+use crate::audit::{AuditError, CommitId, Head, Person, Repository};
 use crate::engine::Rules;
 use crate::format::config::{ORG_FILE, PROJECT_FILE, Source};
 use crate::format::schema::Schema;
@@ -75,7 +76,12 @@ pub fn init(
         }
         None => Repository::user()?,
     };
-    let (mut begun, write) = plan(new, &author, now)?;
+    let (mut begun, mut write) = plan(new, &author, now)?;
+    let commit_of_head = head.as_ref().ok().and_then(Option::as_ref).and_then(|head| head.commit);
+    if let Some(attributes) = attributes(&new.folder, repository.as_ref().zip(commit_of_head))? {
+        begun.committed.push(attributes.path.clone());
+        write.beside.push(attributes);
+    }
     begun.new_repository = repository.is_none();
     if dry_run == DryRun::Yes {
         begun.branch = head?.map(|head| head.branch().to_owned());
@@ -91,6 +97,7 @@ pub fn init(
     heal(&workspace, &lock)?;
     refuse_existing(workspace.paths.root(), Some(&workspace.repository), Some(&head))?;
     write_schemas(&lock)?;
+    install_here(&workspace)?;
     begun.first.commit = commit(&workspace, &lock, &head, &[write])?.last().copied();
     begun.branch = Some(head.branch().to_owned());
     workspace.paths.root().clone_into(&mut begun.root);
@@ -125,6 +132,24 @@ fn plan(new: &NewProject, author: &Person, now: Timestamp) -> Result<(Begun, Wri
     let root = new.folder.clone();
     let begun = Begun { root, name, rules: in_force.rules, first, committed, branch: None, new_repository: false };
     Ok((begun, write))
+}
+
+/// Returns the file that has git merge tasks by their meaning: it is committed, and what a person wrote there stays. One with changes
+/// that are not committed is left alone.
+fn attributes(folder: &Path, committed: Option<(&Repository, CommitId)>) -> Result<Option<Beside>, OpsError> {
+    let standing = std::fs::read(folder.join(ATTRIBUTES)).ok();
+    let in_head = match committed.filter(|_| folder.is_dir()) {
+        // The folder may be one below where the repository was looked for.
+        Some((_, commit)) => Repository::discover(folder)?.read(commit, ATTRIBUTES)?,
+        None => None,
+    };
+    if standing != in_head {
+        return Ok(None);
+    }
+    let bytes = attributes_after(in_head.as_deref());
+    Ok(bytes
+        .map(|bytes| Ok::<_, StoreError>(Beside { path: ATTRIBUTES.parse()?, before: in_head, bytes }))
+        .transpose()?)
 }
 
 /// Returns the repository that the folder lies in, or would lie in.

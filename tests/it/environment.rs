@@ -150,7 +150,7 @@ impl TestEnvironment {
         let mut command = Command::new(program);
         command
             .env_clear()
-            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("PATH", path_with_aof())
             .env("HOME", self.home())
             .env("LC_ALL", "C.UTF-8")
             .env("TZ", "UTC")
@@ -304,6 +304,13 @@ impl TestEnvironment {
         let text = text.replace(&top.display().to_string(), "$PROJECT").replace(&root.display().to_string(), "$ROOT");
         without_ids(&text)
     }
+}
+
+/// Returns where programs are found; git finds the `aof` that is tested.
+fn path_with_aof() -> std::ffi::OsString {
+    let own = Path::new(env!("CARGO_BIN_EXE_aof")).parent().unwrap().to_owned();
+    let others = std::env::var_os("PATH").unwrap_or_default();
+    std::env::join_paths([own].into_iter().chain(std::env::split_paths(&others))).unwrap()
 }
 
 /// Replaces what is random or a digest: drawn task ids, ULIDs, hashes.

@@ -162,8 +162,11 @@ fn conflicted(bytes: &[u8], marker: Range<usize>) -> Fault {
     let line = line_number(bytes, marker.start);
     let length = bytes[marker.clone()].trim_ascii_end().len();
     let span = marker.start..marker.start + length;
-    Fault::new("conflict_markers", span, format!("line {line} is a merge conflict marker"))
-        .help("resolve the conflict, then commit the file")
+    let lines = bytes.split(|&byte| byte == b'\n');
+    let last = lines.enumerate().filter(|(_, line)| is_conflict_marker(line)).last().map_or(line, |(at, _)| at + 1);
+    Fault::new("conflict_markers", span, format!("line {line} is a merge conflict marker")).help(format!(
+        "keep what counts of lines {line} to {last}, take the markers out, then `git add` the file and commit"
+    ))
 }
 
 fn not_utf8(bytes: &[u8], at: usize) -> Fault {

@@ -5,8 +5,13 @@
 //! Reads and writes no file; knows no branch.
 
 mod body;
+mod commits;
 mod lines;
 mod whole;
+
+pub(super) use whole::merged as merged_as_text;
+
+pub(super) use commits::{Pair, pairs, superseded_between};
 
 use crate::audit::{Both, Marks};
 use crate::engine::Rules;
@@ -49,7 +54,7 @@ pub enum Conflict {
     Key(String),
     /// Both sides changed the same lines of the body.
     Body,
-    /// The file could not be merged by meaning at all, for this reason.
+    /// The file could not be merged by meaning, for this reason.
     File(String),
 }
 
@@ -58,9 +63,9 @@ pub fn merge_files(rules: &Rules, id: &TaskId, versions: Versions<'_>, marks: &M
     match Sides::read(rules, id, versions) {
         Ok(sides) => match sides.merged(rules)? {
             Ok(draft) => draft.marked(marks),
-            Err(why) => whole::merged(versions, why, marks),
+            Err(why) => whole::merged(versions, Some(why), marks),
         },
-        Err(why) => whole::merged(versions, why, marks),
+        Err(why) => whole::merged(versions, Some(why), marks),
     }
 }
 

@@ -7,12 +7,18 @@ use crate::audit::{Marks, merge_texts};
 use crate::format::yaml::Fault;
 use crate::ops::error::OpsError;
 
-/// Returns the file as text. It is a person's to look at even where no line is disputed: two histories may have become one.
-pub(super) fn merged(versions: Versions<'_>, why: String, marks: &Marks) -> Result<FileMerge, OpsError> {
+/// Returns the file as text. Where there is a reason, it is a person's to look at even where no line is disputed: two histories
+/// may have become one.
+pub(in crate::ops) fn merged(
+    versions: Versions<'_>,
+    why: Option<String>,
+    marks: &Marks,
+) -> Result<FileMerge, OpsError> {
     let both = merge_texts(versions.base.unwrap_or_default(), versions.ours, versions.theirs)?;
+    let disputed = (!both.agree()).then_some(Conflict::Body);
     Ok(FileMerge {
         bytes: both.marked(marks)?,
-        conflicts: vec![Conflict::File(why)],
+        conflicts: why.map(Conflict::File).or(disputed).into_iter().collect(),
         superseded: Vec::new(),
         carried: 0,
         dropped: Vec::new(),

@@ -39,6 +39,8 @@ words!(
         LostInMerge = "lost_in_merge",
         /// A branch is to be moved to where its commits are not.
         Forced = "forced",
+        /// A merge superseded an entry, and its message does not say so. It can be told from the commits, so nothing is lost by it.
+        Untold = "superseded",
         /// A task has two files.
         Doubled = "doubled",
         /// The file cannot be read.
@@ -47,6 +49,11 @@ words!(
 );
 
 impl Broken {
+    /// Returns whether the history is worth less for it.
+    pub const fn is_fault(self) -> bool {
+        !matches!(self, Self::Untold)
+    }
+
     /// Returns what it means, in words.
     pub const fn sentence(self) -> &'static str {
         match self {
@@ -65,6 +72,7 @@ impl Broken {
             Self::OtherFiles => "a commit of the engine changed more than its task",
             Self::LostInMerge => "a merge left out what one side had",
             Self::Forced => "the branch loses commits that it had",
+            Self::Untold => "a merge superseded an entry and does not say so",
             Self::Doubled => "it has two files",
             Self::Unreadable => "its file cannot be read",
         }

@@ -1,11 +1,11 @@
 //! One commit, judged by the one before it and by the rules that were in force there.
 
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use super::claims::{Claims, named_task};
 use super::finding::{Broken, Wrong};
 use super::merge;
-use super::touched::{Version, is_of_another_project, touched};
 use super::words::short;
 use crate::audit::trailers;
 use crate::audit::{ChangedFile, CommitId, LogEntry, ObjectId};
@@ -15,6 +15,8 @@ use crate::format::task_file::{self, Defaults};
 use crate::model::{Status, Task, TaskId, Timestamp};
 use crate::ops::error::OpsError;
 use crate::ops::happened::{KnownRules, KnownTasks};
+use crate::ops::merge::{Pair, pairs};
+use crate::ops::touched::{Version, is_of_another_project, touched};
 use crate::ops::workspace::Workspace;
 
 /// How many earlier commits are looked at for a version of a file that can be read.
@@ -191,6 +193,17 @@ impl<'w> Judge<'w> {
         version: ObjectId,
     ) -> Result<Option<Rc<Task>>, OpsError> {
         self.tasks.read(self.workspace, (id, version), rules, entry.committed)
+    }
+
+    /// Returns the tasks that both parents of a merge changed since they parted.
+    pub(super) fn pairs(
+        &mut self,
+        entry: &LogEntry,
+        base: CommitId,
+        sides: (CommitId, CommitId),
+    ) -> Result<BTreeMap<TaskId, Pair>, OpsError> {
+        let rules = self.rules(entry)?;
+        pairs(self.workspace, &rules, &mut self.tasks, base, sides, entry.committed)
     }
 
     pub(super) fn rules(&mut self, entry: &LogEntry) -> Result<Rc<Rules>, OpsError> {

@@ -1,15 +1,20 @@
-//! A merge: each task is as one side had it, and no side loses what it had.
+//! A merge: what both sides changed is as merging it again by the rules makes it; everything else is as one side had it, and no
+//! side loses what it had.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use super::finding::{Broken, Wrong};
 use super::judge::{Judge, Judged, is_new, longest};
-use super::touched::{Touched, touched};
-use crate::audit::{CommitId, LogEntry};
+use super::words::{named, short};
+use crate::audit::{CommitId, LogEntry, trailers};
+use crate::engine::merge::Merged;
 use crate::engine::stands_alike;
 use crate::model::{Task, TaskId};
 use crate::ops::error::OpsError;
+use crate::ops::merge::Pair;
+use crate::ops::merge_driver::superseded_trailer;
+use crate::ops::touched::{Touched, touched};
 
 pub(super) fn of(judge: &mut Judge<'_>, entry: &LogEntry) -> Result<Judged, OpsError> {
     let mut judged = Judged::default();
@@ -19,12 +24,70 @@ pub(super) fn of(judge: &mut Judge<'_>, entry: &LogEntry) -> Result<Judged, OpsE
             sides.entry(id).or_default().push((*parent, own));
         }
     }
+    let again = Again::of(judge, entry)?;
     for (id, sides) in sides {
         judged.changes += 1;
+        if let Some(found) = again.judge(judge, entry, &id, &sides)? {
+            judged.wrong.extend(found);
+            continue;
+        }
         let Some((expected, found)) = task(judge, entry, &id, &sides)? else { continue };
         judged.wrong.push(Wrong::new(entry, Some(&id), Broken::LostInMerge, expected, found));
     }
     Ok(judged)
+}
+
+/// What a merge of two commits has to decide, from each of the commits at which they parted.
+struct Again(Vec<BTreeMap<TaskId, Pair>>);
+
+impl Again {
+    fn of(judge: &mut Judge<'_>, entry: &LogEntry) -> Result<Self, OpsError> {
+        let [ours, theirs] = entry.parents[..] else { return Ok(Self(Vec::new())) };
+        let repository = &judge.workspace.repository;
+        if !repository.has_commit(ours) || !repository.has_commit(theirs) {
+            return Ok(Self(Vec::new()));
+        }
+        let bases = repository.merge_bases(ours, theirs)?;
+        bases.into_iter().map(|base| judge.pairs(entry, base, (ours, theirs))).collect::<Result<_, _>>().map(Self)
+    }
+
+    /// Judges a task that both sides changed; nothing where that is not so, or the two cannot be merged by the rules.
+    fn judge(
+        &self,
+        judge: &mut Judge<'_>,
+        entry: &LogEntry,
+        id: &TaskId,
+        sides: &[(CommitId, Touched)],
+    ) -> Result<Option<Vec<Wrong>>, OpsError> {
+        let rules = judge.rules(entry)?;
+        let Some((_, new)) = sides.iter().find_map(|(_, own)| own.after.first()) else { return Ok(None) };
+        let Some(after) = judge.read(&rules, entry, id, *new)? else { return Ok(None) };
+        let pairs = self.0.iter().filter_map(|pairs| pairs.get(id));
+        let all: Vec<Merged> = pairs.filter_map(|pair| pair.merged(&rules, &after)).collect();
+        let Some(first) = all.first() else { return Ok(None) };
+        let Some(merged) = all.iter().find(|merged| stands_alike(&merged.task, &after)) else {
+            let (expected, found) = (stands(&first.task), stands(&after));
+            let (expected, found) = if expected == found {
+                (format!("{expected}, as the rules merge it"), "something else of what the engine keeps".to_owned())
+            } else {
+                (expected, found)
+            };
+            return Ok(Some(vec![Wrong::new(entry, Some(id), Broken::LostInMerge, expected, found)]));
+        };
+        let said = trailers::parse(&entry.message);
+        let untold = merged.superseded.iter().filter_map(superseded_trailer).filter(|own| !said.contains(own));
+        let found = "no trailer that says so".to_owned();
+        let wrong =
+            untold.map(|own| Wrong::new(entry, Some(id), Broken::Untold, short(&own.to_string()), found.clone()));
+        Ok(Some(wrong.collect()))
+    }
+}
+
+/// Says where a task stands, and with how long a history.
+fn stands(task: &Task) -> String {
+    let at = task.gate.as_ref().map_or_else(String::new, |open| format!(" at {}", open.current));
+    let by = task.history.last().map_or_else(String::new, |visit| format!(", the last one {}", named(visit)));
+    short(&format!("{}{at}, with {} entries{by}", task.status, task.history.len()))
 }
 
 /// Returns what is wrong with a task that is not as all sides had it, if anything is.

@@ -7,7 +7,6 @@ mod judge;
 mod merge;
 mod past;
 mod pushed;
-mod touched;
 mod words;
 
 use std::collections::{BTreeSet, HashMap};
@@ -21,6 +20,7 @@ pub use pushed::{Pushed, Update, pushed_value, verify_pushed};
 use self::judge::{Judge, Judged};
 use super::error::{Kind, OpsError};
 use super::side_by_side::side_by_side;
+use super::touched::doubled;
 use super::workspace::Workspace;
 use crate::audit::CommitId;
 use crate::model::TaskId;
@@ -61,9 +61,9 @@ pub struct Verified {
 }
 
 impl Verified {
-    /// Returns what is wrong and was not put right since by somebody who may.
+    /// Returns what is wrong, makes the history worth less, and was not put right since by somebody who may.
     pub fn open(&self) -> impl Iterator<Item = &Wrong> {
-        self.wrong.iter().filter(|wrong| wrong.covered.is_none())
+        self.wrong.iter().filter(|wrong| wrong.covered.is_none() && wrong.broken.is_fault())
     }
 }
 
@@ -135,7 +135,7 @@ fn judged(workspace: &Workspace, since: &[CommitId], until: CommitId) -> Result<
         overridden.extend(judged.overridden.iter().map(|task| (task.clone(), *commit)));
         mended.extend(judged.mended.iter().map(|task| (task.clone(), *commit)));
     }
-    for (id, path) in touched::doubled(workspace, until)? {
+    for (id, path) in doubled(workspace, until)? {
         let (expected, found) = ("one file of a task".to_owned(), format!("`{path}` besides another one"));
         let entry = repository.log_entry(until)?;
         let wrong = Wrong::new(&entry, Some(&id), Broken::Doubled, expected, words::short(&found));

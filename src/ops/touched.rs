@@ -9,11 +9,11 @@ use crate::ops::workspace::Workspace;
 use crate::store::layout;
 
 /// A version of a file: where it stands, and its content.
-pub(super) type Version = (String, ObjectId);
+pub(in crate::ops) type Version = (String, ObjectId);
 
 /// A task whose files were changed.
 #[derive(Debug, Default)]
-pub(super) struct Touched {
+pub(in crate::ops) struct Touched {
     /// Its files before, as far as they were changed.
     pub before: Vec<Version>,
     /// The same after.
@@ -21,7 +21,7 @@ pub(super) struct Touched {
 }
 
 /// Returns the tasks among the files.
-pub(super) fn touched(changed: &[ChangedFile]) -> BTreeMap<TaskId, Touched> {
+pub(in crate::ops) fn touched(changed: &[ChangedFile]) -> BTreeMap<TaskId, Touched> {
     let mut tasks: BTreeMap<TaskId, Touched> = BTreeMap::new();
     for file in changed {
         if let Some(id) = task_of(&file.path) {
@@ -34,7 +34,7 @@ pub(super) fn touched(changed: &[ChangedFile]) -> BTreeMap<TaskId, Touched> {
 }
 
 /// Returns the tasks that have more than one file in a commit, each with the files behind the first.
-pub(super) fn doubled(workspace: &Workspace, commit: CommitId) -> Result<Vec<(TaskId, String)>, OpsError> {
+pub(in crate::ops) fn doubled(workspace: &Workspace, commit: CommitId) -> Result<Vec<(TaskId, String)>, OpsError> {
     let mut known = HashSet::new();
     let files = workspace.repository.list(commit, "tasks")?.into_iter();
     let tasks = files.filter_map(|file| Some((task_of(&file.path)?, file.path)));

@@ -1,0 +1,128 @@
+//! `aof merge-driver`
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use super::output::{RED, styled};
+use super::session::Session;
+use super::trouble::Trouble;
+use crate::audit::Marks;
+use crate::engine::merge::{Dropped, Superseded};
+use crate::format::plain::inert;
+use crate::model::AgentId;
+use crate::ops::merge::{Conflict, FileMerge, Versions};
+use crate::ops::merge_driver::{add_trailers, drive};
+
+/// Merge two versions of a task file by their meaning, for git
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Git runs it, as `.gitattributes` and its configuration say; `aof init` sets both up. The result takes the place of OURS.
+
+Exits with 1 where a person has to decide: what is disputed stands between git's markers.")]
+pub(super) struct Args {
+    /// What both sides had (%O); an empty file where they had nothing
+    #[arg(required_unless_present = "message")]
+    base: Option<PathBuf>,
+    /// The version that is merged into (%A)
+    #[arg(required_unless_present = "message")]
+    ours: Option<PathBuf>,
+    /// The version that comes in (%B)
+    #[arg(required_unless_present = "message")]
+    theirs: Option<PathBuf>,
+    /// Where the file is in the repository (%P)
+    #[arg(required_unless_present = "message")]
+    path: Option<String>,
+    /// How long conflict markers are (%L)
+    #[arg(long, value_name = "N", default_value = "7")]
+    marker_size: String,
+    /// What our side is called in markers (%X)
+    #[arg(long, value_name = "LABEL", default_value = "ours", allow_hyphen_values = true)]
+    ours_label: String,
+    /// What their side is called in markers (%Y)
+    #[arg(long, value_name = "LABEL", default_value = "theirs", allow_hyphen_values = true)]
+    theirs_label: String,
+    /// List in this message what the merge under way supersedes: for a `prepare-commit-msg` hook, with what git tells it
+    #[arg(long, value_name = "FILE", num_args = 1..=2, conflicts_with_all = ["base", "ours", "theirs", "path"])]
+    message: Option<Vec<PathBuf>>,
+}
+
+pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
+    match (&args.message, &args.base, &args.ours, &args.theirs, &args.path) {
+        (Some(message), ..) => list(session, message),
+        (None, Some(base), Some(ours), Some(theirs), Some(path)) => merge(session, args, [base, ours, theirs], path),
+        _ => Ok(ExitCode::FAILURE),
+    }
+}
+
+fn merge(session: &Session, args: &Args, files: [&PathBuf; 3], path: &str) -> Result<ExitCode, Trouble> {
+    let [base, ours, theirs] = files.map(|file| read(session, file));
+    let (base, ours, theirs) = (base?, ours?, theirs?);
+    let versions = Versions { base: Some(&base[..]).filter(|base| !base.is_empty()), ours: &ours, theirs: &theirs };
+    // A git that does not know a placeholder hands it on as it stands.
+    let label = |said: &str, default: &str| if said.starts_with('%') { default } else { said }.to_owned();
+    let marks = Marks {
+        size: args.marker_size.parse().unwrap_or(Marks::default().size),
+        ours: label(&args.ours_label, "ours"),
+        theirs: label(&args.theirs_label, "theirs"),
+    };
+    let open = |root: &Path| session.workspace_at(root, "merge-driver");
+    let merged = drive(&open, &session.directory, path, versions, &marks)?;
+    let place = session.directory.join(files[1]);
+    std::fs::write(&place, &merged.bytes).map_err(|cause| Trouble::Output { path: place, cause })?;
+    tell(session, path, &merged);
+    Ok(if merged.conflicts.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn tell(session: &Session, path: &str, merged: &FileMerge) {
+    for Superseded { ticket, visit, by } in &merged.superseded {
+        let who = |agent: &Option<AgentId>| agent.as_ref().map_or("nobody", AgentId::as_str).to_owned();
+        session.output.say(format!(
+            "{ticket}: `{}` by {} counts no more: the visit was ended by {} on the branch that is merged into",
+            visit.outcome,
+            who(&visit.agent),
+            who(by)
+        ));
+    }
+    for dropped in &merged.dropped {
+        session.output.say(match dropped {
+            Dropped::Claim { ticket, agent } => format!("{ticket}: {agent} has it no more"),
+            Dropped::Hold { ticket } => format!("{ticket}: it is not held any more"),
+            Dropped::Unblocking { ticket } => format!("{ticket}: it is blocked again"),
+        });
+    }
+    for conflict in &merged.conflicts {
+        let what = match conflict {
+            Conflict::Key(key) => format!("both sides changed `{key}`, each otherwise"),
+            Conflict::Body => "both sides changed the same lines of the text".to_owned(),
+            Conflict::File(why) => format!("it was not merged by its meaning: {why}"),
+        };
+        let path = inert(path);
+        session.output.say(format!("{} {path}: {}", styled(RED, "conflict:"), inert(&what)));
+    }
+    if !merged.conflicts.is_empty() {
+        let path = inert(path);
+        session.output.say(format!("edit `{path}`, then `git add {path}`; until then this task waits, and no other"));
+    }
+}
+
+/// Adds to the message of a merge what it supersedes. Whatever else git makes a message for is left as it is.
+fn list(session: &Session, message: &[PathBuf]) -> Result<ExitCode, Trouble> {
+    let [file, source @ ..] = message else { return Ok(ExitCode::FAILURE) };
+    if source.first().is_some_and(|source| source.as_os_str() != "merge") {
+        return Ok(ExitCode::SUCCESS);
+    }
+    let bytes = read(session, file)?;
+    let Ok(text) = String::from_utf8(bytes) else { return Ok(ExitCode::SUCCESS) };
+    let open = |root: &Path| session.workspace_at(root, "merge-driver");
+    let after = add_trailers(&open, &session.directory, &text)?;
+    if after != text {
+        let place = session.directory.join(file);
+        std::fs::write(&place, after).map_err(|cause| Trouble::Output { path: place, cause })?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn read(session: &Session, file: &Path) -> Result<Vec<u8>, Trouble> {
+    let path = session.directory.join(file);
+    std::fs::read(&path).map_err(|cause| Trouble::Input { name: path.display().to_string(), cause })
+}

@@ -1,0 +1,147 @@
+//! What tells git to merge tasks by their meaning: a line in `.gitattributes`, which is committed, and in each clone git's
+//! configuration and a hook. A person's lines stay as they are; a person's hook is never changed.
+
+use std::path::{Path, PathBuf};
+
+use crate::audit::Hooks;
+use crate::ops::error::OpsError;
+use crate::ops::rule_files::commit_files;
+use crate::ops::transaction::Beside;
+use crate::ops::workspace::Workspace;
+use crate::store::StoreError;
+use crate::store::tasks::read;
+
+/// The file that says which files our driver merges.
+pub const ATTRIBUTES: &str = ".gitattributes";
+
+/// The line that says so.
+const LINE: &str = "tasks/**/*.md merge=aof";
+
+/// The command that git runs for each file.
+const COMMAND: &str = "aof merge-driver %O %A %B %P --marker-size %L --ours-label %X --theirs-label %Y";
+
+/// What people are told of it.
+const NAME: &str = "tasks, by their meaning";
+
+const HOOK: &str = "prepare-commit-msg";
+
+/// The line of a hook that does what ours does.
+const HOOK_LINE: &str = "aof merge-driver --message \"$1\" \"$2\"";
+
+/// Something without which git merges tasks as text, or a merge does not say what it superseded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Missing {
+    /// The line in `.gitattributes`.
+    Attributes,
+    /// The command in git's configuration; it may be another one.
+    Driver,
+    /// The hook, which can be made.
+    Hook,
+    /// The hook, where a person has one, or has git look elsewhere for hooks: the file, and the line to add.
+    ForeignHook {
+        /// The file.
+        path: PathBuf,
+        /// The line.
+        line: &'static str,
+    },
+}
+
+/// Returns what is missing.
+pub fn missing(workspace: &Workspace) -> Result<Vec<Missing>, OpsError> {
+    let repository = &workspace.repository;
+    let mut missing = Vec::new();
+    if repository.merge_attribute("tasks/AOF-abc.md")?.as_deref() != Some("aof") {
+        missing.push(Missing::Attributes);
+    }
+    if repository.merge_driver()?.as_deref() != Some(COMMAND) {
+        missing.push(Missing::Driver);
+    }
+    let (folder, own) = match repository.hooks()? {
+        Hooks::Own(folder) => (folder, true),
+        Hooks::Elsewhere(folder) => (folder, false),
+    };
+    let path = folder.join(HOOK);
+    match std::fs::read_to_string(&path) {
+        Ok(text) if text.contains("aof merge-driver --message") => {}
+        Err(fault) if fault.kind() == std::io::ErrorKind::NotFound && own => missing.push(Missing::Hook),
+        _ => missing.push(Missing::ForeignHook { path, line: HOOK_LINE }),
+    }
+    Ok(missing)
+}
+
+/// Puts in place what is missing and can be put there; `.gitattributes` in a commit of its own. Returns what is left to a person.
+pub fn install(workspace: &Workspace) -> Result<Vec<Missing>, OpsError> {
+    let mut left = Vec::new();
+    for own in missing(workspace)? {
+        match own {
+            Missing::Attributes if !commit_attributes(workspace)? => left.push(own),
+            Missing::Attributes => {}
+            Missing::Driver => workspace.repository.set_merge_driver(NAME, COMMAND)?,
+            Missing::Hook => write_hook(&workspace.repository.common_dir().join("hooks"))?,
+            Missing::ForeignHook { .. } => left.push(own),
+        }
+    }
+    Ok(left)
+}
+
+/// Puts in place what no commit holds: git's configuration and the hook.
+pub(in crate::ops) fn install_here(workspace: &Workspace) -> Result<(), OpsError> {
+    for own in missing(workspace)? {
+        match own {
+            Missing::Driver => workspace.repository.set_merge_driver(NAME, COMMAND)?,
+            Missing::Hook => write_hook(&workspace.repository.common_dir().join("hooks"))?,
+            Missing::Attributes | Missing::ForeignHook { .. } => {}
+        }
+    }
+    Ok(())
+}
+
+/// Returns what the file is to say, if it does not say it yet.
+pub(in crate::ops) fn attributes_after(before: Option<&[u8]>) -> Option<Vec<u8>> {
+    let before = before.unwrap_or_default();
+    let is_ours = |line: &[u8]| line.trim_ascii() == LINE.as_bytes();
+    if before.split(|byte| *byte == b'\n').any(is_ours) {
+        return None;
+    }
+    let end: &[u8] = if before.ends_with(b"\r\n") { b"\r\n" } else { b"\n" };
+    let apart = if before.is_empty() || before.ends_with(b"\n") { &b""[..] } else { end };
+    Some([before, apart, LINE.as_bytes(), end].concat())
+}
+
+/// Appends the line and commits it. A file with changes that are not committed is left alone.
+fn commit_attributes(workspace: &Workspace) -> Result<bool, OpsError> {
+    let path = ATTRIBUTES.parse()?;
+    loop {
+        let head = workspace.head()?;
+        let committed = head.commit.map(|commit| workspace.repository.read(commit, ATTRIBUTES)).transpose()?.flatten();
+        let standing = match read(&workspace.paths, &path) {
+            Ok(standing) => Some(standing.bytes),
+            Err(StoreError::Gone { .. }) => None,
+            Err(_) => return Ok(false),
+        };
+        if standing != committed {
+            return Ok(false);
+        }
+        let Some(bytes) = attributes_after(committed.as_deref()) else { return Ok(true) };
+        let file = Beside { path: path.clone(), before: committed, bytes };
+        let lock = workspace.lock()?;
+        if commit_files(workspace, &lock, &head, &[file], "Merge tasks by their meaning")?.is_some() {
+            return Ok(true);
+        }
+    }
+}
+
+fn write_hook(folder: &Path) -> Result<(), OpsError> {
+    use std::io::Write;
+    use std::os::unix::fs::OpenOptionsExt;
+    let text = format!(
+        "#!/bin/sh\n# Lists what a merge of tasks superseded in its message.\n[ \"$2\" = merge ] || exit 0\n\
+         command -v aof >/dev/null 2>&1 || exit 0\n{HOOK_LINE}\n"
+    );
+    let path = folder.join(HOOK);
+    let written = std::fs::create_dir_all(folder).and_then(|()| {
+        let mut file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o755).open(&path)?;
+        file.write_all(text.as_bytes())
+    });
+    written.map_err(|cause| StoreError::Io { doing: "write the hook", path, cause }.into())
+}

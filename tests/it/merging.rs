@@ -1,0 +1,336 @@
+//! Real merges by the real git, with the driver and without it.
+
+use insta::assert_snapshot;
+
+use crate::environment::{Output, TestEnvironment};
+
+/// Returns a project in which git merges tasks by their meaning, with a task.
+fn scene() -> (TestEnvironment, String) {
+    let env = TestEnvironment::without_rules();
+    let _ = env.aof(&["init", "--template", "sdlc"]).success();
+    env.write("project.yaml", crate::environment::PROJECT);
+    env.write("org.yaml", crate::environment::ORG);
+    env.commit_all("rules");
+    let body = (1..30).map(|line| format!("What is to be done, part {line}.\n")).collect::<String>();
+    let id = env.new_task(&["Add login", "--body", &body]);
+    (env, id)
+}
+
+/// Does something on another branch that leaves here.
+fn aside(env: &TestEnvironment, branch: &str, work: impl FnOnce()) {
+    env.git(&["checkout", "-q", "-b", branch]);
+    work();
+    env.git(&["checkout", "-q", "main"]);
+}
+
+fn entries(env: &TestEnvironment, id: &str) -> Vec<String> {
+    let shown = env.aof_aside(&["task", "show", id, "--json"]).success().json();
+    let entries = shown["gateHistory"].as_array().unwrap().iter();
+    entries.map(|entry| format!("{} {} {}", entry["gate"], entry["agent"], entry["outcome"]).replace('"', "")).collect()
+}
+
+fn verified(env: &TestEnvironment) -> Output {
+    env.aof_aside(&["verify"])
+}
+
+#[test]
+fn both_sides_keep_what_they_did() {
+    let (env, id) = scene();
+    aside(&env, "side", || {
+        let _ = env.complete(&id, "agent-7").success();
+    });
+    let _ = env.aof(&["task", "edit", &id, "--title", "Log in", "--tag", "auth"]).success();
+    let _ = env.aof(&["task", "comment", &id, "Mind the tokens"]).success();
+    env.git(&["merge", "-q", "--no-edit", "side"]);
+    let text = env.task_text(&id);
+    assert!(
+        text.contains("title: Log in") && text.contains("current: review") && text.contains("Mind the tokens"),
+        "{text}"
+    );
+    let _ = verified(&env).success();
+    let _ = env.complete(&id, "agent-3").success();
+    assert!(env.exists(&env.task_path(&id)));
+}
+
+#[test]
+fn a_visit_ends_once_and_the_merge_says_what_it_superseded() {
+    let (env, id) = scene();
+    aside(&env, "side", || {
+        let _ = env.say(&id, "agent-8", "complete", &["--id", "theirs"]).success();
+        let _ = env.say(&id, "agent-3", "complete", &["--id", "last"]).success();
+    });
+    let _ = env.complete(&id, "agent-7").success();
+    let merged = env.try_git(&["merge", "--no-edit", "side"]);
+    assert_eq!(merged.code, Some(0), "{merged}");
+    assert_snapshot!(env.plain(&merged.stderr), @"
+    AOF-xxxxx@0: `complete` by agent-8 counts no more: the visit was ended by agent-7 on the branch that is merged into
+    AOF-xxxxx@1: `complete` by agent-3 counts no more: the visit was ended by agent-7 on the branch that is merged into
+    ");
+    assert_eq!(entries(&env, &id), ["implement agent-7 complete"]);
+    assert_eq!(env.files("tasks").iter().filter(|path| path.contains(&id)).count(), 1);
+    assert_snapshot!(env.plain(&env.git(&["log", "-1", "--format=%B"])), @"
+    Merge branch 'side'
+
+    Aof-Superseded: AOF-xxxxx@0 theirs by agent-8 (complete)
+    Aof-Superseded: AOF-xxxxx@1 last by agent-3 (complete)
+    ");
+    let _ = verified(&env).success();
+}
+
+#[test]
+fn a_task_that_was_finished_on_one_side_is_found_in_its_archive() {
+    let (env, id) = scene();
+    let _ = env.complete(&id, "agent-7").success();
+    aside(&env, "side", || {
+        let _ = env.complete(&id, "agent-3").success();
+    });
+    let _ = env.aof(&["task", "edit", &id, "--title", "Log in"]).success();
+    env.git(&["merge", "-q", "--no-edit", "side"]);
+    let path = env.task_path(&id);
+    assert!(path.contains("archive") && env.read(&path).contains("title: Log in"), "{path}");
+    let _ = verified(&env).success();
+    let _ = env.aof(&["task", "show", &id]).success();
+}
+
+#[test]
+fn of_two_claims_one_stands() {
+    let (env, id) = scene();
+    aside(&env, "side", || {
+        let _ = env.aof(&["task", "assign", &id, "agent-8"]).success();
+    });
+    let _ = env.aof(&["task", "assign", &id, "agent-7"]).success();
+    let merged = env.try_git(&["merge", "--no-edit", "side"]);
+    assert!(merged.stderr.contains("AOF-xxxxx@0: agent-8 has it no more"), "{merged}");
+    assert!(env.task_text(&id).contains("agent: agent-7"));
+    let _ = verified(&env).success();
+}
+
+#[test]
+fn rebasing_and_picking_go_the_same_way() {
+    let (env, id) = scene();
+    let other = env.new_task(&["Another"]);
+    aside(&env, "side", || {
+        let _ = env.complete(&id, "agent-8").success();
+        let _ = env.complete(&other, "agent-8").success();
+        let _ = env.aof(&["task", "comment", &id, "From the side"]).success();
+    });
+    let _ = env.complete(&id, "agent-7").success();
+    env.git(&["checkout", "-q", "side"]);
+    env.git(&["rebase", "-q", "--empty=drop", "main"]);
+    assert_eq!(entries(&env, &id), ["implement agent-7 complete"]);
+    assert_eq!(entries(&env, &other), ["implement agent-8 complete"]);
+    assert!(env.task_text(&id).contains("From the side"));
+    let _ = verified(&env).success();
+    env.git(&["checkout", "-q", "main"]);
+    env.git(&["cherry-pick", "side"]);
+    assert!(env.task_text(&id).contains("From the side"));
+    let _ = verified(&env).success();
+}
+
+#[test]
+fn what_both_changed_otherwise_is_marked_and_only_that_task_waits() {
+    let (env, id) = scene();
+    let other = env.new_task(&["Another"]);
+    aside(&env, "side", || {
+        let _ = env.aof(&["task", "edit", &id, "--title", "Sign in"]).success();
+    });
+    let _ = env.aof(&["task", "edit", &id, "--title", "Log in"]).success();
+    let merged = env.try_git(&["merge", "--no-edit", "side"]);
+    assert_eq!(merged.code, Some(1), "{merged}");
+    let path = env.task_path(&id);
+    let text = env.read(&path);
+    assert!(text.contains("<<<<<<< HEAD\ntitle: Log in\n=======\ntitle: Sign in\n>>>>>>> side\n"), "{text}");
+    assert_snapshot!(env.plain(&env.aof(&["task", "show", &id]).to_string()), @"
+    exit 6
+    --- stderr
+    error: `tasks/AOF-xxxxx.md` cannot be read as a task
+
+    error[conflict_markers]: line 3 is a merge conflict marker
+     --> tasks/AOF-xxxxx.md:3:1
+      |
+    3 | <<<<<<< HEAD
+      | ^^^^^^^^^^^^
+      |
+      = help: keep what counts of lines 3 to 7, take the markers out, then `git add` the file and commit
+    ");
+    assert_snapshot!(env.plain(&env.aof(&["why", &id]).to_string()), @"
+    exit 6
+    --- stderr
+    error: `tasks/AOF-xxxxx.md` cannot be read as a task
+
+    error[conflict_markers]: line 3 is a merge conflict marker
+     --> tasks/AOF-xxxxx.md:3:1
+      |
+    3 | <<<<<<< HEAD
+      | ^^^^^^^^^^^^
+      |
+      = help: keep what counts of lines 3 to 7, take the markers out, then `git add` the file and commit
+    ");
+    assert_snapshot!(env.plain(&env.aof(&["task", "complete", &id, "--agent", "agent-7", "--outcome", "complete", "--summary", "x", "--wait", "0"]).to_string()), @"
+    exit 7
+    --- stderr
+    error: a merge is in progress; end it with `git merge --continue` or `git merge --abort`
+    ");
+    assert_snapshot!(env.plain(&env.aof(&["status"]).to_string()), @"
+    exit 0
+    --- stdout
+    on branch main
+    2 active tasks: 2 ready
+    1 came to a gate under earlier rules, and it goes on under those in force
+
+    Needs attention
+      ! nothing can be committed: a merge is in progress; end it with `git merge --continue` or `git merge --abort`
+        changes wait until that is done; dropped files stay in the inbox
+      ! 1 task stands where the rules have changed: AOF-xxxxx
+        `aof watch` has them follow; `aof org reload` does it now
+      ! `tasks/AOF-xxxxx.md` cannot be read: line 3 is a merge conflict marker
+        mend it (keep what counts of lines 3 to 7, take the markers out, then `git add` the file and commit), or bring back what was committed: `git restore --source=HEAD tasks/AOF-xxxxx.md`
+      ! no watcher is running
+        start one with `aof watch`; without it, commands work but dropped files and edits wait
+    ");
+    let _ = env.aof(&["task", "show", &other]).success();
+    env.write(&path, text.replace("<<<<<<< HEAD\n", "").replace("=======\ntitle: Sign in\n>>>>>>> side\n", ""));
+    env.git(&["add", &path]);
+    env.git(&["commit", "-q", "--no-edit"]);
+    let _ = verified(&env).success();
+    let _ = env.complete(&id, "agent-7").success();
+}
+
+#[test]
+fn a_merge_is_made_again_to_judge_it() {
+    let (env, id) = scene();
+    aside(&env, "side", || {
+        let _ = env.say(&id, "agent-8", "complete", &["--id", "theirs"]).success();
+    });
+    let _ = env.complete(&id, "agent-7").success();
+    let path = env.task_path(&id);
+    let amended = |text: &str, message: &str| {
+        env.git(&["reset", "-q", "--hard", "main"]);
+        env.git(&["checkout", "-q", "--detach"]);
+        env.git(&["merge", "-q", "--no-edit", "side"]);
+        env.write(&path, text);
+        env.git(&["commit", "-q", "-a", "--amend", "-m", message]);
+        env.plain(&env.aof_aside(&["verify"]).to_string())
+    };
+    let ours = env.task_text(&id);
+    let theirs = env.git(&["show", &format!("side:{path}")]);
+    let both = ours.replace("title: Add login", "title: Log in");
+    let said = format!("by hand\n\nAof-Superseded: {id}@0 theirs by agent-8 (complete)");
+    let whole = amended(&both, &said);
+    assert!(whole.contains("exit 0") && !whole.contains("note:"), "{whole}");
+    assert_snapshot!(amended(&both, "by hand"), @"
+    exit 0
+    --- stdout
+    note: AOF-xxxxx: a merge superseded an entry and does not say so [superseded]
+      commit   de37214 by hand
+      by       Ada <ada@example.org>, 2026-02-16T10:00:17Z
+      expected Aof-Superseded: AOF-xxxxx@0 theirs by agent-8 (complete)
+      found    no trailer that says so
+    all is as the rules allow: 6 commits, 5 changes of a task
+    ");
+    assert_snapshot!(amended(&theirs, &said), @"
+    exit 1
+    --- stdout
+    wrong: AOF-xxxxx: a merge left out what one side had [lost_in_merge]
+      commit   8574d6c by hand
+      by       Ada <ada@example.org>, 2026-02-16T10:00:21Z
+      expected ready at review, with 1 entries, the last one complete at implement by agent-7
+      found    ready at review, with 1 entries, the last one complete at implement by agent-8
+    1 thing wrong: 6 commits, 5 changes of a task
+    ");
+    assert_snapshot!(amended(&ours.replace("agent-7", "agent-8"), &said), @"
+    exit 1
+    --- stdout
+    wrong: AOF-xxxxx: a merge left out what one side had [lost_in_merge]
+      commit   df66b4f by hand
+      by       Ada <ada@example.org>, 2026-02-16T10:00:25Z
+      expected ready at review, with 1 entries, the last one complete at implement by agent-7
+      found    ready at review, with 1 entries, the last one complete at implement by agent-8
+    1 thing wrong: 6 commits, 5 changes of a task
+    ");
+}
+
+#[test]
+fn without_the_driver_only_the_file_in_conflict_waits() {
+    let (env, id) = scene();
+    let other = env.new_task(&["Another"]);
+    env.git(&["config", "--remove-section", "merge.aof"]);
+    aside(&env, "side", || {
+        let _ = env.say(&id, "agent-8", "complete", &["--id", "theirs"]).success();
+    });
+    let _ = env.complete(&id, "agent-7").success();
+    let merged = env.try_git(&["merge", "--no-edit", "side"]);
+    assert_eq!(merged.code, Some(1), "{merged}");
+    let shown = env.aof(&["task", "show", &id]).code(6);
+    assert!(shown.stderr.contains("is a merge conflict marker") && shown.stderr.contains("git add"), "{shown}");
+    assert!(env.aof(&["task", "list"]).code(6).stdout.contains("Another"));
+    // Even committed as it is, it keeps nobody else from working.
+    env.git(&["commit", "-q", "-a", "--no-edit"]);
+    let _ = env.say(&id, "agent-3", "complete", &[]).code(6);
+    let _ = env.complete(&other, "agent-7").success();
+    let path = env.task_path(&id);
+    env.git(&["checkout", "-q", "HEAD~2", "--", &path]);
+    env.commit_all("ours");
+    let _ = env.complete(&id, "agent-3").success();
+}
+
+#[test]
+fn what_was_said_at_a_branch_of_a_fork_is_carried() {
+    let rules = "\
+workflow:
+  gates:
+    - {id: implement, role: backend}
+    - id: check
+      type: fork
+      branches:
+        - {id: security, role: backend}
+        - {id: speed, role: architect}
+    - {id: done, role: backend}
+";
+    let (env, _) = scene();
+    env.write("project.yaml", rules);
+    env.commit_all("a fork");
+    let id = env.new_task(&["Add login", "--body", &"A line of text.\n".repeat(20)]);
+    let _ = env.complete(&id, "agent-7").success();
+    aside(&env, "side", || {
+        let _ = env.complete(&format!("{id}@1/speed"), "agent-3").success();
+    });
+    let _ = env.complete(&format!("{id}@1/security"), "agent-7").success();
+    let merged = env.try_git(&["merge", "--no-edit", "side"]);
+    assert_eq!(merged.code, Some(0), "{merged}");
+    let expected = ["implement agent-7 complete", "check/security agent-7 complete", "check/speed agent-3 complete"];
+    assert_eq!(entries(&env, &id), expected);
+    assert!(env.task_text(&id).contains("current: done"));
+    let _ = verified(&env).success();
+    let _ = env.complete(&id, "agent-8").success();
+    let _ = verified(&env).success();
+}
+
+#[test]
+fn a_project_in_a_folder_of_a_repository_with_two_of_them_merges_by_its_own_rules() {
+    let mut env = TestEnvironment::without_rules();
+    for folder in ["one", "two"] {
+        let _ = env.aof(&["init", folder]).success();
+    }
+    let top = env.path("");
+    env.enter("two");
+    env.write("project.yaml", crate::environment::PROJECT);
+    env.write("org.yaml", crate::environment::ORG);
+    env.commit_all("rules");
+    let id = env.new_task(&["Add login"]);
+    aside(&env, "side", || {
+        let _ = env.say(&id, "agent-8", "complete", &["--id", "theirs"]).success();
+    });
+    let _ = env.complete(&id, "agent-7").success();
+    let linked = env.home().join("linked");
+    env.git(&["worktree", "add", "-q", "-b", "linked", &linked.to_string_lossy()]);
+    let merge = |folder: &std::path::Path| {
+        let output = env.try_git(&["-C", &folder.to_string_lossy(), "merge", "--no-edit", "side"]);
+        assert_eq!(output.code, Some(0), "{output}");
+        assert!(env.git(&["-C", &folder.to_string_lossy(), "log", "-1", "--format=%B"]).contains("Aof-Superseded: "));
+    };
+    merge(&linked);
+    merge(&top);
+    assert_eq!(entries(&env, &id), ["implement agent-7 complete"]);
+    let _ = verified(&env).success();
+}
