@@ -12,7 +12,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use aof::model::Completion;
-use aof::ops::{DryRun, NewTask, Workspace, create};
+use aof::ops::{DryRun, Network, NewTask, Workspace, create};
 use aof::process::{Attendant, Limits, Orphans, Program, Stream};
 use aof::runner::{Asked, Audience, News, Pace, Project, Wish, work};
 use jiff::Timestamp;
@@ -84,7 +84,15 @@ fn project(root: &Path, size: usize) -> Project {
     let tasks: Vec<NewTask> =
         (0..size).map(|number| NewTask { title: format!("Task {number}"), ..NewTask::default() }).collect();
     create(&workspace, &tasks, None, DryRun::No).expect("tasks");
-    Project { root, command: "aof run".to_owned(), clock, wait: Duration::from_secs(10), aof: "aof".into() }
+    Project {
+        checkout: root.clone(),
+        root,
+        command: "aof run".to_owned(),
+        clock,
+        wait: Duration::from_secs(10),
+        network: Network::Used,
+        aof: "aof".into(),
+    }
 }
 
 /// Starts what the agent is, and nothing besides.

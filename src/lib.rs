@@ -22,6 +22,8 @@
 //! | `.aof/inbox`, `.aof/refused` | `store::inbox` |
 //! | `.aof/lock`, `.aof/intent`, `.aof/cache` | `store::lock`, `store::intent`, `store::cache` |
 //! | `.aof/outbox` | `store::outbox` |
+//! | `.aof/contact` | `store::contact` |
+//! | `.aof/branch`, a worktree | `ops::branch`, `audit` |
 //! | `.aof/runs` | `store::runs` |
 //! | `.aof/events.jsonl`, `.aof/events` | `store::stream` |
 //! | `monitoring/` | `format::monitoring_file`; new ones by `aof init --observability`, never changed |

@@ -298,6 +298,9 @@ impl Repository {
         for (path, _) in new {
             let path = self.worktree_root().join(path);
             fs::remove_file(&path).at("remove", &path)?;
+            // Folders that came with it go with it, as git has it.
+            let above = path.ancestors().skip(1).take_while(|folder| *folder != self.worktree_root());
+            let _ = above.map(fs::remove_dir).take_while(Result::is_ok).count();
         }
         let paths: Vec<u8> = known.iter().flat_map(|(path, _)| path.bytes().chain([0])).collect();
         let mut git = self.git_on(&staged.path);

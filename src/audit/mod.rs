@@ -38,6 +38,7 @@ mod surroundings;
 mod texts;
 pub mod trailers;
 mod tree;
+mod worktrees;
 
 pub use commit::{Change, Draft, Prepared};
 pub use error::AuditError;
@@ -55,6 +56,7 @@ pub use repository::{Repository, TreeFile};
 pub use staged_below::StagedFile;
 pub use storage::Storage;
 pub use texts::{Both, Marks, merge_texts};
+pub use worktrees::BranchSource;
 
 #[cfg(test)]
 mod tests;

@@ -202,7 +202,11 @@ impl Repository {
         ] {
             git.env_remove(name);
         }
-        git.current_dir(self.worktree_root()).env("LC_ALL", "C").env("GIT_OPTIONAL_LOCKS", "0");
+        // An address may be a relative path, which counts from the main worktree whichever one this is.
+        let common = self.common_dir();
+        let main = common.file_name().filter(|name| *name == ".git").and_then(|_| common.parent());
+        git.current_dir(main.unwrap_or_else(|| self.worktree_root()));
+        git.env("LC_ALL", "C").env("GIT_OPTIONAL_LOCKS", "0");
         if !has_people() {
             git.env("GIT_TERMINAL_PROMPT", "0");
             let config = self.git().config().during(|| "read git's configuration".to_owned())?;

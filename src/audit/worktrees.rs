@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::error::{AuditError, During};
-use super::id::CommitId;
+use super::id::{CommitId, ObjectId};
+use super::identity::Person;
 use super::repository::Repository;
 use super::spawn;
 
@@ -18,19 +19,17 @@ pub enum BranchSource {
 }
 
 impl Repository {
-    /// Returns the folder of the worktree that has the branch checked out, if one has.
+    /// Returns whether the branch is checked out here.
+    pub fn has_checked_out(&self, branch: &str) -> bool {
+        has_it(self.git_dir(), branch)
+    }
+
+    /// Returns the folder of the other worktree that has the branch checked out, if one has.
     pub fn worktree_of(&self, branch: &str) -> Result<Option<PathBuf>, AuditError> {
-        let reference = format!("ref: refs/heads/{branch}");
-        let has_it = |git_dir: &Path| {
-            std::fs::read_to_string(git_dir.join("HEAD")).is_ok_and(|text| text.trim_end() == reference)
-        };
-        if has_it(self.git_dir()) {
-            return Ok(Some(self.worktree_root().to_owned()));
-        }
         let names = self.git().worktrees().during(|| "list the worktrees".to_owned())?;
         for name in names.iter().flatten().flatten() {
             let Ok(worktree) = self.git().find_worktree(name) else { continue };
-            if has_it(&self.common_dir().join("worktrees").join(name)) && worktree.path().is_dir() {
+            if has_it(&self.common_dir().join("worktrees").join(name), branch) && worktree.path().is_dir() {
                 return Ok(Some(worktree.path().to_owned()));
             }
         }
@@ -69,15 +68,14 @@ impl Repository {
     pub fn begin_branch(&self, branch: &str, message: &str) -> Result<CommitId, AuditError> {
         let doing = || format!("begin the branch `{branch}`");
         let (author, committer) = (self.author_identity()?, self.identity()?);
-        let signature = |person: &super::Person| git2::Signature::now(person.name(), person.email());
+        let signature = |person: &Person| git2::Signature::now(person.name(), person.email());
         let git = self.git();
         let tree = git.treebuilder(None).and_then(|empty| empty.write()).during(doing)?;
         let tree = git.find_tree(tree).during(doing)?;
         let reference = format!("refs/heads/{branch}");
-        let (author, committer) =
-            (signature(&author).during(doing)?, signature(&committer).during(doing)?);
+        let (author, committer) = (signature(&author).during(doing)?, signature(&committer).during(doing)?);
         let id = git.commit(Some(&reference), &author, &committer, message, &tree, &[]).during(doing)?;
-        Ok(CommitId::new(super::ObjectId::from_git(id)))
+        Ok(CommitId::new(ObjectId::from_git(id)))
     }
 
     /// Returns git for commands that look for the repository themselves, and run none of its hooks.
@@ -86,4 +84,9 @@ impl Repository {
         git.env_remove("GIT_WORK_TREE").env("GIT_DIR", self.common_dir());
         git
     }
+}
+
+fn has_it(git_dir: &Path, branch: &str) -> bool {
+    let head = std::fs::read_to_string(git_dir.join("HEAD"));
+    head.is_ok_and(|text| text.trim_end().strip_prefix("ref: refs/heads/") == Some(branch))
 }

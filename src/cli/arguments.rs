@@ -9,7 +9,7 @@ use clap::{ArgAction, Args, ValueEnum};
 use super::log::LogFormat;
 use crate::format::template::Template;
 use crate::model::{AgentId, CompletionId, Map, Period, Ticket};
-use crate::ops::DryRun;
+use crate::ops::{DryRun, Network};
 
 /// Options of every command.
 #[derive(Debug, Args)]
@@ -57,6 +57,20 @@ pub(super) struct Rehearsal {
 impl Rehearsal {
     pub(super) fn mode(self) -> DryRun {
         if self.dry_run { DryRun::Yes } else { DryRun::No }
+    }
+}
+
+/// Whether the remote of a synced project is asked before something is claimed.
+#[derive(Debug, Clone, Copy, Args)]
+pub(super) struct Away {
+    /// In a synced project: do not ask the remote whether somebody elsewhere has it
+    #[arg(long)]
+    offline: bool,
+}
+
+impl Away {
+    pub(super) fn network(self) -> Network {
+        if self.offline { Network::Spared } else { Network::Used }
     }
 }
 

@@ -12,9 +12,10 @@ use super::trouble::Trouble;
 use super::{agent_files, monitoring_files};
 use crate::format::plain::inert;
 use crate::format::template::Template;
+use crate::model::BranchName;
 use crate::ops::{
-    Begun, DryRun, Monitored, NewProject, Wired, add_monitoring, agents_to_wire, init, monitoring_to_add, task_value,
-    wire_agents,
+    Begun, DryRun, Monitored, NewProject, Wired, add_monitoring, agents_to_wire, init, init_on_branch,
+    monitoring_to_add, task_value, wire_agents,
 };
 use crate::store::{Paths, ProjectPath};
 
@@ -37,6 +38,10 @@ pub(super) struct Args {
     /// What the project is called; without it, as its folder
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
+    /// Keep the project, its tasks and all their commits on this branch of its own, in an existing repository: the branch that is
+    /// checked out gets one commit, which says so
+    #[arg(long, value_name = "NAME")]
+    branch: Option<BranchName>,
     /// Tell coding agents how to work on tasks: a block in AGENTS.md, a line in CLAUDE.md, and the MCP server in the project's
     /// configuration for Claude Code, Codex, Gemini CLI and OpenCode; in a project that there is already, only that. What others
     /// wrote in these files stays, and a second run changes nothing. Who an agent is, its own environment says: `AOF_AGENT`
@@ -55,7 +60,7 @@ pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
     let here = here.canonicalize().map_err(|cause| Trouble::Directory { path: here.clone(), cause })?;
     let folder: PathBuf = here.join(&args.folder).components().collect();
     let mode = args.rehearsal.mode();
-    let begins = args.template.is_some() || args.name.is_some();
+    let begins = args.template.is_some() || args.name.is_some() || args.branch.is_some();
     if (args.agents || args.observability)
         && !begins
         && let Some(root) = project_around(&folder)
@@ -63,8 +68,12 @@ pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
         return add(session, args, &root, mode);
     }
     let template = args.template.unwrap_or(Template::Basic);
-    let new = NewProject { folder, template, name: args.name.clone() };
-    let begun = init(&new, now(), &|root| session.new_workspace(root), mode)?;
+    let new = NewProject { folder, template, name: args.name.clone(), branch: None };
+    let open = |root: &Path| session.new_workspace(root);
+    let begun = match &args.branch {
+        Some(branch) => init_on_branch(&new, branch, now(), &open, mode)?,
+        None => init(&new, now(), &open, mode)?,
+    };
     let wired = match (args.agents, mode) {
         (false, _) => None,
         (true, DryRun::Yes) => Some(agents_to_wire(&new.folder)?),

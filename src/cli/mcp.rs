@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use super::arguments::{Who, run_under_way};
+use super::arguments::{Away, Who, run_under_way};
 use super::output::{BOLD, CYAN, GREEN, YELLOW, styled};
 use super::session::{Session, now};
 use super::trouble::Trouble;
@@ -26,6 +26,8 @@ pub(super) struct Args {
     /// Offer only the tools that look
     #[arg(long)]
     read_only: bool,
+    #[command(flatten)]
+    away: Away,
     /// Start the server, speak to it as a client would, and say what is wrong
     #[arg(long)]
     check: bool,
@@ -40,6 +42,7 @@ pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
         agent: args.who.agent.clone(),
         run: run_under_way(),
         access: if args.read_only { Access::ReadOnly } else { Access::Full },
+        network: args.away.network(),
         wait: session.wait,
         clock: now,
     };

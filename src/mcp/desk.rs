@@ -35,9 +35,11 @@ impl Desk {
     }
 
     pub(super) fn workspace(&self, tool: &str) -> Result<Workspace, OpsError> {
-        let Setup { directory, wait, clock, .. } = &self.setup;
+        let Setup { directory, wait, clock, network, .. } = &self.setup;
         // Nobody reads what a short wait is for.
-        Workspace::open(directory, format!("aof mcp ({tool})"), *clock, *wait, |_| {})
+        let mut workspace = Workspace::open(directory, format!("aof mcp ({tool})"), *clock, *wait, |_| {})?;
+        workspace.network = *network;
+        Ok(workspace)
     }
 
     /// Refuses to act for a person: anybody may be behind the program that sends the calls.

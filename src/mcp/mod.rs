@@ -25,7 +25,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::model::{AgentId, Ticket};
-use crate::ops::{Clock, OpsError};
+use crate::ops::{Clock, Network, OpsError};
 
 pub use check::{Checked, Finding, check};
 
@@ -40,6 +40,8 @@ pub struct Setup {
     pub run: Option<(Ticket, String)>,
     /// What the tools may do.
     pub access: Access,
+    /// Whether the remote of a synced project is asked before something is claimed.
+    pub network: Network,
     /// How long one call waits for another command.
     pub wait: Duration,
     /// What tells the time.

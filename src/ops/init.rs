@@ -16,7 +16,7 @@ use crate::engine::Rules;
 use crate::format::config::{ORG_FILE, PROJECT_FILE, Source};
 use crate::format::schema::Schema;
 use crate::format::template::{Founder, Template};
-use crate::model::Timestamp;
+use crate::model::{BranchName, Timestamp};
 use crate::store::{Durability, Folder, Paths, ProjectPath, StoreError, WriterLock, intent};
 
 /// Where the schemas are that editors check the configuration with.
@@ -31,6 +31,8 @@ pub struct NewProject {
     pub template: Template,
     /// What it is called; absent means as its folder.
     pub name: Option<String>,
+    /// The branch that it lives on, if that is one of its own.
+    pub branch: Option<BranchName>,
 }
 
 /// A project that was begun, or would be.
@@ -108,7 +110,10 @@ pub fn init(
 fn plan(new: &NewProject, author: &Person, now: Timestamp) -> Result<(Begun, Write), OpsError> {
     let name = new.name.clone().unwrap_or_else(|| folder_name(&new.folder));
     let founder = Founder::new(author.name(), author.email());
-    let files = new.template.files(&name, &founder);
+    let mut files = new.template.files(&name, &founder);
+    if let Some(branch) = &new.branch {
+        files.project.push_str(&format!("\n# These tasks have a branch of their own.\ngit:\n  branch: {branch}\n"));
+    }
     let sources = [(PROJECT_FILE, files.project), (ORG_FILE, files.org)]
         .map(|(name, text)| Source { name: name.to_owned(), bytes: text.into_bytes() });
     let beside = sources.iter().map(|source| {
@@ -153,7 +158,7 @@ fn attributes(folder: &Path, committed: Option<(&Repository, CommitId)>) -> Resu
 }
 
 /// Returns the repository that the folder lies in, or would lie in.
-fn repository_around(folder: &Path) -> Result<Option<Repository>, OpsError> {
+pub(super) fn repository_around(folder: &Path) -> Result<Option<Repository>, OpsError> {
     let standing = folder.ancestors().find(|folder| folder.is_dir());
     let standing = standing.filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     match Repository::discover(standing) {
@@ -164,7 +169,11 @@ fn repository_around(folder: &Path) -> Result<Option<Repository>, OpsError> {
 }
 
 /// A project that is there is never written over: neither what stands in the folder nor what is committed.
-fn refuse_existing(folder: &Path, repository: Option<&Repository>, head: Option<&Head>) -> Result<(), OpsError> {
+pub(super) fn refuse_existing(
+    folder: &Path,
+    repository: Option<&Repository>,
+    head: Option<&Head>,
+) -> Result<(), OpsError> {
     let commit = head.and_then(|head| head.commit);
     for name in [PROJECT_FILE, ORG_FILE] {
         let standing = folder.join(name).symlink_metadata().is_ok();
@@ -187,7 +196,7 @@ fn make_folder(folder: &Path) -> Result<(), StoreError> {
     })
 }
 
-fn folder_name(folder: &Path) -> String {
+pub(super) fn folder_name(folder: &Path) -> String {
     let full = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
     full.file_name().map_or_else(|| "project".to_owned(), |name| name.to_string_lossy().into_owned())
 }
@@ -218,7 +227,7 @@ mod tests {
     #[test]
     fn every_template_begins_with_a_task_at_its_first_gate() {
         for template in Template::ALL {
-            let new = NewProject { folder: "/srv/garden".into(), template: *template, name: None };
+            let new = NewProject { folder: "/srv/garden".into(), template: *template, name: None, branch: None };
             let (begun, write) = plan(&new, &ada(), noon()).unwrap();
             assert_eq!(begun.name, "garden");
             let task = &begun.first.after.task;

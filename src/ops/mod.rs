@@ -9,6 +9,7 @@ mod agents;
 mod attention;
 mod author;
 mod automatic;
+mod branch;
 mod brief_text;
 mod changed;
 mod complete;
@@ -73,6 +74,7 @@ pub use acts::{assign, cancel, hold, override_to, release, renew, reopen, unbloc
 pub use adopt::{Seen, Tended, tend};
 pub use agents::{Wired, WiredFile, Wiring, agents_to_wire, wire_agents};
 pub use author::{acting_agent, viewer};
+pub use branch::{follow_branch, init_on_branch};
 pub use brief_text::{brief_markdown, output_lines, verdict_in_words};
 pub use changed::{changed_value, ended, warnings_value, way};
 pub use complete::{Completed, add_text, complete, note_run};

@@ -7,7 +7,7 @@ use super::sync::{Claims, confirm, look_around};
 use super::transaction::{Changed, DryRun, change};
 use super::view::who_at;
 use super::workspace::Workspace;
-use crate::audit::LeftBehind;
+use crate::audit::{LeftBehind, Repository};
 use crate::engine::{Post, Rules};
 use crate::model::{AgentId, BranchStatus, RoleId, Station, Status, Task, Ticket, Timestamp};
 
@@ -68,5 +68,8 @@ pub fn claim(workspace: &Workspace, ticket: &Ticket, agent: &AgentId, dry_run: D
 
 /// Returns what was changed in the worktree since then and is not committed, task files aside.
 pub fn left_behind(workspace: &Workspace, since: Timestamp) -> Result<LeftBehind, OpsError> {
-    Ok(workspace.repository.left_behind(since.as_second())?)
+    if workspace.checkout == workspace.paths.root() {
+        return Ok(workspace.repository.left_behind(since.as_second())?);
+    }
+    Ok(Repository::discover(&workspace.checkout)?.left_behind(since.as_second())?)
 }

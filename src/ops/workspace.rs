@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use tracing::info;
 
+use super::branch::follow_branch;
 use super::error::OpsError;
 use super::in_force::{InForce, LastRules, in_force_and_seen};
 use crate::audit::{AuditError, Head, Repository};
@@ -39,6 +40,7 @@ pub enum Network {
 pub struct Seed {
     root: PathBuf,
     ground: Ground,
+    checkout: PathBuf,
     command: String,
     clock: Clock,
     wait: Duration,
@@ -54,7 +56,7 @@ impl Seed {
             Ground::Files => Workspace::at(&self.root, command, self.clock, self.wait, self.on_wait),
             Ground::Commits(folder) => Workspace::of_commits(&self.root, folder, command, self.clock),
         }?;
-        Ok(Workspace { network: self.network, ..workspace })
+        Ok(Workspace { network: self.network, checkout: self.checkout.clone(), ..workspace })
     }
 }
 
@@ -64,6 +66,8 @@ pub struct Workspace {
     pub paths: Paths,
     /// Its repository.
     pub repository: Repository,
+    /// Where people work: the same folder, unless the project lives on a branch of its own.
+    pub checkout: PathBuf,
     /// What runs, in the words that waiting commands are shown: `aof task complete`.
     pub command: String,
     ground: Ground,
@@ -85,7 +89,9 @@ impl Workspace {
         wait: Duration,
         on_wait: fn(&str),
     ) -> Result<Self, OpsError> {
-        Self::at(Paths::find(start)?.root(), command, clock, wait, on_wait)
+        let paths = Paths::find(start)?;
+        let workspace = Self::at(&follow_branch(paths.root())?, command, clock, wait, on_wait)?;
+        Ok(Self { checkout: paths.root().to_owned(), ..workspace })
     }
 
     /// Opens the project in that very folder, whether or not anything of it stands there yet.
@@ -108,6 +114,7 @@ impl Workspace {
             repository,
             command,
             ground,
+            checkout: root.to_owned(),
             network: Network::Used,
             clock,
             deadline: Instant::now(),
@@ -134,7 +141,16 @@ impl Workspace {
     pub fn seed(&self, wait: Duration) -> Seed {
         let root = self.paths.root().to_owned();
         let (ground, command) = (self.ground.clone(), self.command.clone());
-        Seed { root, ground, command, clock: self.clock, wait, on_wait: self.on_wait, network: self.network }
+        Seed {
+            root,
+            checkout: self.checkout.clone(),
+            ground,
+            command,
+            clock: self.clock,
+            wait,
+            on_wait: self.on_wait,
+            network: self.network,
+        }
     }
 
     /// Returns the time, in whole seconds: histories are for people.

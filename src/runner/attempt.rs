@@ -102,7 +102,7 @@ impl Trial<'_> {
             }
         };
         let transcript = Transcript::new(attempt.create(RunFile::Transcript)?, &secrets, Room::default());
-        let mut program = Program::of(words, &self.project.root).expect("a checked command has a program");
+        let mut program = Program::of(words, &self.project.checkout).expect("a checked command has a program");
         program.environment = environment.into_iter().map(|(name, value)| (name, value.into())).collect();
         program.input = stdin.into_bytes();
         let running = match program.start() {

@@ -3,19 +3,23 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::ops::{Clock, OpsError, Workspace};
+use crate::ops::{Clock, Network, OpsError, Workspace};
 
 /// What a project is opened with.
 #[derive(Debug, Clone)]
 pub struct Project {
     /// The folder of the project.
     pub root: PathBuf,
+    /// Where agents work: the same folder, unless the project lives on a branch of its own.
+    pub checkout: PathBuf,
     /// The command, as waiting ones are shown it.
     pub command: String,
     /// What tells the time.
     pub clock: Clock,
     /// How long others are waited for.
     pub wait: Duration,
+    /// Whether the remote of a synced project is asked before something is claimed.
+    pub network: Network,
     /// The program that aof is: agents are told where to find it.
     pub aof: PathBuf,
 }
@@ -23,6 +27,9 @@ pub struct Project {
 impl Project {
     /// Opens it anew.
     pub fn open(&self) -> Result<Workspace, OpsError> {
-        Workspace::at(&self.root, self.command.clone(), self.clock, self.wait, |_| {})
+        let mut workspace = Workspace::at(&self.root, self.command.clone(), self.clock, self.wait, |_| {})?;
+        self.checkout.clone_into(&mut workspace.checkout);
+        workspace.network = self.network;
+        Ok(workspace)
     }
 }

@@ -37,6 +37,7 @@ mod migrate;
 mod monitoring;
 #[cfg(debug_assertions)]
 mod notices;
+mod own_branch;
 mod own_project;
 mod people;
 mod pushed;

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use insta::assert_snapshot;
 
-use crate::environment::{Output, PROJECT, TestEnvironment};
+use crate::environment::{Output, PROJECT, TestEnvironment, eventually};
 
 /// Who is in the roles of the usual rules, with a hand for each clone.
 const ORG: &str = "\
@@ -447,6 +447,107 @@ fn two_projects_in_one_repository_are_each_merged_by_their_own_rules() {
     assert_eq!(clones.head("."), clones.head("b"));
     assert_eq!((clones.status("."), clones.status("b")), (String::new(), String::new()));
     assert!(clones.env.files("shop/tasks/archive").len() == 1);
+}
+
+/// The points that a sync passes which brings something in.
+#[cfg(debug_assertions)]
+const POINTS: [&str; 9] = [
+    "audit.temps-made",
+    "audit.intent-told",
+    "audit.index-locked",
+    "audit.bring-begun",
+    "audit.bring-files",
+    "audit.index-written",
+    "audit.ref-locked",
+    "audit.index-moved",
+    "audit.ref-moved",
+];
+
+/// A clone to which a task, a file and a folder are to come, and where something went on as well or not.
+#[cfg(debug_assertions)]
+fn behind(apart: bool) -> (Clones, String) {
+    let clones = Clones::new(PROJECT, &["b"]);
+    let id = clones.env.new_task(&["Add login"]);
+    clones.env.write("notes.txt", "one\n");
+    clones.env.commit_all("notes");
+    clones.does(".", &["sync"]);
+    clones.does("b", &["sync"]);
+    clones.completes("b", &id, "agent-2");
+    clones.env.write("../b/new/file.txt", "new\n");
+    clones.env.write("../b/notes.txt", "two\n");
+    clones.git("b", &["add", "--all"]);
+    clones.git("b", &["commit", "--quiet", "--message", "more"]);
+    clones.does("b", &["sync"]);
+    if apart {
+        clones.env.new_task(&["Meanwhile"]);
+    }
+    (clones, id)
+}
+
+#[cfg(debug_assertions)]
+fn killed(clones: &Clones, point: &str) {
+    let mut command = clones.command(".", &["sync"]);
+    command.env("AOF_STOP_AT", point);
+    assert_eq!(clones.env.run(command).code, None, "{point}: it was not passed");
+}
+
+#[cfg(debug_assertions)]
+#[test]
+fn killed_anywhere_the_next_command_finishes() {
+    for point in POINTS {
+        for (apart, first) in [(false, "sync"), (true, "comment")] {
+            let (clones, id) = behind(apart);
+            killed(&clones, point);
+            match first {
+                "sync" => clones.does(".", &["sync"]),
+                _ => clones.does(".", &["task", "comment", &id, "Still there"]),
+            }
+            assert!(!clones.env.is_in_the_middle(), "{point}");
+            assert_eq!(clones.status("."), "", "{point} {first}");
+            clones.does(".", &["sync"]);
+            clones.does("b", &["sync"]);
+            assert_eq!(clones.head("."), clones.head("b"), "{point} {first}");
+            assert_eq!((clones.status("."), clones.status("b")), (String::new(), String::new()), "{point} {first}");
+            assert_eq!(clones.env.read("notes.txt"), "two\n");
+            let locks = ["index.lock", "refs/heads/main.lock"].map(|lock| clones.env.exists(&format!(".git/{lock}")));
+            assert_eq!(locks, [false; 2], "{point}");
+            assert_eq!(clones.env.try_git(&["fsck", "--strict"]).code, Some(0), "{point}");
+        }
+    }
+}
+
+#[cfg(debug_assertions)]
+#[test]
+fn what_somebody_changes_after_a_kill_stays_and_the_rest_goes_back() {
+    let (clones, id) = behind(false);
+    let path = format!("tasks/{id}.md");
+    let (head, task) = (clones.head("."), clones.env.read(&path));
+    killed(&clones, "audit.bring-files");
+    assert_ne!(clones.env.read(&path), task);
+    clones.env.write("notes.txt", "mine\n");
+    clones.does(".", &["task", "comment", &id, "Still there"]);
+    assert_eq!(clones.git(".", &["rev-parse", "HEAD^"]), head);
+    assert_eq!(clones.status("."), " M notes.txt\n");
+    assert!(!clones.env.exists("new"));
+}
+
+#[test]
+fn the_watcher_syncs_by_itself() {
+    let clones = Clones::new(&format!("git: {{sync: true, every: 1s}}\n{PROJECT}"), &["b"]);
+    let id = clones.env.new_task(&["Add login"]);
+    let mut command = clones.command(".", &["watch"]);
+    let mut watcher = command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null()).spawn().unwrap();
+    eventually("the task gets there", || {
+        clones.git(".", &["ls-remote", "origin", "main"]).starts_with(clones.head(".").trim())
+    });
+    clones.does("b", &["sync"]);
+    clones.completes("b", &id, "agent-2");
+    clones.does("b", &["sync"]);
+    eventually("what was done there comes", || clones.head(".") == clones.head("b"));
+    let pid = watcher.id().to_string();
+    assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
+    let _ = watcher.wait();
+    assert_eq!(clones.status("."), "");
 }
 
 /// All converge, no entry is lost, and whoever was too late is told.

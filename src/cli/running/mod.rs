@@ -16,7 +16,7 @@ use std::sync::atomic::AtomicBool;
 
 pub(super) use self::result::Outcome;
 use self::view::{Asking, View};
-use super::arguments::key_value;
+use super::arguments::{Away, key_value};
 use super::session::{Session, now};
 use super::trouble::Trouble;
 use crate::model::{AgentId, RoleId, TaskId};
@@ -63,6 +63,8 @@ pub(super) struct How {
     /// Never ask at the terminal: what is for people waits
     #[arg(long)]
     no_ask: bool,
+    #[command(flatten)]
+    away: Away,
     /// Show the commands and the prompts, and start nothing
     #[arg(long)]
     pub dry_run: bool,
@@ -149,7 +151,7 @@ pub(super) fn go(
     pace: Pace,
     how: &How,
 ) -> Result<ExitCode, Trouble> {
-    let project = project(session, workspace)?;
+    let project = Project { network: how.away.network(), ..project(session, workspace)? };
     let stop = Arc::new(AtomicBool::new(false));
     signals::set_on_stop(&stop).map_err(|cause| Trouble::Unfit {
         code: "signals",
@@ -169,6 +171,8 @@ pub(super) fn project(session: &Session, workspace: &Workspace) -> Result<Projec
         std::env::current_exe().map_err(|cause| Trouble::Input { name: "the program itself".to_owned(), cause })?;
     Ok(Project {
         root: workspace.paths.root().to_owned(),
+        checkout: workspace.checkout.clone(),
+        network: workspace.network,
         command: workspace.command.clone(),
         clock: now,
         wait: session.wait,

@@ -5,13 +5,13 @@ use std::process::ExitCode;
 use serde_json::{Value, json};
 
 use super::brief;
-use crate::cli::arguments::{Rehearsal, Who};
+use crate::cli::arguments::{Away, Rehearsal, Who};
 use crate::cli::session::Session;
 use crate::cli::trouble::Trouble;
 use crate::engine::{Post, Rules};
 use crate::model::{AgentId, RoleId, Ticket, listed};
 use crate::ops::{
-    Changed, DryRun, Network, Next, Wanted, acting_agent, brief_of, brief_value, changed_value, known_worker, next,
+    Changed, DryRun, Next, Wanted, acting_agent, brief_of, brief_value, changed_value, known_worker, next,
 };
 
 /// Take your next task, and show what is to be done
@@ -23,9 +23,8 @@ pub(in crate::cli) struct Args {
     /// Take one more, besides what you have; `maxTasks` in org.yaml may bound it
     #[arg(long)]
     another: bool,
-    /// In a synced project: do not ask the remote whether somebody elsewhere has it
-    #[arg(long)]
-    offline: bool,
+    #[command(flatten)]
+    away: Away,
     #[command(flatten)]
     who: Who,
     #[command(flatten)]
@@ -34,9 +33,7 @@ pub(in crate::cli) struct Args {
 
 pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
     let mut workspace = session.workspace("task next")?;
-    if args.offline {
-        workspace.network = Network::Spared;
-    }
+    workspace.network = args.away.network();
     let in_force = session.rules(&workspace)?;
     let rules = &in_force.rules;
     let agent = acting_agent(&workspace, &rules.org, args.who.agent.as_ref(), Session::at_terminal())?;
