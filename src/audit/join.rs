@@ -45,8 +45,8 @@ pub struct MergeDraft {
 }
 
 impl Repository {
-    /// Tells what the commits are about that led to `head` and not to `known`. A merge counts for what it changed of its first
-    /// parent, so one that brought in what the remote had is not taken for people's work.
+    /// Tells what the commits are about that led to `head` and not to `known`. A merge counts for what is as none of its parents has
+    /// it: what it brought in is told by the commits that it brought.
     pub fn unshared(&self, known: Option<CommitId>, head: CommitId) -> Result<Unshared, AuditError> {
         let reach = self.all_since(known.as_slice(), head)?;
         let commits = reach.commits.len() + reach.ends.len();
@@ -80,15 +80,23 @@ impl Repository {
         Ok(None)
     }
 
-    /// Returns what a commit changed of its first parent; of a first commit, all.
-    fn changed_paths(&self, commit: CommitId) -> Result<Vec<String>, AuditError> {
-        let parent = self.log_entry(commit)?.parents.first().copied().filter(|parent| self.has_commit(*parent));
-        let before = parent.map(|parent| self.root_tree(parent)).transpose()?;
-        let mut paths = Vec::new();
-        self.trees().compare(before, Some(self.root_tree(commit)?), "", &mut |path, _: Option<Leaf>, _| {
-            paths.push(path);
-        })?;
-        Ok(paths)
+    /// Returns what is otherwise in a commit than in each of its parents; of a first commit, all.
+    fn changed_paths(&self, commit: CommitId) -> Result<BTreeSet<String>, AuditError> {
+        let root = self.root_tree(commit)?;
+        let parents = self.log_entry(commit)?.parents.into_iter().filter(|parent| self.has_commit(*parent));
+        let befores = parents.map(|parent| self.root_tree(parent).map(Some)).collect::<Result<Vec<_>, _>>()?;
+        let mut changed: Option<BTreeSet<String>> = None;
+        for before in if befores.is_empty() { vec![None] } else { befores } {
+            let mut paths = BTreeSet::new();
+            self.trees().compare(before, Some(root), "", &mut |path, _: Option<Leaf>, _| {
+                paths.insert(path);
+            })?;
+            changed = Some(match changed {
+                Some(others) => others.intersection(&paths).cloned().collect(),
+                None => paths,
+            });
+        }
+        Ok(changed.unwrap_or_default())
     }
 
     /// Writes a merge commit that is on no branch yet, durably.
