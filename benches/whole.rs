@@ -142,6 +142,7 @@ impl Project {
             metadata: Map::new(),
             body: None,
             id: format!("bench-{id}").parse().expect("it is an id"),
+            signature: None,
         };
         let workspace =
             Workspace::open(self.folder.path(), "bench".to_owned(), Timestamp::now, Duration::from_secs(10), |_| ())

@@ -67,6 +67,7 @@ fn completion(task: &Task, agent: &str, outcome: &str) -> Act {
         metadata: Map::new(),
         body: None,
         id: format!("c{}", task.history.len()).parse().expect("it is an id"),
+        signature: None,
     })
 }
 

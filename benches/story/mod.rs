@@ -80,6 +80,7 @@ fn say(workspace: &Workspace, task: &TaskId, agent: &str, outcome: &str) {
         metadata: Map::new(),
         body: None,
         id: DeliveryId::new(Timestamp::now()).expect("random numbers").completion(),
+        signature: None,
     };
     complete(workspace, &completion, DryRun::No).expect("a completion");
 }

@@ -1,8 +1,6 @@
 //! Signatures as git makes them (`commit.gpgSign`, `gpg.format`, `user.signingKey`), by the program that git would
 //! run, with a deadline: a passphrase prompt must never hold the writer lock for ever.
 
-use std::fs;
-use std::io::Write;
 use std::process::Command;
 use std::time::Duration;
 
@@ -10,6 +8,7 @@ use super::error::AuditError;
 use super::identity::Person;
 use super::repository::Repository;
 use super::spawn;
+use super::ssh::{self, Asking, armored, expand_home, last_words};
 
 /// Time enough to answer a passphrase dialog.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -47,7 +46,7 @@ impl Signer {
                 return Err(AuditError::Signing { program: "gpg".to_owned(), detail });
             }
         };
-        let program = expand_home(named.unwrap_or_else(|| fallback.to_owned()));
+        let program = expand_home(named.as_deref().unwrap_or(fallback));
         let key = match (text("user.signingKey"), format) {
             (Some(key), _) => key,
             (None, Format::Gpg) => format!("{} <{}>", committer.name(), committer.email()),
@@ -87,53 +86,7 @@ impl Signer {
     }
 
     fn sign_ssh(&self, bytes: &[u8]) -> Result<String, String> {
-        let folder = tempfile::tempdir().map_err(|error| format!("no folder for temp files: {error}"))?;
-        let put = |name: &str, content: &[u8]| {
-            let path = folder.path().join(name);
-            let mut file = fs::File::create(&path).map_err(|error| error.to_string())?;
-            file.write_all(content).map_err(|error| error.to_string())?;
-            Ok::<_, String>(path)
-        };
-        let message = put("commit", bytes)?;
-        let literal =
-            self.key.strip_prefix("key::").or_else(|| self.key.starts_with("ssh-").then_some(self.key.as_str()));
-        let mut command = Command::new(&self.program);
-        command.args(["-Y", "sign", "-n", "git", "-f"]);
-        match literal {
-            Some(key) => command.arg(put("key", key.as_bytes())?).arg("-U"),
-            None => command.arg(expand_home(self.key.clone())),
-        };
-        command.arg(&message);
-        // Without a window to ask in, it must fail rather than ask at the terminal.
-        command.env("SSH_ASKPASS_REQUIRE", "force");
-        if std::env::var_os("SSH_ASKPASS").is_none() {
-            command.env("SSH_ASKPASS", "false");
-        }
-        let finished = spawn::run(command, &[], TIMEOUT).map_err(|error| error.to_string())?;
-        if !finished.status.success() {
-            return Err(last_words(&finished.stderr));
-        }
-        armored(fs::read(folder.path().join("commit.sig")).map_err(|error| format!("it wrote no signature: {error}"))?)
-    }
-}
-
-/// A signature must be plain lines of text, or it could write other headers into the commit.
-fn armored(signature: Vec<u8>) -> Result<String, String> {
-    let text = String::from_utf8(signature).map_err(|_| "its signature is not text".to_owned())?;
-    let plain = text.starts_with("-----BEGIN ") && text.chars().all(|c| c == '\n' || c == '\r' || !c.is_control());
-    if plain { Ok(text) } else { Err("what it wrote is not an armored signature".to_owned()) }
-}
-
-/// The last line that a person can read of what a program complained about.
-fn last_words(stderr: &[u8]) -> String {
-    let text = String::from_utf8_lossy(stderr);
-    let words = text.lines().rev().find(|line| !line.trim().is_empty() && !line.starts_with("[GNUPG:]"));
-    words.map_or_else(|| "it made no signature".to_owned(), |line| line.trim().to_owned())
-}
-
-fn expand_home(path: String) -> String {
-    match (path.strip_prefix("~/"), std::env::var("HOME")) {
-        (Some(rest), Ok(home)) => format!("{home}/{rest}"),
-        _ => path,
+        // The writer lock is held: nobody may be asked at the terminal.
+        ssh::signature(&self.program, &ssh::named_key(&self.key), "git", bytes, Asking::Window)
     }
 }

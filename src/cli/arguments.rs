@@ -1,5 +1,6 @@
 //! What every command takes, and how values are read from the command line.
 
+use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -7,9 +8,10 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{ArgAction, Args, ValueEnum};
 
 use super::log::LogFormat;
+use crate::audit::Asking;
 use crate::format::template::Template;
 use crate::model::{AgentId, CompletionId, Map, Period, Ticket};
-use crate::ops::{DryRun, Network};
+use crate::ops::{DryRun, Network, Signing};
 
 /// Options of every command.
 #[derive(Debug, Args)]
@@ -80,6 +82,21 @@ pub(super) struct Who {
     /// The agent that acts
     #[arg(long, value_name = "ID", env = "AOF_AGENT", hide_env_values = true)]
     pub agent: Option<AgentId>,
+}
+
+/// How completions are signed, where org.yaml wants them to be.
+#[derive(Debug, Clone, Args)]
+pub(super) struct SignWith {
+    /// Sign with the SSH key in this file
+    #[arg(long, value_name = "FILE")]
+    sign_with: Option<PathBuf>,
+}
+
+impl SignWith {
+    pub(super) fn signing(&self) -> Signing<'_> {
+        let asking = if std::io::stdin().is_terminal() { Asking::Terminal } else { Asking::Window };
+        Signing { key_file: self.sign_with.as_deref(), asking }
+    }
 }
 
 /// Reads the name of a template; `--help` says what each is for.

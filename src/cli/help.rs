@@ -15,7 +15,7 @@ const TOP: &[Group] = &[
 
 const TASK: &[Group] = &[
     ("Write", &["new", "edit", "comment"]),
-    ("Work", &["next", "brief", "complete", "renew", "release"]),
+    ("Work", &["next", "brief", "complete", "sign", "renew", "release"]),
     ("Look", &["list", "show", "history"]),
     ("Step in", &["assign", "hold", "unblock", "cancel", "reopen", "override"]),
 ];

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::arguments::When;
 use crate::format::diagnostic::Paint;
+use crate::format::plain::inert;
 
 /// The version of what `--json` prints; it changes when a field is taken away or means something else.
 pub(super) const JSON_VERSION: u64 = 1;
@@ -60,6 +61,20 @@ impl Output {
     /// Returns whether nobody reads what is printed any more.
     pub(super) fn is_unheard(self) -> bool {
         UNHEARD.load(Ordering::Relaxed)
+    }
+
+    /// Prints bytes that somebody signs or checks: each as it is, but at a terminal, where none may do harm.
+    pub(super) fn exactly(self, text: &str) {
+        let mut stdout = std::io::stdout();
+        if stdout.is_terminal() {
+            return self.print(&inert(text));
+        }
+        if stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).is_err() {
+            UNHEARD.store(true, Ordering::Relaxed);
+            if !LOST.swap(true, Ordering::Relaxed) {
+                self.say(format!("{} cannot write to standard output", styled(RED, "error:")));
+            }
+        }
     }
 
     /// Prints one line.

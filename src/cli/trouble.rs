@@ -202,6 +202,7 @@ pub(super) fn code(error: &OpsError) -> u8 {
         | OpsError::Store(
             StoreError::TaskDoubled { .. } | StoreError::WrongKind { .. } | StoreError::TooLarge { .. },
         ) => 6,
+        OpsError::Unfit { code: "cannot_sign", .. } => 1,
         OpsError::NoAgent { .. } | OpsError::Unfit { .. } => 4,
         OpsError::Store(StoreError::LockTimedOut { .. })
         | OpsError::Audit(AuditError::Waiting { .. } | AuditError::Locked { .. }) => 7,

@@ -1,12 +1,15 @@
 //! `aof verify`
 
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use super::input;
 use super::output::{BOLD, GREEN, RED, YELLOW, styled};
 use super::session::Session;
 use super::trouble::Trouble;
+use crate::format::allowed_signers;
 use crate::format::plain::inert;
+use crate::model::trusted_keys::TrustedKeys;
 use crate::ops::{
     ProjectFolder, Pushed, Range, Update, Verified, VerifiedFrom as From, Wrong, pushed_value, verified_value, verify,
     verify_pushed,
@@ -20,6 +23,7 @@ Examples:
   aof verify --since v1.4           what came since then
   aof verify origin/main..HEAD      what would be pushed
   aof verify --stdin                what is pushed, in a `pre-receive` hook (docs/ci.md)
+  aof verify --trusted-keys FILE    signatures by these keys alone, which the repository cannot change
 
 Every commit is judged by the one before it: no entry of a history is changed or removed, each new one is what the engine decides by
 the rules that were committed before it, and the commit says of itself what the entry says. People's edits of what is theirs are fine.
@@ -37,6 +41,9 @@ pub(super) struct Args {
     /// The project in this folder of the repository, seen from its top; `.` is the top. Needs no worktree
     #[arg(long, value_name = "FOLDER")]
     project: Option<ProjectFolder>,
+    /// Trust only the keys in this `allowed_signers` file with signatures, whatever org.yaml says
+    #[arg(long, value_name = "FILE")]
+    trusted_keys: Option<PathBuf>,
 }
 
 impl Args {
@@ -51,14 +58,15 @@ impl Args {
 }
 
 pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
+    let anchor = args.trusted_keys.as_deref().map(trusted).transpose()?;
     if args.stdin {
-        return pushed(session, args);
+        return pushed(session, args.project.as_ref(), anchor.as_ref());
     }
     let range = args.range();
     let verified = if args.project.is_some() || !session.is_in_worktree()? {
-        session.past("verify")?.verify(args.project.as_ref(), &range)?
+        session.past("verify")?.verify(args.project.as_ref(), &range, anchor.as_ref())?
     } else {
-        verify(&session.workspace("verify")?, &range)?
+        verify(&session.workspace("verify")?, &range, anchor.as_ref())?
     };
     if session.output.is_json() {
         session.output.data(verified_value(&verified));
@@ -69,7 +77,11 @@ pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
 }
 
 /// Judges a push, before it is accepted.
-fn pushed(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
+fn pushed(
+    session: &Session,
+    project: Option<&ProjectFolder>,
+    anchor: Option<&TrustedKeys>,
+) -> Result<ExitCode, Trouble> {
     let past = session.past("verify")?;
     let updates: Result<Vec<Update>, _> = input::text("-")?.lines().map(str::parse).collect();
     let updates = updates.map_err(|fault| Trouble::Unfit {
@@ -77,7 +89,7 @@ fn pushed(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
         problem: fault.to_string(),
         fix: "`--stdin` is for what git tells a `pre-receive` hook: `OLD NEW REF`, line by line".to_owned(),
     })?;
-    let pushed = verify_pushed(&past, args.project.as_ref(), &updates)?;
+    let pushed = verify_pushed(&past, project, &updates, anchor)?;
     if session.output.is_json() {
         session.output.data(pushed_value(&pushed));
     } else if pushed.is_empty() {
@@ -90,6 +102,21 @@ fn pushed(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
     }
     let holds = pushed.iter().all(|one| one.verified.open().next().is_none());
     Ok(if holds { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Reads the keys that are trusted from outside.
+fn trusted(file: &Path) -> Result<TrustedKeys, Trouble> {
+    let name = file.display().to_string();
+    let text = std::fs::read_to_string(file).map_err(|cause| Trouble::Input { name: name.clone(), cause })?;
+    allowed_signers::parse(&text).map_err(|faults| {
+        let lines = faults.iter().map(|fault| format!("{name}:{}: {}", fault.line, fault.problem));
+        Trouble::Unfit {
+            code: "unreadable_keys",
+            problem: lines.collect::<Vec<_>>().join("\n"),
+            fix: "write one key a line, as in `human-ann namespaces=\"aof\" ssh-ed25519 AAAA..`; see `man ssh-keygen`, ALLOWED SIGNERS"
+                .to_owned(),
+        }
+    })
 }
 
 fn show(session: &Session, verified: &Verified) {

@@ -284,6 +284,7 @@ fn entry(post: &Post<'_>, open: &OpenVisit, completion: &Completion, stamp: Stam
         outputs: completion.outputs.clone(),
         metadata: completion.metadata.clone(),
         completion: Some(stamp),
+        signature: completion.signature.clone(),
         ..blank(&open.current, open, Ending::Said(outcome))
     }
 }
@@ -313,6 +314,7 @@ pub(super) fn blank(gate: &GateId, open: &OpenVisit, outcome: Ending) -> Visit {
         metadata: Map::new(),
         workflow: None,
         completion: None,
+        signature: None,
     }
 }
 

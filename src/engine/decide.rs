@@ -9,6 +9,7 @@ use super::guard;
 use super::people;
 use super::refusal::Refusal;
 use super::rules::Rules;
+use super::signed;
 use super::warning::Warning;
 use crate::model::{AgentId, Completion, Event, GateId, LostDependency, Task, Timestamp, Work};
 
@@ -165,8 +166,9 @@ pub fn decide(rules: &Rules, task: &Task, act: &Act, now: Timestamp) -> Result<D
     let step = match act {
         Act::Complete(completion) => {
             let decision = complete(rules, task, completion, completion.stamp(), now)?;
-            if matches!(decision, Decision::Step(_)) {
+            if let Decision::Step(step) = &decision {
                 agrees(rules, task, completion)?;
+                signed::check(rules, &step.task, task.history.len())?;
             }
             return Ok(decision);
         }

@@ -217,6 +217,7 @@ pub(super) fn from_entry(before: &Task, entry: &Visit) -> Option<(Act, Timestamp
             metadata: entry.metadata.clone(),
             body: None,
             id: entry.completion.as_ref()?.id.clone(),
+            signature: entry.signature.clone(),
         }),
         Ending::Cancelled => Act::Cancel { by, reason },
         Ending::Override => Act::Override { by, to: to?, reason },

@@ -6,7 +6,7 @@ use super::decode::Fields;
 use super::frontmatter;
 use super::json;
 use super::yaml::{self, Fault, Limits, Node};
-use crate::model::{AgentId, Completion, CompletionId, Map, Ticket};
+use crate::model::{AgentId, Completion, CompletionId, Map, Signature, Ticket};
 
 /// How a completion file is written; its suffix says so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,6 +69,8 @@ pub struct Answer {
     pub metadata: Map,
     /// A text for the task's body.
     pub body: Option<String>,
+    /// A signature of the entry that comes of it.
+    pub signature: Option<Signature>,
 }
 
 impl Answer {
@@ -176,6 +178,7 @@ fn read_with(
             metadata: answer.metadata,
             body,
             id: answer.id.unwrap_or_else(|| id.clone()),
+            signature: answer.signature,
         })
     });
     completion.filter(|_| faults.is_empty()).ok_or(faults)
@@ -194,6 +197,7 @@ fn fields(node: &Node<'_>, strangers: Strangers, names: Names, faults: &mut Vec<
         outputs: fields.object("outputs", faults).unwrap_or_default(),
         metadata: fields.object("metadata", faults).unwrap_or_default(),
         body: None,
+        signature: fields.parsed("signature", faults),
     };
     if names == Names::AreNeeded {
         answer.ticket = fields.require("task", answer.ticket, faults);
@@ -233,6 +237,9 @@ pub fn write(completion: &Completion) -> Value {
         }
     }
     map.insert("id".to_owned(), completion.id.as_str().into());
+    if let Some(signature) = &completion.signature {
+        map.insert("signature".to_owned(), format!("{signature}\n").into());
+    }
     Value::Object(map)
 }
 

@@ -1,6 +1,7 @@
 //! Bytes to nouns and back: what people and agents write, as `model` values. May use `model` only.
 
 pub mod agent_files;
+pub mod allowed_signers;
 pub mod completion_file;
 pub mod config;
 mod decode;
@@ -24,6 +25,7 @@ mod run_file;
 pub mod schema;
 pub mod shape_file;
 mod signal_file;
+pub mod signed_file;
 pub mod task_file;
 pub mod template;
 mod toml;

@@ -1,13 +1,14 @@
 //! org.yaml: roles, the agents in them, and what is known of each agent.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use super::decode::{Fields, parse_key, wrong_kind};
 use super::frontmatter::is_printable;
 use super::notify_file::{self, Whose};
 use super::run_file;
 use super::yaml::{Fault, Kind, Node};
-use crate::model::{Agent, AgentId, Org, Role, RoleId};
+use crate::model::{Agent, AgentId, Org, PublicKey, Role, RoleId};
 
 /// Returns what the file says, as far as it can be read.
 pub(super) fn read(root: &Node<'_>, faults: &mut Vec<Fault>) -> Org {
@@ -102,6 +103,7 @@ fn read_register(node: &Node<'_>, faults: &mut Vec<Fault>) -> BTreeMap<AgentId, 
 struct Register<'n, 's> {
     agents: BTreeMap<AgentId, Agent>,
     emails: BTreeMap<String, &'n Node<'s>>,
+    keys: BTreeMap<String, Range<usize>>,
 }
 
 impl<'n, 's> Register<'n, 's> {
@@ -114,6 +116,7 @@ impl<'n, 's> Register<'n, 's> {
             max_tasks: fields.count("maxTasks", faults),
             notify: notify_file::read(fields, Whose::Own, faults),
             run: fields.take("run").and_then(|node| run_file::read_launch(node, faults)),
+            signing_keys: self.keys(fields, faults),
         };
         if let (Some(name), Some(node)) = (&agent.name, fields.take("name"))
             && !is_signature(name)
@@ -128,6 +131,29 @@ impl<'n, 's> Register<'n, 's> {
             self.email(email, node, faults);
         }
         self.agents.extend(id.map(|id| (id, agent)));
+    }
+
+    /// What an agent signs with tells who it is, so no two have the same key.
+    fn keys(&mut self, fields: &mut Fields<'n, 's>, faults: &mut Vec<Fault>) -> Vec<PublicKey> {
+        let Some(node) = fields.take("signingKey") else { return Vec::new() };
+        if node.items().is_empty() && matches!(node.kind, Kind::Sequence(_)) {
+            faults.push(
+                Fault::new("invalid_value", node.span.clone(), "`signingKey` lists no key")
+                    .help("name a public key, or leave it out: then nothing needs a signature"),
+            );
+        }
+        let keys: Vec<PublicKey> = fields.list("signingKey", faults).unwrap_or_default();
+        for (index, key) in keys.iter().enumerate() {
+            let span = node.items().get(index).map_or(&node.span, |item| &item.span);
+            if let Some(first) = self.keys.insert(key.to_string(), span.clone()) {
+                faults.push(
+                    Fault::new("duplicate_signing_key", span.clone(), "this key stands here twice")
+                        .label(first, "the same one")
+                        .help("give each agent a key of its own: it tells who has signed"),
+                );
+            }
+        }
+        keys
     }
 
     fn email(&mut self, email: &str, node: &'n Node<'s>, faults: &mut Vec<Fault>) {

@@ -44,6 +44,7 @@ fn read(node: &Node<'_>, faults: &mut Vec<Fault>) -> Option<Visit> {
         metadata: fields.object("metadata", faults).unwrap_or_default(),
         workflow: fields.text("workflow", faults),
         completion: fields.take("completion").and_then(|node| stamp(node, faults)),
+        signature: fields.parsed("signature", faults),
         gate: fields.require("gate", gate, faults)?,
         entered: fields.require("entered", entered, faults)?,
         exited: fields.require("exited", exited, faults)?,
@@ -119,6 +120,9 @@ pub fn write(visit: &Visit) -> Value {
     }
     if let Some(stamp) = &visit.completion {
         put("completion", json!({"id": stamp.id.as_str(), "sha256": stamp.sha256.as_str()}));
+    }
+    if let Some(signature) = &visit.signature {
+        put("signature", json!(format!("{signature}\n")));
     }
     Value::Object(map)
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use super::{AgentId, CompletionId, IdFault, Map, Ticket};
+use super::{AgentId, CompletionId, IdFault, Map, Signature, Ticket};
 
 /// The longest text that a completion may bring for the body of a task, in bytes.
 pub const BODY_LIMIT: usize = 64 * 1024;
@@ -31,6 +31,8 @@ pub struct Completion {
     pub body: Option<String>,
     /// What makes this completion count once.
     pub id: CompletionId,
+    /// The agent's signature of the entry that comes of it.
+    pub signature: Option<Signature>,
 }
 
 /// A completion's mark in the history.
@@ -72,7 +74,8 @@ impl std::str::FromStr for Digest {
 }
 
 impl Completion {
-    /// Returns the mark that the history keeps: the id, and the digest of all that was said but the visit's number, so that a
+    /// Returns the mark that the history keeps: the id, and the digest of all that was said but the visit's number and the
+    /// signature, so that a
     /// redelivery with or without a ticket is the same completion.
     pub fn stamp(&self) -> Stamp {
         let said = json!({
@@ -119,6 +122,7 @@ mod tests {
             metadata: Map::new(),
             body: None,
             id: "c1".parse().unwrap(),
+            signature: None,
         }
     }
 

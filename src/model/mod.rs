@@ -19,8 +19,10 @@ mod run;
 mod severity;
 pub mod shape;
 pub mod signal;
+pub mod ssh;
 mod subscription;
 mod task;
+pub mod trusted_keys;
 mod visit;
 pub(crate) mod words;
 mod workflow;
@@ -44,6 +46,7 @@ pub use run::{GateRun, Launch, Placeholder, Preset, Reads, RunBounds, RunLimits}
 pub use severity::Severity;
 pub use shape::{Outputs, Shape};
 pub use signal::Signal;
+pub use ssh::{PublicKey, Signature};
 pub use subscription::{Channel, ChannelKey, On, Reach, Subscription, Webhook};
 pub use task::{BranchStatus, OpenBranch, OpenVisit, Priority, ReviewContext, Routing, Task, Work};
 pub use visit::{Destination, Join, Visit};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::words::words;
-use super::{AgentId, Launch, RoleId, Subscription};
+use super::{AgentId, Launch, PublicKey, RoleId, Subscription};
 
 /// The org chart (spec 1, 6.3).
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -47,6 +47,8 @@ pub struct Agent {
     pub notify: Vec<Subscription>,
     /// How it is started, where aof may start it.
     pub run: Option<Launch>,
+    /// The keys that it signs completions with: any of them. Empty means that it need not sign.
+    pub signing_keys: Vec<PublicKey>,
 }
 
 words!(
@@ -97,6 +99,11 @@ impl Org {
     /// Returns what the register says of the agent.
     pub fn agent(&self, id: &AgentId) -> Option<&Agent> {
         self.agents.as_ref()?.get(id)
+    }
+
+    /// Returns the keys that the agent signs completions with; none if it need not sign.
+    pub fn signing_keys(&self, id: &AgentId) -> &[PublicKey] {
+        self.agent(id).map(|agent| agent.signing_keys.as_slice()).unwrap_or_default()
     }
 
     /// Returns whether the agent may be handed work: it is in the register, or there is none.

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use jiff::Timestamp;
 
 use super::words::words;
-use super::{AgentId, Ending, GateId, IdFault, Map, Outcome, RoleId, Stamp, Station, Verdict};
+use super::{AgentId, Ending, GateId, IdFault, Map, Outcome, RoleId, Signature, Stamp, Station, Verdict};
 
 /// One ended visit (DESIGN section 4, `gateHistory`).
 #[derive(Debug, Clone, PartialEq)]
@@ -55,6 +55,8 @@ pub struct Visit {
     pub workflow: Option<String>,
     /// The completion that ended the visit.
     pub completion: Option<Stamp>,
+    /// What its agent signed of it, where it did.
+    pub signature: Option<Signature>,
 }
 
 impl Visit {

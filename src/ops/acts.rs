@@ -171,7 +171,7 @@ fn chosen_by(
     choose(workspace, standing, &act(by), author)
 }
 
-/// Decides the act and says how its commit is to speak of it.
+/// Decides the act.
 pub(super) fn choose(
     workspace: &Workspace,
     standing: &Standing,
@@ -179,7 +179,12 @@ pub(super) fn choose(
     author: Person,
 ) -> Result<Choice, OpsError> {
     let decision = decide(&standing.in_force.rules, &standing.file.task, act, workspace.now())?;
-    Ok(match decision {
+    Ok(decided(standing, act, decision, author))
+}
+
+/// Says how the commit of what was decided is to speak of it.
+pub(super) fn decided(standing: &Standing, act: &Act, decision: Decision, author: Person) -> Choice {
+    match decision {
         Decision::Settled { .. } => Choice::Settled,
         Decision::Step(step) => {
             let authored = step.task.updated;
@@ -191,5 +196,5 @@ pub(super) fn choose(
             };
             Choice::Step { message: message::of_act(done, &step.task), step, author, authored }
         }
-    })
+    }
 }

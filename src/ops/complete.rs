@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 use tracing::warn;
 
-use super::acts::choose;
+use super::acts::decided;
 use super::author::agent_author;
 use super::error::OpsError;
 use super::events::leave_conflict;
@@ -14,7 +14,7 @@ use super::standing::Standing;
 use super::together::change_together;
 use super::transaction::{Changed, Choice, DryRun, change};
 use super::workspace::Workspace;
-use crate::engine::{Act, Refusal, branch_of};
+use crate::engine::{Act, Refusal, ToSign, branch_of, decide, rehearse};
 use crate::format::completion_file::front_of;
 use crate::model::{AgentId, Completion, TaskId};
 
@@ -44,9 +44,10 @@ pub fn note_run(completion: &mut Completion, run: &str) {
 
 /// Ends the visit that the completion means. Without a ticket that is the one open when the task is first read: of two
 /// completions of one visit the second is a conflict, not a completion of the next. At a fork the same is true of a branch; two
-/// completions of two branches both count, whichever is first.
+/// completions of two branches both count, whichever is first. What is only shown need not be signed yet.
 pub fn complete(workspace: &Workspace, completion: &Completion, dry_run: DryRun) -> Result<Completed, OpsError> {
-    let outcome = complete_bound(workspace, &mut completion.clone(), dry_run);
+    let signing = if dry_run == DryRun::Yes { Signed::Later } else { Signed::Now };
+    let outcome = complete_bound(workspace, &mut completion.clone(), signing, dry_run);
     if let Err(OpsError::Refused(refusal)) = &outcome
         && dry_run == DryRun::No
         && let Err(error) = leave_conflict(workspace, refusal, completion.id.as_str())
@@ -68,22 +69,52 @@ pub(super) fn complete_together(
     let tasks: Vec<TaskId> = completions.iter().map(|completion| completion.ticket.task.clone()).collect();
     let mut choose = |workspace: &Workspace, place: usize, standing: &Standing| {
         let completion = &mut completions[place];
-        choice(workspace, standing, completion).map_err(|error| taught(workspace, completion, error))
+        choice(workspace, standing, completion, Signed::Now).map_err(|error| taught(workspace, completion, error))
     };
     change_together(workspace, wait, &tasks.iter().collect::<Vec<_>>(), &mut choose, &mut |place, result| {
         each(place, result.map(|changed| Completed { changed }));
     })
 }
 
-fn complete_bound(workspace: &Workspace, completion: &mut Completion, dry_run: DryRun) -> Result<Completed, OpsError> {
+/// Returns what its agent has to sign of the completion; nothing where org.yaml wants no signature. Refuses what would be refused
+/// of a signed one.
+pub(super) fn to_sign(workspace: &Workspace, completion: &Completion) -> Result<Option<ToSign>, OpsError> {
+    let mut unsigned = Completion { signature: None, ..completion.clone() };
+    match complete_bound(workspace, &mut unsigned, Signed::Now, DryRun::Yes) {
+        Err(OpsError::Refused(Refusal::Signature(wanted))) => Ok(Some(*wanted)),
+        Err(error) => Err(error),
+        Ok(_) => Ok(None),
+    }
+}
+
+/// When a completion is signed that has to be.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Signed {
+    /// It has to be by now.
+    Now,
+    /// It is only looked at.
+    Later,
+}
+
+fn complete_bound(
+    workspace: &Workspace,
+    completion: &mut Completion,
+    signed: Signed,
+    dry_run: DryRun,
+) -> Result<Completed, OpsError> {
     let id = completion.ticket.task.clone();
-    match change(workspace, &id, dry_run, &mut |standing| choice(workspace, standing, completion)) {
+    match change(workspace, &id, dry_run, &mut |standing| choice(workspace, standing, completion, signed)) {
         Ok(changed) => Ok(Completed { changed }),
         Err(error) => Err(taught(workspace, completion, error)),
     }
 }
 
-fn choice(workspace: &Workspace, standing: &Standing, completion: &mut Completion) -> Result<Choice, OpsError> {
+fn choice(
+    workspace: &Workspace,
+    standing: &Standing,
+    completion: &mut Completion,
+    signed: Signed,
+) -> Result<Choice, OpsError> {
     let task = &standing.file.task;
     let open = task.gate.as_ref().map(|open| open.visit);
     if !is_settled(completion, standing) {
@@ -94,7 +125,13 @@ fn choice(workspace: &Workspace, standing: &Standing, completion: &mut Completio
         }
     }
     let author = agent_author(&standing.in_force.rules.org, &completion.agent)?;
-    choose(workspace, standing, &Act::Complete(completion.clone()), author)
+    let rules = &standing.in_force.rules;
+    let act = Act::Complete(completion.clone());
+    let decision = match signed {
+        Signed::Now => decide(rules, task, &act, workspace.now())?,
+        Signed::Later => rehearse(rules, task, completion, workspace.now())?,
+    };
+    Ok(decided(standing, &act, decision, author))
 }
 
 fn taught(workspace: &Workspace, completion: &Completion, error: OpsError) -> OpsError {

@@ -21,6 +21,7 @@ mod doctor;
 mod edit;
 mod error;
 mod events;
+mod evidence;
 mod files;
 mod following;
 mod gates;
@@ -50,6 +51,7 @@ mod rule_files;
 mod run_out;
 mod settle;
 mod side_by_side;
+mod signing;
 mod stand;
 mod standing;
 mod startable;
@@ -88,6 +90,7 @@ pub use events::{
     EventCount, EventReader, Rebuilt, StreamLine, WantedEvents, catch_up_events, event_counts, keep_up_events,
     rebuild_events,
 };
+pub use evidence::{Evidence, evidence};
 pub use following::{Following, following};
 pub use gates::{GateReport, GateRow, gate_report_value, gate_status};
 pub use hand_out::{Dependent, Exhausted, Given, HandedOut, hand_out, hands_out};
@@ -112,6 +115,7 @@ pub use openings::{Opening, claim, left_behind, openings};
 pub use reload::{RulesReport, Since, rules_report};
 pub use run_out::{RanOut, run_out};
 pub use settle::{Settled, settle_rules};
+pub use signing::{Signing, complete_signed, completion_in, sign_file, what_to_sign};
 pub use startable::{startable, workflows_value};
 pub use stats::{
     AgentStats, Direction, GateStats, Loops, MANY_PASSES, Question, Share, Span, Spread, Stats, TagStats, Tally, Trend,

@@ -9,7 +9,7 @@ use super::message;
 use super::way_back::with_way_back;
 use super::workspace::Workspace;
 use crate::audit::{CommitId, Head, Person};
-use crate::engine::{Act, Change, Found, explain};
+use crate::engine::{Act, Change, Found, explain, flaw};
 use crate::format::diagnostic::Diagnostic;
 use crate::format::task_file::{self, Defaults, Origin, Spliced, TaskFile};
 use crate::format::yaml::{Fault, Node};
@@ -140,6 +140,8 @@ impl Standing {
                 let message = message::of_edit(&self.file.task, what);
                 Ok(self.one_version(workspace, message))
             }
+            // Only what the engine took is committed for it, and it takes no entry without the signature that org.yaml wants.
+            Change::Act(_) if self.has_flaw(task_before) => Ok(Pending::Foreign(vec!["gateHistory".to_owned()])),
             Change::Act(found) => Ok(Pending::Versions(self.ahead(task_before, &found)?)),
             Change::Foreign(_) if self.is_ahead_of(before) && self.was_committed(workspace)? => {
                 let message = message::of_restoration(&self.file.task);
@@ -147,6 +149,12 @@ impl Standing {
             }
             Change::Foreign(fields) => Ok(Pending::Foreign(fields.into_iter().map(str::to_owned).collect())),
         }
+    }
+
+    fn has_flaw(&self, before: Option<&Task>) -> bool {
+        let known = before.map_or(0, |task| task.history.len());
+        let task = &self.file.task;
+        (known..task.history.len()).any(|place| flaw(&self.in_force.rules, task, place).is_some())
     }
 
     /// The engine wrote this and was stopped before it was committed: the commits are made as they would have been, one for the

@@ -74,6 +74,7 @@ pub struct Workspace {
     /// Whether its remote is asked before something is claimed.
     pub network: Network,
     clock: Clock,
+    wait: Duration,
     deadline: Instant,
     on_wait: fn(&str),
     pub(super) last_rules: LastRules,
@@ -98,7 +99,7 @@ impl Workspace {
     pub fn at(root: &Path, command: String, clock: Clock, wait: Duration, on_wait: fn(&str)) -> Result<Self, OpsError> {
         let repository = Repository::discover(root)?;
         let begun = Self::begin(root, repository, Ground::Files, command, clock);
-        Ok(Self { deadline: Instant::now() + wait, on_wait, ..begun })
+        Ok(Self { wait, deadline: Instant::now() + wait, on_wait, ..begun })
     }
 
     /// Opens the commits of the nearest repository, whether or not it has a worktree, for whoever only reads what they say of the
@@ -117,6 +118,7 @@ impl Workspace {
             checkout: root.to_owned(),
             network: Network::Used,
             clock,
+            wait: Duration::ZERO,
             deadline: Instant::now(),
             on_wait: |_| {},
             last_rules: LastRules::default(),
@@ -135,6 +137,11 @@ impl Workspace {
         let wait = self.deadline.saturating_duration_since(Instant::now());
         let other = Self::at(root, self.command.clone(), self.clock, wait, self.on_wait)?;
         Ok(Self { network: self.network, ..other })
+    }
+
+    /// Opens it again after somebody was asked, who took their time: the whole wait is still to come.
+    pub(super) fn after_asking(&self) -> Result<Self, OpsError> {
+        self.reopened(self.wait)
     }
 
     /// Returns what it takes to open the project of that folder again.

@@ -11,9 +11,10 @@ use super::recover::{has_failed, why_of};
 use super::standing::Open;
 use super::verdict::{Said, Source};
 use super::visit::{ANEW, Run, VisitEnd};
+use crate::audit::Asking;
 use crate::engine::{Post, RefusalKind, Rules};
 use crate::model::{Completion, CompletionId, Map, Outcome, Station, Task, Ticket, Visit};
-use crate::ops::{DryRun, OpsError, complete, ended};
+use crate::ops::{DryRun, OpsError, Signing, complete_signed, ended};
 use crate::store::runs::{Attempt, End, Ending, Record, Ruling, RunFile};
 
 /// What became of a completion.
@@ -99,7 +100,8 @@ impl Run<'_> {
         let completion = self.completion(said, run, end, took);
         let mut told = false;
         loop {
-            let done = complete(&self.workspace(), &completion, DryRun::No);
+            let signing = Signing { key_file: None, asking: Asking::Window };
+            let done = complete_signed(&self.workspace(), &completion, signing, DryRun::No);
             match done {
                 Ok(done) => {
                     let changed = done.changed;
@@ -156,6 +158,7 @@ impl Run<'_> {
             body: said.body,
             // An id of the agent's own could be one that has counted already.
             id: run.clone(),
+            signature: None,
         }
     }
 

@@ -83,6 +83,11 @@ pub trait Audience {
     /// Has time to show that time passes.
     fn tick(&mut self) {}
 
+    /// Lets something happen that may ask at the terminal itself.
+    fn aside(&mut self, something: &mut dyn FnMut()) {
+        something();
+    }
+
     /// Says what it says at a gate for people; nothing where nobody sits there, or not now.
     fn decide(&mut self, asked: &Asked<'_>) -> Option<Completion>;
 }

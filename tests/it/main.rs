@@ -55,6 +55,8 @@ mod running_stops;
 mod running_terminal;
 mod running_verdicts;
 mod running_workflows;
+mod signer;
+mod signing;
 mod stats;
 mod stepping_in;
 mod syncing;

@@ -261,6 +261,7 @@ fn completion(rules: &Rules, task: &Task, post: &Post<'_>, outcome: &Outcome, ki
         metadata: Map::new(),
         body: None,
         id: format!("c{}", task.history.len()).parse().unwrap(),
+        signature: None,
     }
 }
 

@@ -11,7 +11,7 @@ use crate::cli::trouble::Trouble;
 use crate::cli::unreadable;
 use crate::engine::Rules;
 use crate::format::plain::inert;
-use crate::model::{AgentId, Role, RoleId, nearest};
+use crate::model::{AgentId, PublicKey, Role, RoleId, nearest};
 use crate::ops::{Kind, OpsError, Work, Workload, acting_agent, workload};
 
 /// So many tasks are named before it is enough.
@@ -141,12 +141,18 @@ fn page_of_agent(rules: &Rules, load: &Workload, id: &AgentId) -> String {
         ("email", known.and_then(|agent| agent.email.clone()).unwrap_or_default()),
         ("roles", if roles.is_empty() { "none".to_owned() } else { roles.join(", ") }),
         ("may", may.join(", ")),
+        ("signs with", rules.org.signing_keys(id).iter().map(called).collect::<Vec<_>>().join(", ")),
         ("at most", most),
         ("unknown", registered.to_owned()),
         ("has", tasks(load.of_agent(id))),
     ];
     let kind = if id.is_human() { "person" } else { "agent" };
     page(&format!("{kind} {}", styled(CYAN, id)), &facts)
+}
+
+/// Returns a key as people tell one from another.
+fn called(key: &PublicKey) -> String {
+    format!("{} {}", key.fingerprint(), key.comment()).trim_end().to_owned()
 }
 
 fn page(title: &str, facts: &[(&str, String)]) -> String {
@@ -283,6 +289,7 @@ fn agent_value(rules: &Rules, load: &Workload, id: &AgentId) -> Value {
         "roles": org.roles_of(id).map(RoleId::as_str).collect::<Vec<_>>(),
         "may": may.unwrap_or_default(),
         "maxTasks": known.and_then(|agent| agent.max_tasks),
+        "signingKeys": org.signing_keys(id).iter().map(ToString::to_string).collect::<Vec<_>>(),
         "registered": org.is_registered(id),
         "human": id.is_human(),
         "has": load.of_agent(id),

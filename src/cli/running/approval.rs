@@ -130,6 +130,7 @@ fn completion(
         metadata: Map::new(),
         body: None,
         id,
+        signature: None,
     })
 }
 

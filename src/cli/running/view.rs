@@ -87,6 +87,13 @@ impl Audience for View {
         }
     }
 
+    fn aside(&mut self, something: &mut dyn FnMut()) {
+        match &self.live {
+            Some(live) => live.aside(something),
+            None => something(),
+        }
+    }
+
     fn decide(&mut self, asked: &Asked<'_>) -> Option<Completion> {
         let (person, root) = self.person.as_ref()?;
         let ask = || approval::ask(self.output, person, root, asked, &self.stop);

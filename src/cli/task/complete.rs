@@ -3,13 +3,13 @@
 use std::process::ExitCode;
 
 use super::shown;
-use crate::cli::arguments::{Rehearsal, Who, key_value, object, run_under_way};
+use crate::cli::arguments::{Rehearsal, SignWith, Who, key_value, object, run_under_way};
 use crate::cli::input;
 use crate::cli::session::{Session, now};
 use crate::cli::trouble::Trouble;
 use crate::engine::{Post, Rules, branch_of};
 use crate::model::{AgentId, Completion, CompletionId, Ticket};
-use crate::ops::{DryRun, Workspace, acting_agent, add_text, complete, ended, note_run, show, way};
+use crate::ops::{DryRun, Workspace, acting_agent, add_text, complete, complete_signed, ended, note_run, show, way};
 use crate::store::random::DeliveryId;
 
 /// Say that the work at a task's gate is done, rejected or blocked
@@ -22,6 +22,8 @@ Examples:
   aof task complete AOF-7qk@3 --outcome blocked --summary \"Waiting\" --blocker \"No access to staging\"
 
 At a terminal, an editor opens for a summary or blockers that are missing.
+Where org.yaml has a `signingKey` of yours, the completion is signed: with the key of --sign-with, else with the one that git
+signs with (`user.signingKey`), else through the ssh agent.
 A ticket such as AOF-7qk@3 counts for that visit alone: if it has ended, nothing happens twice.")]
 pub(in crate::cli) struct Args {
     /// The task, or one visit or branch of it, as in `AOF-abc`, `AOF-abc@3` or `AOF-abc@3/security`
@@ -54,6 +56,8 @@ pub(in crate::cli) struct Args {
     #[command(flatten)]
     who: Who,
     #[command(flatten)]
+    signing: SignWith,
+    #[command(flatten)]
     rehearsal: Rehearsal,
 }
 
@@ -76,7 +80,7 @@ pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
         written = Some(ask(&workspace, rules, &mut completion)?);
         workspace.restart_wait(session.wait);
     }
-    let completed = complete(&workspace, &completion, mode).map_err(|error| {
+    let completed = complete_signed(&workspace, &completion, args.signing.signing(), mode).map_err(|error| {
         keep(session, written.as_deref());
         refused(error)
     })?;
@@ -108,6 +112,7 @@ fn completion(args: &Args, agent: AgentId) -> Result<Completion, Trouble> {
         metadata: object(&args.metadata),
         body: None,
         id,
+        signature: None,
     };
     if let Some(text) = args.file.as_deref().map(input::text).transpose()? {
         add_text(&mut completion, text);

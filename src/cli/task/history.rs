@@ -1,26 +1,40 @@
 //! `aof task history`
 
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+
+use serde_json::json;
 
 use crate::cli::length::length;
 use crate::cli::output::{BOLD, CYAN, GREEN, RED, YELLOW, styled};
 use crate::cli::page::warn_of_visit;
 use crate::cli::session::Session;
 use crate::cli::trouble::Trouble;
+use crate::engine::NAMESPACE;
 use crate::format::plain::{inert, one_line};
 use crate::model::{Destination, Ending, GateId, Outcome, Status, Ticket, Visit};
-use crate::ops::{HistoryView, history, history_value};
+use crate::ops::{HistoryView, Workspace, evidence, history, history_value};
 
 /// Show a task's way through its gates
 #[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  aof task history AOF-7qk
+  aof task history AOF-7qk@3 --export DIR      what was signed at that visit, for `ssh-keygen -Y verify`")]
 pub(in crate::cli) struct Args {
     /// The task, as in `AOF-abc`
     #[arg(value_name = "ID")]
     ticket: Ticket,
+    /// Write what was signed at that visit, the signature and the keys into this folder, for `ssh-keygen -Y verify`
+    #[arg(long, value_name = "DIR")]
+    export: Option<PathBuf>,
 }
 
 pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
     let workspace = session.workspace("task history")?;
+    if let Some(folder) = &args.export {
+        return export(session, &workspace, &args.ticket, folder);
+    }
     let (view, in_force) = history(&workspace, &args.ticket.task)?;
     session.warn_of_rules(&in_force);
     warn_of_visit(session, &args.ticket, &view.task);
@@ -38,10 +52,50 @@ pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Writes what it takes to check a signature without aof.
+fn export(session: &Session, workspace: &Workspace, ticket: &Ticket, folder: &Path) -> Result<ExitCode, Trouble> {
+    let found = evidence(workspace, ticket)?;
+    let fault = |path: &Path| {
+        let path = path.to_owned();
+        move |cause| Trouble::Output { path, cause }
+    };
+    std::fs::create_dir_all(folder).map_err(fault(folder))?;
+    let files = [
+        ("completion", found.text),
+        ("completion.sig", format!("{}\n", found.signature)),
+        ("allowed_signers", found.allowed_signers),
+    ];
+    for (name, text) in &files {
+        let path = folder.join(name);
+        std::fs::write(&path, text).map_err(fault(&path))?;
+    }
+    let check = format!(
+        "ssh-keygen -Y verify -f allowed_signers -I {} -n {NAMESPACE} -s completion.sig < completion",
+        found.agent
+    );
+    if session.output.is_json() {
+        session.output.data(json!({
+            "task": found.ticket.to_string(),
+            "agent": found.agent.as_str(),
+            "commit": found.commit.map(|commit| commit.to_string()),
+            "folder": folder.display().to_string(),
+            "files": files.iter().map(|(name, _)| *name).collect::<Vec<_>>(),
+            "check": check,
+        }));
+    } else {
+        session.output.line(format!("{}: what `{}` signed, and the keys that counted then", found.ticket, found.agent));
+        session.output.line(format!("check it in `{}`:\n  {check}", folder.display()));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
 fn ended(visit: &Visit) -> String {
     let mut text = format!("Gate: {}{}\n", styled(CYAN, visit.station()), of_role(visit));
     if let Some(agent) = &visit.agent {
         text.push_str(&format!("  Agent: {agent}\n"));
+    }
+    if let Some(signature) = &visit.signature {
+        text.push_str(&format!("  Signed: with {}\n", signature.key().fingerprint()));
     }
     text.push_str(&format!("  Duration: {}\n", length(visit.duration())));
     text.push_str(&format!("  Outcome: {}{}\n", outcome(&visit.outcome), way(visit)));

@@ -17,6 +17,7 @@ mod renew;
 mod reopen;
 mod show;
 pub(super) mod shown;
+mod sign;
 mod unblock;
 
 use std::process::ExitCode;
@@ -37,6 +38,8 @@ pub(super) enum Command {
     Comment(comment::Args),
     /// Say that the work at a task's gate is done, rejected or blocked
     Complete(complete::Args),
+    /// Sign a completion file
+    Sign(sign::Args),
     /// Give a claimed task back
     Release(release::Args),
     /// Say that you are still at work, so that your claim lasts
@@ -73,6 +76,7 @@ pub(super) const ALONE: &[(&str, Describe)] = &[
     ("edit", edit::Args::augment_args),
     ("comment", comment::Args::augment_args),
     ("complete", complete::Args::augment_args),
+    ("sign", sign::Args::augment_args),
     ("release", release::Args::augment_args),
     ("renew", renew::Args::augment_args),
     ("assign", assign::Args::augment_args),
@@ -94,6 +98,7 @@ pub(super) fn run(session: &Session, command: Command) -> Result<ExitCode, Troub
         Command::Edit(args) => edit::run(session, &args),
         Command::Comment(args) => comment::run(session, &args),
         Command::Complete(args) => complete::run(session, &args),
+        Command::Sign(args) => sign::run(session, &args),
         Command::Release(args) => release::run(session, &args),
         Command::Renew(args) => renew::run(session, &args),
         Command::Assign(args) => assign::run(session, &args),

@@ -59,7 +59,7 @@ pub(super) fn check(
     for workflow in &project.workflows {
         Checker { project, org, workflow, branch: None, findings: &mut findings }.workflow(conditions);
     }
-    org::check(org, &mut findings);
+    org::check(project, org, &mut findings);
     findings
 }
 

@@ -1,10 +1,10 @@
 //! What can be wrong with the org chart.
 
 use super::{Finding, runs};
-use crate::model::{HandOut, Org, Place, Role, RoleId, Severity, listed, nearest};
+use crate::model::{HandOut, Org, Place, Project, Role, RoleId, Severity, listed, nearest};
 
 /// Says everything there is to say about it.
-pub(super) fn check(org: &Org, findings: &mut Vec<Finding>) {
+pub(super) fn check(project: &Project, org: &Org, findings: &mut Vec<Finding>) {
     for (id, own) in &org.roles {
         role(org, id, own, findings);
     }
@@ -13,7 +13,22 @@ pub(super) fn check(org: &Org, findings: &mut Vec<Finding>) {
             runs::launch(org, id, launch, findings);
         }
     }
+    unnamed(project, org, findings);
     shared(org, findings);
+}
+
+/// What is signed names the project, so that a signature is good for no other one.
+fn unnamed(project: &Project, org: &Org, findings: &mut Vec<Finding>) {
+    let signer = org.agents.iter().flatten().find(|(_, agent)| !agent.signing_keys.is_empty());
+    let Some((id, _)) = signer.filter(|_| project.name.is_none()) else { return };
+    findings.push(Finding {
+        severity: Severity::Warning,
+        code: "unnamed_project",
+        at: Place::Agent { agent: id.clone(), field: "signingKey" },
+        range: None,
+        message: "the project has no name, so what is signed here is signed for every project without one".to_owned(),
+        help: Some("name it in project.yaml, as in `project: {name: Shop}`".to_owned()),
+    });
 }
 
 fn role(org: &Org, id: &RoleId, role: &Role, findings: &mut Vec<Finding>) {

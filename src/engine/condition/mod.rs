@@ -22,7 +22,7 @@ mod inherited;
 mod iterate;
 mod lists;
 mod methods;
-mod number;
+pub(super) mod number;
 mod property;
 mod search;
 mod strings;

@@ -6,7 +6,7 @@
 use super::text::is_space;
 
 /// Formats `number` as JavaScript's `String(number)` does.
-pub(super) fn format(number: f64) -> String {
+pub(in crate::engine) fn format(number: f64) -> String {
     if number.is_nan() {
         return "NaN".to_owned();
     }

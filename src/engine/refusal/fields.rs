@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::Refusal;
+use crate::engine::signed::NAMESPACE;
 use crate::model::{RoleId, Ticket};
 
 impl Refusal {
@@ -128,6 +129,14 @@ impl Refusal {
                 ("gate", text(gate)),
                 ("yourAgentId", text(agent)),
                 ("openBranches", tickets(open)),
+            ],
+            Self::Signature(wanted) => vec![
+                ("task", text(&wanted.ticket)),
+                ("yourAgentId", text(&wanted.agent)),
+                ("validKeys", texts(&wanted.keys)),
+                ("completionId", text(&wanted.completion)),
+                ("namespace", json!(NAMESPACE)),
+                ("toSign", json!(wanted.text)),
             ],
             Self::NoSuchBranch { ticket, gate, open } => vec![
                 ("task", text(&ticket.task)),

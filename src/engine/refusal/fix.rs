@@ -1,6 +1,7 @@
 //! What to do instead.
 
-use super::Refusal;
+use super::{Refusal, ToSign};
+use crate::engine::signed::{Flaw, NAMESPACE};
 use crate::model::{GateId, Identity, LostDependency, Outcome, RoleId, Ticket, listed, nearest};
 
 /// How many problems of one completion are written out; programs get all of them.
@@ -159,6 +160,7 @@ impl Refusal {
             }
             Self::BranchNeeded { open, .. } | Self::NoSuchBranch { open, .. } => branches(open),
             Self::NotOfABranch { ticket, act } => format!("if that is what you want: `aof task {act} {}`", ticket.task),
+            Self::Signature(wanted) => of_signature(wanted),
             Self::BranchesNotOpen { task, gate } => {
                 format!("open them with `aof task override {task} --to {gate} --reason \"...\"`")
             }
@@ -174,6 +176,25 @@ impl Refusal {
                 format!("once that is settled, `aof task unblock {ticket}`; or complete it with the outcome it has now")
             }
         }
+    }
+}
+
+fn of_signature(wanted: &ToSign) -> String {
+    let keys: Vec<String> =
+        wanted.keys.iter().map(|key| format!("  {} {}", key.fingerprint(), key.comment())).collect();
+    let keys = keys.iter().map(|line| line.trim_end()).collect::<Vec<_>>().join("\n");
+    match &wanted.flaw {
+        Flaw::Missing | Flaw::OtherText => format!(
+            "`aof task complete` signs by itself, through the ssh agent or with the key file that `--sign-with FILE` names; \
+             `aof task sign FILE` signs a completion file; or sign `toSign` with `ssh-keygen -Y sign -n {NAMESPACE}`, and send the same \
+             completion again with its `id` and the `signature`. Its keys are\n{keys}"
+        ),
+        Flaw::OtherUse { .. } => format!("sign with `ssh-keygen -Y sign -n {NAMESPACE}`, or by `aof task complete`"),
+        Flaw::OtherKey { .. } => format!("sign with one of these:\n{keys}"),
+        Flaw::NoKey { key } => format!(
+            "leave the signature out; or have the key committed in org.yaml: `agents: {{{}: {{signingKey: \"{key}\"}}}}`",
+            wanted.agent
+        ),
     }
 }
 

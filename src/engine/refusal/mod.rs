@@ -10,9 +10,10 @@ mod problem;
 use serde_json::Value;
 
 use super::outputs::Problem;
+use super::signed::Flaw;
 use crate::model::{
-    AgentId, CompletionId, GateId, Identity, Outcome, Permission, RoleId, Station, Status, TaskId, Ticket, Timestamp,
-    Visit, WorkflowName,
+    AgentId, CompletionId, GateId, Identity, Outcome, Permission, PublicKey, RoleId, Station, Status, TaskId, Ticket,
+    Timestamp, Visit, WorkflowName,
 };
 
 /// Why an act was not carried out.
@@ -115,6 +116,25 @@ pub enum Refusal {
     NotOfABranch { ticket: Ticket, act: &'static str },
     /// The gate became a fork while the task stood there.
     BranchesNotOpen { task: TaskId, gate: GateId },
+    /// The completion is not signed as org.yaml wants it.
+    Signature(Box<ToSign>),
+}
+
+/// What is to be signed of a completion, by whom, and what is wrong with the signature that it has.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToSign {
+    /// What is wrong.
+    pub flaw: Flaw,
+    /// The visit that it ends.
+    pub ticket: Ticket,
+    /// Who says it.
+    pub agent: AgentId,
+    /// Its id, which is signed with it.
+    pub completion: CompletionId,
+    /// The keys that it may be signed with.
+    pub keys: Vec<PublicKey>,
+    /// What is signed.
+    pub text: String,
 }
 
 /// Which family a refusal belongs to: it decides the exit code.
@@ -199,6 +219,11 @@ impl Refusal {
             Self::NoSuchBranch { .. } => "no_such_branch",
             Self::NotOfABranch { .. } => "not_of_a_branch",
             Self::BranchesNotOpen { .. } => "branches_not_open",
+            Self::Signature(wanted) => match wanted.flaw {
+                Flaw::Missing => "signature_required",
+                Flaw::OtherUse { .. } | Flaw::OtherKey { .. } | Flaw::OtherText => "bad_signature",
+                Flaw::NoKey { .. } => "no_signing_key",
+            },
         }
     }
 

@@ -1,6 +1,7 @@
 //! What is wrong, said to whoever did it.
 
-use super::Refusal;
+use super::{Refusal, ToSign};
+use crate::engine::signed::{Flaw, NAMESPACE};
 use crate::model::{Ending, Identity, Permission, listed};
 
 impl Refusal {
@@ -139,9 +140,31 @@ impl Refusal {
             Self::NotOfABranch { ticket, act } => {
                 format!("`{act}` is about the whole task, and `{ticket}` names a branch of it")
             }
+            Self::Signature(wanted) => of_signature(wanted),
             Self::BranchesNotOpen { task, gate } => {
                 format!("gate `{gate}` became a fork while task `{task}` stood there, and its branches never opened")
             }
         }
+    }
+}
+
+fn of_signature(wanted: &ToSign) -> String {
+    let (agent, ticket) = (&wanted.agent, &wanted.ticket);
+    match &wanted.flaw {
+        Flaw::Missing => format!("`{agent}` signs completions, and this one of `{ticket}` has no signature"),
+        Flaw::OtherUse { namespace } => format!(
+            "the signature was made for `{}`, and those of completions are made for `{NAMESPACE}`",
+            namespace.escape_debug()
+        ),
+        Flaw::OtherKey { key } => {
+            format!("the signature was made with the key `{}`, which is not `{agent}`'s", key.fingerprint())
+        }
+        Flaw::OtherText => format!(
+            "the signature is of something else than this completion of `{ticket}`: of another visit, another project, other \
+             rules, or other words"
+        ),
+        Flaw::NoKey { .. } => format!(
+            "the completion is signed, and org.yaml has no `signingKey` of `{agent}` that the signature could be checked with"
+        ),
     }
 }

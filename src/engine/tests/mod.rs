@@ -16,6 +16,8 @@ mod random_forks;
 mod random_routes;
 mod replay;
 mod routes;
+mod signing;
+mod ssh_made;
 mod texts;
 mod validation;
 mod ways;

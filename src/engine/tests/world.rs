@@ -154,6 +154,7 @@ pub(super) fn completion(agent: &str, outcome: &str) -> Completion {
         metadata: Map::new(),
         body: None,
         id: id("unset"),
+        signature: None,
     }
 }
 

@@ -753,3 +753,48 @@ fn a_part_of_an_expression_is_underlined_however_it_is_written() {
       = help: did you mean `includes`?
     "#);
 }
+
+#[test]
+fn a_key_that_nobody_could_check_is_underlined() {
+    let key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIDrGwTXlPu6BCAs/WbjSjtwBTL/ZF3EAOFL3allUTOAO";
+    let org = format!(
+        "agents:\n  human-ada: {{signingKey: {key} ada@garden.example}}\n  human-bob:\n    signingKey:\n      - {key}\n      \
+         - ssh-ed25519 AAAA\n      - ssh-dss AAAAB3NzaC1kc3M=\n  human-eve: {{signingKey: []}}\n"
+    );
+    assert_snapshot!(bad(&[("org.yaml", &org)]), @"
+    error[duplicate_signing_key]: this key stands here twice
+     --> org.yaml:5:9
+      |
+    2 |   human-ada: {signingKey: ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIDrGwTXlPu6BCAs/WbjSjtwBTL/ZF3EAOFL3allUTOAO ada@garden.ex…
+      |                           ---------------------------------------------------------------------------------------------- the same one
+    ...
+    5 |       - ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIDrGwTXlPu6BCAs/WbjSjtwBTL/ZF3EAOFL3allUTOAO
+      |         ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+      |
+      = help: give each agent a key of its own: it tells who has signed
+
+    error[invalid_value]: this is no OpenSSH public key, or not the whole of one
+     --> org.yaml:6:9
+      |
+    6 |       - ssh-ed25519 AAAA
+      |         ^^^^^^^^^^^^^^^^
+      |
+      = help: write the line of its `.pub` file, as in `ssh-ed25519 AAAA.. ann@laptop`
+
+    error[invalid_value]: keys of type `ssh-dss` are not checked
+     --> org.yaml:7:9
+      |
+    7 |       - ssh-dss AAAAB3NzaC1kc3M=
+      |         ^^^^^^^^^^^^^^^^^^^^^^^^
+      |
+      = help: use an Ed25519, ECDSA (P-256, P-384) or RSA key, or one of a hardware token (`ed25519-sk`, `ecdsa-sk`)
+
+    error[invalid_value]: `signingKey` lists no key
+     --> org.yaml:8:27
+      |
+    8 |   human-eve: {signingKey: []}
+      |                           ^^
+      |
+      = help: name a public key, or leave it out: then nothing needs a signature
+    ");
+}

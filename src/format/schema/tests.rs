@@ -10,6 +10,16 @@ use crate::format::yaml::{self, Fault, Limits};
 use crate::format::{completion_file, task_file};
 use crate::model::*;
 
+/// A signature, made by nobody in particular.
+const SIGNATURE: &str = concat!(
+    "U1NIU0lHAAAAAQAAADMAAAALc3NoLWVkMjU1MTkAAAAgOsbBNeU+7oEICz9ZuNKO3AFMv9kXcQA4UvdqWVRM4A4AAA",
+    "ADYW9mAAAAAAAAAAZzaGE1MTIAAABTAAAAC3NzaC1lZDI1NTE5AAAAQJmJVO2c1A7NTGt+m73OUkfmqQsj58Lb71Pi",
+    "DpVMCK6aC7B0D39pBaJAD2xtQiWfqFjyDHgIjnzoSDepcDnp/QI=",
+);
+
+/// A public key.
+const KEY: &str = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIDrGwTXlPu6BCAs/WbjSjtwBTL/ZF3EAOFL3allUTOAO";
+
 fn validator(schema: Schema) -> Validator {
     jsonschema::draft202012::new(&schema.document()).unwrap()
 }
@@ -329,6 +339,12 @@ fn decoders_and_schemas_judge_alike() {
         (true, "roles: {a: {agents: [x, human-y]}, b: {agents: z}, c: }".to_owned()),
         (true, "agents: {x: , y: {name: Y, email: y@z.example, may: [new]}}".to_owned()),
         (true, "agents: [{id: x, may: cancel}]".to_owned()),
+        (true, format!("agents: {{x: {{signingKey: {KEY} ann@example.org}}}}")),
+        (true, format!("agents: [{{id: x, signingKey: [{KEY}]}}]")),
+        (false, "agents: {x: {signingKey: []}}".to_owned()),
+        (false, "agents: {x: {signingKey: ssh-ed25519}}".to_owned()),
+        (false, format!("agents: {{x: {{signingKey: {}}}}}", KEY.replace("ssh-ed25519", "ssh-dss"))),
+        (false, "agents: {x: {signingKey: {file: id.pub}}}".to_owned()),
         (true, "agents: {x: {run: {preset: claude, model: small, timeout: 1h, secrets: API_KEY}}}".to_owned()),
         (true, "agents: {x: {run: {command: [a, 1], reads: json, env: {CI: 1}, secrets: [A, B]}}}".to_owned()),
         (true, "agents: {x: {run: {preset: command, command: [a], attempts: 2, retry: {delay: 5s}}}}".to_owned()),
@@ -390,6 +406,7 @@ fn full_task() -> Task {
         metadata: map(),
         workflow: Some("cafe".to_owned()),
         completion: Some(Stamp { id: "c1".parse().unwrap(), sha256: Digest::of(b"x") }),
+        signature: Some(SIGNATURE.parse().unwrap()),
     };
     Task {
         id: "AOF-abc".parse().unwrap(),

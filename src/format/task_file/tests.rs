@@ -66,6 +66,7 @@ fn ended(file: &TaskFile) -> Task {
         metadata: Map::new(),
         workflow: Some("0123456789abcdef".into()),
         completion: None,
+        signature: None,
     });
     task.updated = exited;
     task.routing.role = Some("architect".parse().unwrap());

@@ -3,14 +3,16 @@
 use serde_json::{Value, json};
 
 use super::{Effect, Tool, standing};
+use crate::audit::Asking;
 use crate::mcp::arguments::Given;
 use crate::mcp::desk::Project;
 use crate::mcp::next_call::next_task;
 use crate::mcp::schema::{Argument, Field, Form};
 use crate::mcp::text_file;
 use crate::mcp::trouble::Trouble;
-use crate::model::Completion;
-use crate::ops::{DryRun, add_text, complete, ended, note_run, warnings_value, way};
+use crate::model::ssh::SshFault;
+use crate::model::{Completion, Signature};
+use crate::ops::{DryRun, Signing, add_text, complete_signed, ended, note_run, warnings_value, way};
 use crate::store::random::DeliveryId;
 
 pub(super) const TOOL: Tool = Tool {
@@ -42,6 +44,11 @@ A refusal changes nothing and says how to put it right."#,
         Argument::optional("text", Form::Text, "Markdown of up to 64 KiB for the task's body"),
         Argument::optional("file", Form::Text, "The same from a file below the project"),
         Argument::optional("id", Form::Text, "Any id of your own: however often it is sent, it counts once"),
+        Argument::optional(
+            "signature",
+            Form::Text,
+            "Only where a refusal asks for it: your SSH signature of its `toSign`",
+        ),
     ],
     answer: &[
         ("task", Field::Text),
@@ -77,6 +84,7 @@ fn run(project: &Project<'_>, given: &Given) -> Result<Value, Trouble> {
         metadata: given.object("metadata"),
         body: None,
         id,
+        signature: signature(given)?,
     };
     if let Some(text) = text(project, given)? {
         add_text(&mut completion, text);
@@ -85,7 +93,8 @@ fn run(project: &Project<'_>, given: &Given) -> Result<Value, Trouble> {
     if let Some((_, run)) = project.run().filter(|(own, _)| own.task == completion.ticket.task) {
         note_run(&mut completion, run);
     }
-    let changed = complete(&project.workspace, &completion, DryRun::No)?.changed;
+    let signing = Signing { key_file: None, asking: Asking::Window };
+    let changed = complete_signed(&project.workspace, &completion, signing, DryRun::No)?.changed;
     let task = &changed.after.task;
     let said = ended(&changed).first().map(|visit| visit.outcome.to_string()).unwrap_or_default();
     let (now, _) = standing(project, &changed);
@@ -102,6 +111,16 @@ fn run(project: &Project<'_>, given: &Given) -> Result<Value, Trouble> {
         "warnings": warnings_value(&changed.warnings),
         "nextCall": next_task(),
     }))
+}
+
+fn signature(given: &Given) -> Result<Option<Signature>, Trouble> {
+    let Some(text) = given.text("signature") else { return Ok(None) };
+    text.parse().map(Some).map_err(|SshFault { problem, fix }| Trouble::Argument {
+        code: "invalid_argument",
+        name: "signature".to_owned(),
+        problem,
+        fix: fix.to_owned(),
+    })
 }
 
 /// Returns the text for the task's body.

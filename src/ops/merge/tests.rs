@@ -72,6 +72,7 @@ fn completed(text: &str, agent: &str, key: &str, minute: i64, work: Option<&str>
         metadata: Map::new(),
         body: work.map(str::to_owned),
         id: key.parse().unwrap(),
+        signature: None,
     };
     let now = Timestamp::from_second(1_771_236_000 + 60 * minute).unwrap();
     let Ok(Decision::Step(step)) = decide(&rules(), &file.task, &Act::Complete(says), now) else { panic!("{text}") };

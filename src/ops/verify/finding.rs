@@ -45,6 +45,12 @@ words!(
         Doubled = "doubled",
         /// The file cannot be read.
         Unreadable = "unreadable",
+        /// An entry has no signature, and its agent signs.
+        Unsigned = "unsigned",
+        /// A signature is of something else.
+        BadSignature = "bad_signature",
+        /// A signature is by a key that is not its agent's, or that is not trusted.
+        UntrustedKey = "untrusted_key",
     }
 );
 
@@ -75,6 +81,9 @@ impl Broken {
             Self::Untold => "a merge superseded an entry and does not say so",
             Self::Doubled => "it has two files",
             Self::Unreadable => "its file cannot be read",
+            Self::Unsigned => "an entry is not signed",
+            Self::BadSignature => "a signature is of something else",
+            Self::UntrustedKey => "a signature is by a key that does not count",
         }
     }
 }

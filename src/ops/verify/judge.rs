@@ -6,12 +6,14 @@ use std::rc::Rc;
 use super::claims::{Claims, named_task};
 use super::finding::{Broken, Wrong};
 use super::merge;
+use super::signed;
 use super::words::short;
 use crate::audit::trailers;
 use crate::audit::{ChangedFile, CommitId, LogEntry, ObjectId};
 use crate::engine::{Proof, Rules, prove, rehashed};
 use crate::format::config::Subject as RuleFile;
 use crate::format::task_file::{self, Defaults};
+use crate::model::trusted_keys::TrustedKeys;
 use crate::model::{Status, Task, TaskId, Timestamp};
 use crate::ops::error::OpsError;
 use crate::ops::happened::{KnownRules, KnownTasks};
@@ -40,13 +42,14 @@ pub(super) struct Judged {
 /// Judges commits, one after the other.
 pub(super) struct Judge<'w> {
     pub(super) workspace: &'w Workspace,
+    anchor: Option<&'w TrustedKeys>,
     rules: KnownRules,
     tasks: KnownTasks,
 }
 
 impl<'w> Judge<'w> {
-    pub(super) fn new(workspace: &'w Workspace) -> Self {
-        Self { workspace, rules: KnownRules::default(), tasks: KnownTasks::default() }
+    pub(super) fn new(workspace: &'w Workspace, anchor: Option<&'w TrustedKeys>) -> Self {
+        Self { workspace, anchor, rules: KnownRules::default(), tasks: KnownTasks::default() }
     }
 
     pub(super) fn of(&mut self, commit: CommitId) -> Result<Judged, OpsError> {
@@ -96,6 +99,8 @@ impl<'w> Judge<'w> {
                 judged.wrong.push(Wrong::new(&entry, Some(&id), Broken::Unreadable, "a task".to_owned(), found));
                 continue;
             };
+            let known = before.as_ref().map_or(0, |task| task.history.len());
+            judged.wrong.extend(signed::of_entries(self.anchor, (&rules, &entry), &id, &after, known));
             let mut proof = prove(&rules, before.as_deref(), &after);
             if let Proof::Breach(_) = proof
                 && let Some((before, after)) = rehashed(&rules, before.as_deref(), &after)

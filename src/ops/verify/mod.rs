@@ -7,6 +7,7 @@ mod judge;
 mod merge;
 mod past;
 mod pushed;
+mod signed;
 mod words;
 
 use std::collections::{BTreeSet, HashMap};
@@ -24,6 +25,7 @@ use super::touched::doubled;
 use super::workspace::Workspace;
 use crate::audit::CommitId;
 use crate::model::TaskId;
+use crate::model::trusted_keys::TrustedKeys;
 
 /// Which commits are judged.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,8 +69,9 @@ impl Verified {
     }
 }
 
-/// Judges the commits.
-pub fn verify(workspace: &Workspace, range: &Range) -> Result<Verified, OpsError> {
+/// Judges the commits. Signatures are judged by the keys that the commit before has, and by those that are trusted from outside, where
+/// somebody says which these are.
+pub fn verify(workspace: &Workspace, range: &Range, anchor: Option<&TrustedKeys>) -> Result<Verified, OpsError> {
     let repository = &workspace.repository;
     let named = |name: &str| {
         repository.commit_named(name)?.ok_or_else(|| OpsError::Unknown {
@@ -89,25 +92,30 @@ pub fn verify(workspace: &Workspace, range: &Range) -> Result<Verified, OpsError
     }
     let until = named(&range.until)?;
     match &range.from {
-        From::Beginning => judged(workspace, &[], until),
-        From::Beside(other) => judged(workspace, &[named(other)?], until),
-        From::Anchor(anchor) => {
-            let anchor = named(anchor)?;
-            let mut verified = judged(workspace, &[anchor], until)?;
-            verified.wrong.extend(pushed::forced(repository, anchor, until)?);
+        From::Beginning => judged(workspace, &[], until, anchor),
+        From::Beside(other) => judged(workspace, &[named(other)?], until, anchor),
+        From::Anchor(from) => {
+            let from = named(from)?;
+            let mut verified = judged(workspace, &[from], until, anchor)?;
+            verified.wrong.extend(pushed::forced(repository, from, until)?);
             Ok(verified)
         }
     }
 }
 
 /// Judges the commits that led to `until`, and to none of the others.
-fn judged(workspace: &Workspace, since: &[CommitId], until: CommitId) -> Result<Verified, OpsError> {
+fn judged(
+    workspace: &Workspace,
+    since: &[CommitId],
+    until: CommitId,
+    anchor: Option<&TrustedKeys>,
+) -> Result<Verified, OpsError> {
     let repository = &workspace.repository;
     let reach = repository.all_since(since, until)?;
     let mut verified = Verified { commits: reach.commits.len(), ends: reach.ends, ..Verified::default() };
     let mut telling: Vec<(CommitId, Judged)> = Vec::new();
     let of = |workspace: &Workspace, share: &[CommitId]| {
-        let mut judge = Judge::new(workspace);
+        let mut judge = Judge::new(workspace, anchor);
         share.iter().map(|commit| Ok((*commit, judge.of(*commit)?))).collect()
     };
     side_by_side(workspace, &reach.commits, of, &mut |(commit, judged): (CommitId, Judged)| {

@@ -9,6 +9,7 @@ use super::{Range, Verified, verify};
 use crate::audit::{CommitId, Repository};
 use crate::format::config::PROJECT_FILE;
 use crate::model::listed;
+use crate::model::trusted_keys::TrustedKeys;
 use crate::ops::error::{Kind, OpsError};
 use crate::ops::workspace::{Clock, Workspace};
 use crate::store::{ProjectPath, StoreError, layout};
@@ -59,12 +60,17 @@ impl Past {
     }
 
     /// Judges the commits of a range, for the project in that folder, or else for the only one that there is.
-    pub fn verify(&self, folder: Option<&ProjectFolder>, range: &Range) -> Result<Verified, OpsError> {
+    pub fn verify(
+        &self,
+        folder: Option<&ProjectFolder>,
+        range: &Range,
+        anchor: Option<&TrustedKeys>,
+    ) -> Result<Verified, OpsError> {
         let folder = match folder {
             Some(folder) => folder.clone(),
             None => self.only_one(range)?,
         };
-        verify(&self.project(&folder)?, range)
+        verify(&self.project(&folder)?, range, anchor)
     }
 
     pub(super) fn repository(&self) -> &Repository {

@@ -9,6 +9,7 @@ use super::finding::{Broken, Wrong};
 use super::past::{Past, ProjectFolder};
 use super::{Verified, judged, verified_value};
 use crate::audit::{CommitId, ObjectId, Repository};
+use crate::model::trusted_keys::TrustedKeys;
 use crate::ops::error::OpsError;
 
 /// What a push does to a reference, as git tells its `pre-receive` hook: the old object, the new one, the name.
@@ -63,7 +64,12 @@ pub struct Pushed {
 
 /// Judges what a push brings, in the order in which git tells of it. A reference that is deleted, or is not about a commit, brings
 /// nothing. Without a folder, every project counts that the repository has, or that the push brings.
-pub fn verify_pushed(past: &Past, folder: Option<&ProjectFolder>, updates: &[Update]) -> Result<Vec<Pushed>, OpsError> {
+pub fn verify_pushed(
+    past: &Past,
+    folder: Option<&ProjectFolder>,
+    updates: &[Update],
+    anchor: Option<&TrustedKeys>,
+) -> Result<Vec<Pushed>, OpsError> {
     let repository = past.repository();
     let mut known = repository.named_commits()?;
     let mut ways = Vec::new();
@@ -85,7 +91,7 @@ pub fn verify_pushed(past: &Past, folder: Option<&ProjectFolder>, updates: &[Upd
             None => known.clone(),
         };
         for project in &folders {
-            let mut verified = judged(&past.project(project)?, &since, new)?;
+            let mut verified = judged(&past.project(project)?, &since, new, anchor)?;
             if let Some(old) = old.filter(|_| update.reference.starts_with("refs/heads/")) {
                 verified.wrong.extend(forced(repository, old, new)?);
             }

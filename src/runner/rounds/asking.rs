@@ -6,9 +6,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::{LOOK, Rounds, TICK};
+use crate::audit::Asking;
 use crate::engine::RefusalKind;
 use crate::model::Completion;
-use crate::ops::{DryRun, OpsError, briefed, complete, ended, openings, show};
+use crate::ops::{DryRun, OpsError, Signing, briefed, complete_signed, ended, openings, show};
 use crate::runner::hand_in::moved;
 use crate::runner::news::{News, Waits, Why};
 use crate::runner::wish::{Asked, Audience};
@@ -80,7 +81,13 @@ impl Rounds<'_> {
         let mut told = false;
         loop {
             self.workspace = self.project.open()?;
-            match complete(&self.workspace, &completion, DryRun::No) {
+            // Whoever answers at the terminal is asked for a passphrase there, too.
+            let signing = Signing { key_file: None, asking: Asking::Terminal };
+            let mut done = None;
+            let workspace = &self.workspace;
+            audience.aside(&mut || done = Some(complete_signed(workspace, &completion, signing, DryRun::No)));
+            let Some(done) = done else { return Ok(Ok(Answered::Later)) };
+            match done {
                 Ok(done) => {
                     let rules = self.workspace.rules()?.rules;
                     let last = ended(&done.changed).last().cloned();
@@ -96,6 +103,9 @@ impl Rounds<'_> {
                 Err(OpsError::Refused(refusal)) => {
                     let fix = refusal.fix();
                     return Ok(Err(Refused { completion, why: OpsError::Refused(refusal).to_string(), fix }));
+                }
+                Err(OpsError::Unfit { code: "cannot_sign", problem, fix }) => {
+                    return Ok(Err(Refused { completion, why: problem, fix }));
                 }
                 Err(error) if error.passes() => {
                     if !told {

@@ -1,0 +1,72 @@
+//! Signatures of entries: as the rules of the commit before want them, and by the keys that somebody trusts from outside.
+
+use super::finding::{Broken, Wrong};
+use super::words::short;
+use crate::audit::LogEntry;
+use crate::engine::{Flaw, NAMESPACE, Rules, flaw, to_sign};
+use crate::model::trusted_keys::TrustedKeys;
+use crate::model::{PublicKey, Task, TaskId, listed};
+
+/// Returns what is wrong with the signatures of the entries from that place on, which the commit brought.
+pub(super) fn of_entries(
+    anchor: Option<&TrustedKeys>,
+    (rules, entry): (&Rules, &LogEntry),
+    id: &TaskId,
+    task: &Task,
+    from: usize,
+) -> Vec<Wrong> {
+    let wrong = |(broken, expected, found)| Wrong::new(entry, Some(id), broken, expected, found);
+    (from..task.history.len())
+        .filter_map(|place| of_rules(rules, task, place).or_else(|| of_anchor(anchor?, rules, task, place)))
+        .map(wrong)
+        .collect()
+}
+
+fn of_rules(rules: &Rules, task: &Task, place: usize) -> Option<(Broken, String, String)> {
+    let visit = task.history.get(place)?;
+    let name = visit.agent.as_ref().map(ToString::to_string).unwrap_or_default();
+    let keys = visit.agent.as_ref().map(|agent| rules.org.signing_keys(agent)).unwrap_or_default();
+    let keys = listed(keys.iter().map(PublicKey::fingerprint));
+    let by_own = format!("a signature by a key of `{name}`: {keys}");
+    let (broken, expected, found) = match flaw(rules, task, place)? {
+        Flaw::Missing => (Broken::Unsigned, by_own, format!("entry {} without one", place + 1)),
+        Flaw::OtherText => (
+            Broken::BadSignature,
+            format!("a signature of what entry {} says", place + 1),
+            "one of something else: of another visit, another project, other rules, or other words".to_owned(),
+        ),
+        Flaw::OtherUse { namespace } => (
+            Broken::BadSignature,
+            format!("a signature made for `{NAMESPACE}`"),
+            format!("one made for `{}`", namespace.escape_debug()),
+        ),
+        Flaw::OtherKey { key } => (Broken::UntrustedKey, by_own, format!("one by {}", key.fingerprint())),
+        Flaw::NoKey { key } => (
+            Broken::UntrustedKey,
+            format!("a key of `{name}` in the org.yaml of the commit before"),
+            format!("none, and a signature by {}", key.fingerprint()),
+        ),
+    };
+    Some((broken, short(&expected), short(&found)))
+}
+
+fn of_anchor(anchor: &TrustedKeys, rules: &Rules, task: &Task, place: usize) -> Option<(Broken, String, String)> {
+    let visit = task.history.get(place)?;
+    let agent = visit.agent.as_ref()?;
+    // Whatever no completion made, nobody signs.
+    to_sign(rules, task, place)?;
+    match &visit.signature {
+        Some(signature) if anchor.trusts(signature.key(), agent, NAMESPACE, visit.exited) => None,
+        Some(signature) => Some((
+            Broken::UntrustedKey,
+            format!("a key that is trusted as `{agent}`'s at {}", visit.exited),
+            format!("{}, which is not", signature.key().fingerprint()),
+        )),
+        None if anchor.names(agent, NAMESPACE, visit.exited) => Some((
+            Broken::Unsigned,
+            format!("a signature by the trusted key of `{agent}`"),
+            format!("entry {} without one, and an org.yaml that wants none", place + 1),
+        )),
+        None => None,
+    }
+}
