@@ -49,7 +49,7 @@ pub(super) fn ticket(task: &Task, place: usize, entry: &Visit) -> Ticket {
 }
 
 /// Writes a value as JSON in the one way there is: keys in the order of their bytes, no blanks, numbers as JavaScript writes them but
-/// for integers of up to 64 bits, which keep their digits; in texts only what JSON demands is escaped.
+/// for integers of up to 64 bits, which keep their digits; in texts only quotes, backslashes and control characters are escaped.
 fn push(out: &mut String, value: &Value) {
     match value {
         Value::Object(map) => push_object(out, map),
@@ -100,7 +100,8 @@ fn push_text(out: &mut String, text: &str) {
             '\n' => out.push_str("\\n"),
             '\u{c}' => out.push_str("\\f"),
             '\r' => out.push_str("\\r"),
-            c if c < ' ' => out.push_str(&format!("\\u{:04x}", u32::from(c))),
+            // None of these survives every terminal and every pipe.
+            c if c.is_control() => out.push_str(&format!("\\u{:04x}", u32::from(c))),
             c => out.push(c),
         }
     }
@@ -117,14 +118,14 @@ mod tests {
     fn a_value_has_one_form() {
         let value = json!({
             "z": [1, -2, 1.0, 0.1, 1e21, 1e-7, -0.0, 9_007_199_254_740_993_i64, u64::MAX],
-            "a": {"é": null, "b": true, "a": "\"\\\u{8}\t\n\u{c}\r\u{0}\u{1f}\u{7f}é\u{2028}👍/"},
+            "a": {"é": null, "b": true, "a": "\"\\\u{8}\t\n\u{c}\r\u{0}\u{1f}\u{7f}\u{9b}é\u{2028}👍/"},
             "\u{ffff}": 1, "👍": 2,
         });
         let mut text = String::new();
         push(&mut text, &value);
         assert_eq!(
             text,
-            "{\"a\":{\"a\":\"\\\"\\\\\\b\\t\\n\\f\\r\\u0000\\u001f\u{7f}é\u{2028}👍/\",\"b\":true,\"é\":null},\
+            "{\"a\":{\"a\":\"\\\"\\\\\\b\\t\\n\\f\\r\\u0000\\u001f\\u007f\\u009bé\u{2028}👍/\",\"b\":true,\"é\":null},\
              \"z\":[1,-2,1,0.1,1e+21,1e-7,0,9007199254740993,18446744073709551615],\"\u{ffff}\":1,\"👍\":2}"
         );
     }

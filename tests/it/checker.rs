@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use crate::environment::TestEnvironment;
 use crate::fork_checker::fork_faults;
+use crate::signature_checker::signature_fault;
 
 /// One commit as git tells it.
 struct Commit {
@@ -73,7 +74,7 @@ fn state(env: &TestEnvironment) -> String {
     format!("{}\n{}", env.git(&["status", "--short"]), env.git(&["log", "--stat", "--format=%h %an %s"]))
 }
 
-/// I1, I3, I4, I9, and that no completion counts twice.
+/// I1, I3, I4, I9, I12, and that no completion counts twice.
 fn history_faults(env: &TestEnvironment) -> Vec<String> {
     let mut faults = Vec::new();
     let commits = commits(env);
@@ -81,6 +82,8 @@ fn history_faults(env: &TestEnvironment) -> Vec<String> {
     let blobs = blobs(env, &commits);
     let mut tasks: BTreeMap<String, History> = BTreeMap::new();
     let mut completions = BTreeSet::new();
+    // Nobody signs where no key was ever named.
+    let is_signed = !env.git(&["log", "--format=%H", "-S", "signingKey", "--", "org.yaml"]).is_empty();
     for commit in &commits {
         let by_engine = commit.trailer("Aof-Task").is_some();
         let mut changed = BTreeMap::new();
@@ -99,6 +102,8 @@ fn history_faults(env: &TestEnvironment) -> Vec<String> {
         }
         if by_engine {
             faults.extend(commit.faults(&prefix, &tasks, &changed));
+            let grown = changed.iter().filter(|_| is_signed && commit.trailer("Aof-Outcome").is_some());
+            faults.extend(grown.filter_map(|(id, history)| signature_fault(env, &commit.id, id, history)));
             for id in commit.trailers_of("Aof-Completion") {
                 if !completions.insert(id.to_owned()) {
                     faults.push(format!("completion {id} counts twice, again in {}", commit.id));

@@ -55,6 +55,7 @@ mod running_stops;
 mod running_terminal;
 mod running_verdicts;
 mod running_workflows;
+mod signature_checker;
 mod signer;
 mod signing;
 mod stats;

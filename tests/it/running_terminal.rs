@@ -14,6 +14,7 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use crate::agents::{history, project_of, send, shown, stand};
 use crate::checker::check;
 use crate::environment::{TestEnvironment, eventually};
+use crate::signer::{has_ssh_keygen, ssh_key};
 
 /// A program at a terminal of its own.
 struct Seat {
@@ -143,6 +144,37 @@ fn a_person_is_asked_and_what_is_said_counts() {
     work coder complete [file] Did it
     approve human-ada complete [-] Fine now
     ");
+    let _ = std::fs::remove_file(env.path("login.rs"));
+    check(&env);
+}
+
+#[test]
+fn an_approval_is_signed_where_the_person_has_a_key() {
+    if !has_ssh_keygen() {
+        return;
+    }
+    let env = environment();
+    let (_, public) = ssh_key(&env, "ada", &["-t", "ed25519"]);
+    let signs = format!("{{email: ada@example.org, signingKey: {public}}}");
+    env.edit("org.yaml", "human-ada: {email: ada@example.org}", &format!("human-ada: {signs}"));
+    env.commit_all("ada signs");
+    let id = env.new_task(&["Add login"]);
+    let mut seat = Seat::of(&env, &["run", "--task", &id]);
+    seat.shows("[l]ater?");
+    seat.types("y");
+    seat.shows("A word on it (Approved):");
+    seat.types("Fine");
+    // What cannot be signed is asked again, and what was said is kept.
+    seat.shows("could not be signed");
+    seat.shows("--sign-with");
+    env.git(&["config", "user.signingKey", "~/ada"]);
+    seat.shows("[l]ater?");
+    seat.types("y");
+    seat.shows("A word on it (Fine):");
+    seat.types("");
+    let (status, screen) = seat.ends();
+    assert_eq!(status.code(), Some(0), "{screen}");
+    assert!(history(&env, &id).trim_end().ends_with("approve human-ada complete [-] Fine"), "{}", history(&env, &id));
     let _ = std::fs::remove_file(env.path("login.rs"));
     check(&env);
 }

@@ -6,7 +6,9 @@ use std::os::unix::fs::PermissionsExt;
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
+use crate::checker::{check, faults};
 use crate::environment::TestEnvironment;
+use crate::mcp_client::McpClient;
 use crate::signer::{Signer, has_ssh_keygen, ssh_key};
 
 fn project() -> String {
@@ -202,6 +204,56 @@ fn a_signed_file_goes_through_the_inbox() {
     let _ = env.aof(&["watch", "--once"]).success();
     assert_eq!(front(&env, &id)["status"], "complete");
     assert_eq!(found(&env, &[]), [""; 0]);
+    fs::remove_file(env.path("done.yaml")).unwrap();
+    check(&env);
+}
+
+#[test]
+fn branches_and_values_are_signed_as_the_documentation_says() {
+    let rules = "project: {name: Shop}\nworkflow:\n  gates:\n    - {id: implement, role: backend}\n    - id: check\n      type: fork\n      \
+                 branches:\n        - {id: one, role: architect}\n        - {id: two, role: architect}\n";
+    let env = TestEnvironment::with_rules(rules, &org(&Signer::new(1).public()));
+    stand_in(&env);
+    let id = env.new_task(&["Add login"]);
+    let _ = env.complete(&id, "agent-7").success();
+    for (branch, outputs) in [("one", json!({"z": [1, 0.5, "é\"\n\u{7f}"], "a": {"b": null}})), ("two", json!({}))] {
+        let file = json!({
+            "task": format!("{id}@1/{branch}"), "agent": "human-ada", "outcome": "complete", "summary": "Two\nlines: \"x\"",
+            "outputs": outputs, "metadata": {"n": 0.25, "i": 18_014_398_509_481_985_i64}, "id": branch,
+        });
+        env.write("branch.json", file.to_string());
+        let output = env.aof_command(&["task", "sign", "branch.json", "--print"]).output().unwrap();
+        fs::write(env.home().join("answer"), Signer::new(1).sign(&String::from_utf8(output.stdout).unwrap())).unwrap();
+        let _ = env.aof(&["task", "sign", "branch.json"]).success();
+        fs::rename(env.path("branch.json"), env.path(&format!(".aof/inbox/{branch}.json"))).unwrap();
+        let _ = env.aof(&["watch", "--once"]).success();
+    }
+    assert_eq!(front(&env, &id)["status"], "complete");
+    assert_eq!(found(&env, &[]), [""; 0]);
+    check(&env);
+}
+
+#[test]
+fn an_agent_signs_what_a_call_was_refused_for() {
+    let keys = org(&Signer::new(2).public())
+        .replace("  agent-7:\n", &format!("  agent-7: {{signingKey: {}}}\n", Signer::new(1).public()));
+    let env = TestEnvironment::with_rules(&project(), &keys);
+    let id = env.new_task(&["Add login"]);
+    let mut worker = McpClient::of(&env, "agent-7");
+    let said = json!({"task": id, "outcome": "complete", "summary": "Done"});
+    let refused = worker.refused("aof_task_complete", said.clone());
+    assert_eq!(refused["error"], "signature_required", "{refused:#}");
+    let mut signed = said;
+    signed["id"] = refused["completionId"].clone();
+    signed["signature"] = json!(Signer::new(2).sign(refused["toSign"].as_str().unwrap()));
+    assert_eq!(worker.refused("aof_task_complete", signed.clone())["error"], "bad_signature");
+    signed["signature"] = json!(Signer::new(1).sign(refused["toSign"].as_str().unwrap()));
+    let done = worker.call("aof_task_complete", signed);
+    assert_eq!(done["way"], "implement -> review", "{done:#}");
+    let unreadable = json!({"task": id, "summary": "x", "signature": "none"});
+    assert_eq!(worker.refused("aof_task_complete", unreadable)["error"], "invalid_argument");
+    assert_eq!(found(&env, &[]), [""; 0]);
+    check(&env);
 }
 
 #[test]
@@ -250,9 +302,12 @@ fn verify_finds_what_is_not_signed_as_it_should_be() {
     };
     let (rules, env) = change(&|text| without(text));
     assert_eq!(rules, ["unsigned"]);
+    assert!(faults(&env).iter().any(|fault| fault.starts_with("I12: ")), "the checker sees it, too");
     let output = env.aof(&["verify"]).code(1).stdout;
     assert!(output.contains("an entry is not signed [unsigned]"), "{output}");
-    assert!(change(&|text| text.replace("Looks good", "Looks fine")).0.contains(&"bad_signature".to_owned()));
+    let (rules, env) = change(&|text| text.replace("Looks good", "Looks fine"));
+    assert!(rules.contains(&"bad_signature".to_owned()), "{rules:?}");
+    assert!(!has_ssh_keygen() || faults(&env).iter().any(|fault| fault.starts_with("I12: ")));
     let other = Signer::new(2).sign("x").replace('\n', "\n      ");
     let other = format!("    signature: |\n      {}\n", other.trim_end());
     let (rules, _) = change(&|text| {
@@ -299,6 +354,7 @@ fn keys_count_as_the_commit_before_has_them() {
     let _ = env.aof(&approve(&third, &[])).success();
     assert_eq!(found(&env, &[]), [""; 0]);
     assert_eq!(found(&env, &["--trusted-keys", trusted]), ["unsigned"]);
+    check(&env);
     trust("human-ada\nbob fly ssh-ed25519 AAAA\n");
     assert_snapshot!(env.aof(&["verify", "--trusted-keys", trusted]).code(4), @r#"
     exit 4

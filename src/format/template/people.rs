@@ -106,7 +106,7 @@ pub(super) fn part(template: Template, role: &RoleId, founder: &Founder) -> Opti
 pub(super) fn org_file(cast: &[Part], founder: &Founder) -> String {
     let mut text = include_str!("org.yaml").to_owned();
     text.extend(cast.iter().map(Part::text));
-    text.push_str("\n# What is known of each agent. Only agents listed here are handed work.\nagents:\n");
+    text.push_str("\n# What is known of each agent. Only agents listed here are handed work. Whoever has a `signingKey`\n# (the line of a `.pub` file) signs what it completes.\nagents:\n");
     let mut agents: Vec<&AgentId> = Vec::new();
     for agent in cast.iter().flat_map(|part| &part.agents).filter(|agent| **agent != founder.agent) {
         if !agents.contains(&agent) {

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::{Effect, Tool, standing};
 use crate::audit::Asking;
+use crate::engine::{Flaw, Refusal};
 use crate::mcp::arguments::Given;
 use crate::mcp::desk::Project;
 use crate::mcp::next_call::next_task;
@@ -12,7 +13,9 @@ use crate::mcp::text_file;
 use crate::mcp::trouble::Trouble;
 use crate::model::ssh::SshFault;
 use crate::model::{Completion, Signature};
-use crate::ops::{DryRun, Signing, add_text, complete_signed, ended, note_run, warnings_value, way};
+use crate::ops::{
+    Completed, DryRun, OpsError, Signing, add_text, complete, complete_signed, ended, note_run, warnings_value, way,
+};
 use crate::store::random::DeliveryId;
 
 pub(super) const TOOL: Tool = Tool {
@@ -93,8 +96,7 @@ fn run(project: &Project<'_>, given: &Given) -> Result<Value, Trouble> {
     if let Some((_, run)) = project.run().filter(|(own, _)| own.task == completion.ticket.task) {
         note_run(&mut completion, run);
     }
-    let signing = Signing { key_file: None, asking: Asking::Window };
-    let changed = complete_signed(&project.workspace, &completion, signing, DryRun::No)?.changed;
+    let changed = completed(project, &completion)?.changed;
     let task = &changed.after.task;
     let said = ended(&changed).first().map(|visit| visit.outcome.to_string()).unwrap_or_default();
     let (now, _) = standing(project, &changed);
@@ -111,6 +113,19 @@ fn run(project: &Project<'_>, given: &Given) -> Result<Value, Trouble> {
         "warnings": warnings_value(&changed.warnings),
         "nextCall": next_task(),
     }))
+}
+
+/// Completes; signs where that is wanted and nobody has to be asked. Else the refusal says what is to be signed.
+fn completed(project: &Project<'_>, completion: &Completion) -> Result<Completed, OpsError> {
+    let refused = match complete(&project.workspace, completion, DryRun::No) {
+        Err(OpsError::Refused(Refusal::Signature(wanted))) if wanted.flaw == Flaw::Missing => wanted,
+        done => return done,
+    };
+    let signing = Signing { key_file: None, asking: Asking::Window };
+    match complete_signed(&project.workspace, completion, signing, DryRun::No) {
+        Err(OpsError::Unfit { code: "cannot_sign", .. }) => Err(Refusal::Signature(refused).into()),
+        done => done,
+    }
 }
 
 fn signature(given: &Given) -> Result<Option<Signature>, Trouble> {
