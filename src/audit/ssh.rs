@@ -82,6 +82,10 @@ pub(super) fn signature(
     };
     let message = put("text", text)?;
     let mut command = Command::new(program);
+    if asking == Asking::Terminal {
+        // It still asks, and says when a token is to be touched.
+        command.arg("-q");
+    }
     command.args(["-Y", "sign", "-n", namespace, "-f"]);
     match key {
         SshKey::Agent(key) => command.arg(put("key", format!("{key}\n").as_bytes())?).arg("-U"),

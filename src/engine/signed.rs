@@ -7,7 +7,7 @@ use super::decide::Decision;
 use super::refusal::{Refusal, ToSign};
 use super::rules::Rules;
 use super::ssh::holds;
-use crate::model::{Completion, PublicKey, Task, Ticket, Timestamp};
+use crate::model::{Completion, Ending, PublicKey, Task, Ticket, Timestamp};
 
 /// What signatures are made for here: one that was made for git, or a file, is none.
 pub const NAMESPACE: &str = "aof";
@@ -40,23 +40,21 @@ pub enum Flaw {
 /// be, and where none is wanted.
 pub fn flaw(rules: &Rules, task: &Task, place: usize) -> Option<Flaw> {
     let entry = task.history.get(place)?;
-    let text = canonical(rules.project.name.as_deref(), task, place);
-    let (Some(agent), Some(text)) = (&entry.agent, text) else {
-        // Whatever else ends a visit is nobody's word.
-        return entry.signature.as_ref().map(|signature| Flaw::NoKey { key: signature.key().clone() });
-    };
-    let keys = rules.org.signing_keys(agent);
+    let keys = entry.agent.as_ref().map(|agent| rules.org.signing_keys(agent)).unwrap_or_default();
     let Some(signature) = &entry.signature else {
-        return (!keys.is_empty()).then_some(Flaw::Missing);
+        // Whatever else ends a visit is nobody's word.
+        let is_said = matches!(entry.outcome, Ending::Said(_)) && entry.completion.is_some();
+        return (is_said && !keys.is_empty()).then_some(Flaw::Missing);
     };
     if signature.namespace() != NAMESPACE {
         return Some(Flaw::OtherUse { namespace: signature.namespace().to_owned() });
     }
     let key = || signature.key().clone();
-    match keys {
-        [] => Some(Flaw::NoKey { key: key() }),
-        keys if !keys.contains(signature.key()) => Some(Flaw::OtherKey { key: key() }),
-        _ => (!holds(signature, text.as_bytes())).then_some(Flaw::OtherText),
+    let text = canonical(rules.project.name.as_deref(), task, place);
+    match (keys, text) {
+        ([], _) | (_, None) => Some(Flaw::NoKey { key: key() }),
+        (keys, _) if !keys.contains(signature.key()) => Some(Flaw::OtherKey { key: key() }),
+        (_, Some(text)) => (!holds(signature, text.as_bytes())).then_some(Flaw::OtherText),
     }
 }
 
