@@ -1,7 +1,8 @@
 //! Named points at which a crash test may stop the process. A leaf: every floor may call it, it calls nothing.
 //!
 //! `AOF_STOP_AT=name` aborts the process the first time it passes that point, `AOF_STOP_AT=name:3` the third time:
-//! no destructor runs, as after `kill -9`. Release builds contain none of this.
+//! no destructor runs, as after `kill -9`. `AOF_WAIT_AT=name:PIPE` has each thread that passes that point wait there until somebody opens
+//! the named pipe to write. Release builds contain none of this.
 
 /// Every point there is, in the order in which one transition passes them.
 pub const POINTS: &[&str] = &[
@@ -31,11 +32,11 @@ pub const OUTBOX_POINTS: &[&str] = &["outbox.written", "outbox.delivered"];
 /// The one that a message passes which is given up: it is kept aside, and nobody was told.
 pub const GIVEN_UP_POINTS: &[&str] = &["outbox.given-up"];
 
-/// Those that lines of the event stream pass: they are written, and not recorded; a new stream is there, and not recorded; it is
-/// recorded, and what was left for it is still there.
-pub const EVENT_POINTS: &[&str] = &["events.written", "events.replaced", "events.recorded"];
+/// Those that lines of the event stream pass: a new stream is begun; lines are written, and not recorded; a new stream is there, and
+/// not recorded; it is recorded, and what was left for it is still there.
+pub const EVENT_POINTS: &[&str] = &["events.making", "events.written", "events.replaced", "events.recorded"];
 
-/// Aborts here if the environment asks for it.
+/// Aborts here if the environment asks for it, or waits.
 #[cfg(debug_assertions)]
 pub fn point(name: &str) {
     use std::sync::OnceLock;
@@ -55,6 +56,17 @@ pub fn point(name: &str) {
         && PASSED.fetch_add(1, Ordering::SeqCst) + 1 == *turn
     {
         std::process::abort();
+    }
+    wait_at(name);
+}
+
+/// Waits, if the environment asks for that here, until somebody writes into the pipe that it names.
+#[cfg(debug_assertions)]
+fn wait_at(name: &str) {
+    let asked = std::env::var("AOF_WAIT_AT").unwrap_or_default();
+    if let Some(pipe) = asked.strip_prefix(name).and_then(|rest| rest.strip_prefix(':')) {
+        // Opening it waits for whoever opens the other end; where there is none, nothing is waited for.
+        let _ = std::fs::File::open(pipe);
     }
 }
 

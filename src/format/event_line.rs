@@ -69,7 +69,8 @@ pub struct EventLine {
 }
 
 impl EventLine {
-    /// Reads a line; nothing if it is no event.
+    /// Reads a line; nothing if it is no event: one that this version knows has the task that it is about, and every one comes from
+    /// somewhere.
     pub fn read(text: &str) -> Option<Self> {
         let fields: Map = serde_json::from_str(text).ok()?;
         let text = |key: &str| fields.get(key).and_then(Value::as_str);
@@ -77,6 +78,12 @@ impl EventLine {
         let kind: Option<EventKind> = name.parse().ok();
         let level = text("level").and_then(|word| word.parse().ok());
         let at = text("timestamp")?.parse().ok()?;
+        if text("taskId").is_none() && kind.is_some_and(is_of_task) {
+            return None;
+        }
+        if text("commit").is_none() && text("id").and_then(EventId::read).is_none() {
+            return None;
+        }
         Some(Self { at, kind, level: level.or(kind.map(EventKind::level)).unwrap_or(Level::Info), name, fields })
     }
 
@@ -111,6 +118,11 @@ impl EventLine {
         ["agent", "winningAgent", "losingAgent", "worker"].into_iter().any(|key| self.text(key) == Some(agent))
             || holders.is_some_and(|holders| holders.iter().any(|holder| holder == agent))
     }
+}
+
+/// Returns whether events of that kind are about a task.
+const fn is_of_task(kind: EventKind) -> bool {
+    !matches!(kind, EventKind::WorkflowConfigInvalid | EventKind::NoticesDropped)
 }
 
 #[cfg(test)]
@@ -149,12 +161,20 @@ mod tests {
 
     #[test]
     fn what_is_no_event_is_none() {
-        for text in
-            ["", "{", "[]", "{\"event\":\"task_failed\"}", "{\"event\":1,\"timestamp\":\"2026-02-16T15:00:00Z\"}"]
-        {
+        const AT: &str = "\"timestamp\":\"2026-02-16T15:00:00Z\"";
+        for text in [
+            "",
+            "{",
+            "[]",
+            "{\"event\":\"task_failed\"}",
+            &format!("{{\"event\":1,{AT}}}"),
+            &format!("{{\"event\":\"task_failed\",{AT},\"commit\":\"abc\"}}"),
+            &format!("{{\"event\":\"task_failed\",{AT},\"taskId\":\"AOF-abc\"}}"),
+            &format!("{{\"event\":\"task_failed\",{AT},\"taskId\":\"AOF-abc\",\"id\":\"../x\"}}"),
+        ] {
             assert_eq!(EventLine::read(text), None, "{text}");
         }
-        let newer = EventLine::read("{\"timestamp\":\"2026-02-16T15:00:00Z\",\"event\":\"task_sung\"}").unwrap();
+        let newer = EventLine::read(&format!("{{{AT},\"event\":\"task_sung\",\"commit\":\"abc\"}}")).unwrap();
         assert_eq!((newer.kind, newer.level, newer.name.as_str()), (None, Level::Info, "task_sung"));
     }
 }

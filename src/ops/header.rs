@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::stand::Stand;
+use super::word::Word;
 use crate::engine::{Rules, Stay, Timer, lost_dependencies, stay};
 use crate::format::task_file::{Origin, TaskFile};
 use crate::model::{AgentId, BranchStatus, Ending, Gate, Join, OpenBranch, Outcome, Timestamp, Verdict, Visit};
@@ -66,8 +67,8 @@ pub struct Header {
     pub lost_dependencies: Vec<String>,
     /// Where it stands, as its file has it: the rules may have changed since.
     pub stand: Stand,
-    /// Its ended visits.
-    pub stays: Vec<Past>,
+    /// Its ended visits: most of what there is of a project, so they take up little.
+    pub stays: Box<[Past]>,
 }
 
 /// A branch of an open fork, as lists show it.
@@ -165,13 +166,13 @@ fn unique<'t>(words: impl Iterator<Item = &'t str>) -> Vec<&'t str> {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Past {
     /// The gate, or the branch of one.
-    pub gate: String,
+    pub gate: Word,
     /// Whose work it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub role: Option<String>,
+    pub role: Option<Word>,
     /// Who ended it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub agent: Option<String>,
+    pub agent: Option<Word>,
     /// When it began, in seconds since 1970.
     pub entered: i64,
     /// How long, in seconds; none where the clock ran backwards.
@@ -180,7 +181,7 @@ pub struct Past {
     #[serde(default, skip_serializing_if = "is_false")]
     pub skewed: bool,
     /// How it ended: a word of `Ending`.
-    pub ended: String,
+    pub ended: Word,
     /// Whether a completion ended it.
     #[serde(default, skip_serializing_if = "is_false")]
     pub completed: bool,
@@ -189,16 +190,16 @@ pub struct Past {
     pub rejected: bool,
     /// Where the task went, as files call it; nothing while other branches of the fork are open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub to: Option<String>,
+    pub to: Option<Word>,
     /// Gates that were passed over on the way.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub skipped: Vec<String>,
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub skipped: Box<[Word]>,
     /// How often the task has now been sent back there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry: Option<u32>,
     /// What the fork came to by it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub join: Option<Joined>,
+    pub join: Option<Box<Joined>>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
@@ -206,11 +207,15 @@ fn is_false(flag: &bool) -> bool {
     !flag
 }
 
+fn is_none(words: &[Word]) -> bool {
+    words.is_empty()
+}
+
 /// A fork that was closed, as far as counting goes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Joined {
     /// The fork.
-    pub fork: String,
+    pub fork: Word,
     /// Whether it rejected.
     pub failed: bool,
 }
@@ -289,19 +294,21 @@ pub(super) fn header(file: &TaskFile) -> Header {
             .history
             .iter()
             .map(|visit| Past {
-                gate: visit.station().to_string(),
-                role: visit.role.as_ref().map(ToString::to_string),
-                agent: visit.agent.as_ref().map(ToString::to_string),
+                gate: visit.station().to_string().into(),
+                role: visit.role.as_ref().map(|role| role.as_str().into()),
+                agent: visit.agent.as_ref().map(|agent| agent.as_str().into()),
                 entered: visit.entered.as_second(),
                 seconds: visit.duration(),
                 skewed: visit.exited < visit.entered,
-                ended: visit.outcome.to_string(),
+                ended: visit.outcome.as_str().into(),
                 completed: matches!(visit.outcome, Ending::Said(_)),
                 rejected: is_rejection(visit),
-                to: visit.to.as_ref().map(ToString::to_string),
-                skipped: visit.skipped.iter().map(ToString::to_string).collect(),
+                to: visit.to.as_ref().map(|to| to.to_string().into()),
+                skipped: visit.skipped.iter().map(|gate| gate.as_str().into()).collect(),
                 retry: visit.retry,
-                join: visit.join.map(|join| Joined { fork: visit.gate.to_string(), failed: join == Join::Failed }),
+                join: visit.join.map(|join| {
+                    Box::new(Joined { fork: visit.gate.as_str().into(), failed: join == Join::Failed })
+                }),
             })
             .collect(),
     }

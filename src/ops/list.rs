@@ -179,7 +179,7 @@ mod tests {
             depends_on: vec!["AOF-dep".to_owned()],
             lost_dependencies: Vec::new(),
             stand: crate::ops::stand::Stand::default(),
-            stays: Vec::new(),
+            stays: Box::default(),
         }
     }
 

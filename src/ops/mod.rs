@@ -68,6 +68,7 @@ mod verify;
 mod view;
 mod way_back;
 mod why;
+mod word;
 mod workflow;
 mod workload;
 mod workspace;
@@ -87,8 +88,8 @@ pub use doctor::{Complaint, Outcome, Treated, Weight, doctor_value, examine, lea
 pub use edit::{Comment, Fields, Manuscript, comment, edit_fields, edit_text, open_manuscript};
 pub use error::{Kind, OpsError};
 pub use events::{
-    EventCount, EventReader, Rebuilt, StreamLine, WantedEvents, catch_up_events, event_counts, keep_up_events,
-    rebuild_events,
+    EventCount, EventReader, Rebuilt, StreamLine, WantedEvents, are_events_kept, catch_up_events, event_counts,
+    keep_events, rebuild_events,
 };
 pub use evidence::{Evidence, evidence};
 pub use following::{Following, following};

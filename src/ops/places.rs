@@ -37,7 +37,7 @@ fn place(in_force: &InForce, header: &Header, part: Option<&Part>) -> Option<Wai
         people_only: post.requires_human(rules),
         priority: priority(header),
         created: time(header.created),
-        before: worked().find(|past| past.gate == station).and_then(|past| agent(past.agent.as_deref())),
+        before: worked().find(|past| past.gate.as_str() == station).and_then(|past| agent(past.agent.as_deref())),
         apart: worked().filter(kept_apart).filter_map(|past| agent(past.agent.as_deref())).collect(),
         lost: agent(lost.as_deref()),
         role,

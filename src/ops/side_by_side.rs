@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::thread;
@@ -16,16 +17,21 @@ const FEW: usize = 200;
 /// So many are looked at by one thread in one go, at most: neighbours have to do with the same tasks.
 const SHARE: usize = 1_000;
 
-/// Has `of` look at the commits, in shares, and tells `each` what it found, in the order of the commits.
+/// Has `of` look at the commits, in shares, and tells `each` what it found, in the order of the commits, until `each` breaks off.
 pub(super) fn side_by_side<T: Send>(
     workspace: &Workspace,
     commits: &[CommitId],
     of: impl Fn(&Workspace, &[CommitId]) -> Result<Vec<T>, OpsError> + Sync,
-    each: &mut dyn FnMut(T) -> Result<(), OpsError>,
-) -> Result<(), OpsError> {
+    each: &mut dyn FnMut(T) -> Result<ControlFlow<()>, OpsError>,
+) -> Result<ControlFlow<()>, OpsError> {
     let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
     if commits.len() <= FEW || cores == 1 {
-        return commits.chunks(SHARE).try_for_each(|share| of(workspace, share)?.into_iter().try_for_each(&mut *each));
+        for share in commits.chunks(SHARE) {
+            if tell(of(workspace, share)?, each)?.is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        return Ok(ControlFlow::Continue(()));
     }
     let shares: Vec<_> = commits.chunks(commits.len().div_ceil(cores * 4).clamp(FEW, SHARE)).collect();
     let (seed, next) = (workspace.seed(Duration::ZERO), AtomicUsize::new(0));
@@ -42,7 +48,7 @@ pub(super) fn side_by_side<T: Send>(
                 loop {
                     let number = next.fetch_add(1, Ordering::Relaxed);
                     let Some(share) = shares.get(number) else { return };
-                    // Nobody listens any more once something has failed.
+                    // Nobody listens any more once something has failed, or was enough.
                     if sender.send((number, of(&own, share))).is_err() {
                         return;
                     }
@@ -55,10 +61,24 @@ pub(super) fn side_by_side<T: Send>(
         for (number, found) in receiver {
             early.insert(number, found?);
             while let Some(found) = early.remove(&wanted) {
-                found.into_iter().try_for_each(&mut *each)?;
+                if tell(found, each)?.is_break() {
+                    return Ok(ControlFlow::Break(()));
+                }
                 wanted += 1;
             }
         }
-        Ok(())
+        Ok(ControlFlow::Continue(()))
     })
+}
+
+fn tell<T>(
+    found: Vec<T>,
+    each: &mut dyn FnMut(T) -> Result<ControlFlow<()>, OpsError>,
+) -> Result<ControlFlow<()>, OpsError> {
+    for one in found {
+        if each(one)?.is_break() {
+            return Ok(ControlFlow::Break(()));
+        }
+    }
+    Ok(ControlFlow::Continue(()))
 }

@@ -158,13 +158,12 @@ impl<'t> Rounds<'t> {
             self.show(changed || self.desk.busy || !eyes.see());
             self.send();
             if self.halt.is_none() {
-                let left = [
-                    self.mail.send(&self.workspace, &mut self.desk),
-                    self.journal.keep(&self.workspace, &mut self.desk),
-                ];
-                until = if left == [Left::Nothing; 2] { until.min(self.clocks_at) } else { Instant::now() };
+                self.journal.keep(&self.workspace, self.wait, &mut self.desk);
+                let left = self.mail.send(&self.workspace, &mut self.desk);
+                until = if left == Left::Nothing { until.min(self.clocks_at) } else { Instant::now() };
             }
         }
+        self.journal.stop();
         self.mail.stop(&mut self.desk);
         if let Some(courier) = &self.courier {
             courier.stop();
@@ -190,7 +189,7 @@ impl<'t> Rounds<'t> {
         }
         if self.halt.is_none() {
             self.mail.send_now(&self.workspace, &mut self.desk);
-            while self.journal.keep(&self.workspace, &mut self.desk) == Left::Commits {}
+            self.journal.keep_now(&self.workspace, &mut self.desk);
         }
         !self.desk.failed && self.halt.is_none()
     }

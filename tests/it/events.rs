@@ -417,7 +417,16 @@ impl Running {
     /// Starts `aof`, which writes what it says into a file of the home.
     fn start(env: &TestEnvironment, args: &[&str], log: &str) -> Self {
         let log = std::fs::File::options().create(true).append(true).open(env.home().join(log)).unwrap();
-        let mut command = env.aof_command(args);
+        Self::spawn_into(env.aof_command(args), log)
+    }
+
+    #[cfg(debug_assertions)]
+    fn spawn(env: &TestEnvironment, command: std::process::Command, log: &str) -> Self {
+        let log = std::fs::File::options().create(true).append(true).open(env.home().join(log)).unwrap();
+        Self::spawn_into(command, log)
+    }
+
+    fn spawn_into(mut command: std::process::Command, log: std::fs::File) -> Self {
         command.env_remove("AOF_NOW").stdout(log.try_clone().unwrap()).stderr(log);
         Self(command.spawn().unwrap())
     }
@@ -472,6 +481,82 @@ fn a_watcher_and_a_sweep_keep_the_stream() {
     let _ = env.aof(&["task", "comment", &id, "Look"]).success();
     let again = || std::fs::read_to_string(env.path(STREAM)).is_ok_and(|text| text.contains("task_commented"));
     eventually("it is there again", again);
+}
+
+/// Has a process wait where it begins to make a new stream. Dropped, it goes on.
+#[cfg(debug_assertions)]
+struct Held(std::path::PathBuf);
+
+#[cfg(debug_assertions)]
+impl Held {
+    fn at_a_new_stream(env: &TestEnvironment, args: &[&str], log: &str) -> (Self, Running) {
+        let pipe = env.home().join("pipe");
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        let mut command = env.aof_command(args);
+        command.env("AOF_WAIT_AT", format!("events.making:{}", pipe.display()));
+        (Self(pipe), Running::spawn(env, command, log))
+    }
+
+    /// Lets it go on, as soon as it has come there.
+    fn release(&self) {
+        drop(std::fs::File::options().write(true).open(&self.0).unwrap());
+        // Whoever comes there later does not wait.
+        std::fs::remove_file(&self.0).unwrap();
+    }
+}
+
+#[cfg(debug_assertions)]
+#[test]
+fn a_watcher_goes_on_while_the_first_stream_is_made() {
+    let env = TestEnvironment::new();
+    let id = env.new_task(&["Add login"]);
+    let (held, _watcher) = Held::at_a_new_stream(&env, &["watch"], "watched");
+    eventually("it begins", || said(&env, "watched").contains("watching"));
+    for (agent, name) in [("agent-7", "one"), ("agent-3", "two")] {
+        env.write(".aof/dropping", format!("task: {id}\nagent: {agent}\noutcome: complete\nsummary: Done\n"));
+        std::fs::rename(env.path(".aof/dropping"), env.path(&format!(".aof/inbox/{name}.yaml"))).unwrap();
+        eventually("it is committed", || !env.exists(&format!(".aof/inbox/{name}.yaml")));
+    }
+    eventually("the task is complete", || env.log().contains("(complete)") && !env.exists(&format!("tasks/{id}.md")));
+    assert!(!env.exists(STREAM), "it is still being made");
+    // Whoever asks meanwhile is told all.
+    let _other = Running::start(&env, &["watch"], "other");
+    eventually("another watcher harms nobody", || said(&env, "other").contains("watching"));
+    let asked = shown(&env, &["--json", "--wait", "0s"]);
+    assert_eq!(names(&asked.stdout), ["task_created", "gate_transition", "gate_transition", "task_complete"]);
+    assert!(!env.exists(STREAM));
+    held.release();
+    eventually("all of it is told", || env.exists(STREAM) && names(&env.read(STREAM)).len() == 4);
+    rebuilds_the_same(&env);
+}
+
+#[cfg(debug_assertions)]
+#[test]
+fn a_watcher_that_is_to_end_leaves_the_stream_to_the_next_one() {
+    let env = TestEnvironment::new();
+    let _ = env.new_task(&["Add login"]);
+    let (held, mut watcher) = Held::at_a_new_stream(&env, &["watch"], "watched");
+    eventually("it makes the stream", || env.files(".aof/events").contains(&".aof/events/lock".to_owned()));
+    let pid = watcher.0.id().to_string();
+    assert!(std::process::Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
+    held.release();
+    assert!(watcher.0.wait().unwrap().success());
+    assert!(said(&env, "watched").contains("stopped"), "{}", said(&env, "watched"));
+    let left = env.files(".aof").into_iter().filter(|name| name.contains(".aof-tmp-")).collect::<Vec<_>>();
+    assert_eq!(left, [""; 0]);
+    assert_eq!(names(&stream(&env)), ["task_created"]);
+}
+
+#[test]
+fn a_stream_without_its_beginning_is_made_again() {
+    let env = TestEnvironment::new();
+    let _ = story(&env);
+    let whole = stream(&env);
+    let rest = |from: usize| whole.split_inclusive('\n').skip(from).collect::<String>();
+    for from in [1, 3] {
+        env.write(STREAM, rest(from));
+        similar(&whole, &stream(&env));
+    }
 }
 
 #[cfg(debug_assertions)]

@@ -9,6 +9,7 @@ use super::keep_up::{Kept, catch_up_events, unwritten};
 use crate::format::event_line::EventLine;
 use crate::model::EventKind;
 use crate::ops::error::OpsError;
+use crate::ops::happened::Left;
 use crate::ops::workspace::Workspace;
 use crate::store::Stream;
 
@@ -29,7 +30,9 @@ pub struct EventCount {
 /// nothing of what was counted already. Events of kinds that this version does not know are left out.
 pub fn event_counts(workspace: &Workspace) -> Result<Vec<EventCount>, OpsError> {
     let missing = match catch_up_events(workspace) {
-        Ok(()) => Vec::new(),
+        Ok(Left::Nothing) => Vec::new(),
+        // Somebody else is about to write it, and takes long.
+        Ok(Left::Commits) => unwritten(workspace)?,
         Err(OpsError::Store(fault)) if fault.is_read_only() => unwritten(workspace)?,
         Err(error) => return Err(error),
     };

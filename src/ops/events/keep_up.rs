@@ -1,6 +1,7 @@
 //! The stream is brought up to date: what was committed since the last time is written behind what is there, and what was left for
 //! it in between.
 
+use std::ops::ControlFlow;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -9,12 +10,13 @@ use serde::{Deserialize, Serialize};
 use super::apart::ForStream;
 use super::counts::Counts;
 use super::derive::{Apart, Line, OfCommit, of_commit};
-use super::rebuild::{old_lines, rebuild_with};
+use super::rebuild::rebuild_with;
 use crate::audit::{CommitId, Head};
 use crate::format::event_line::EventLine;
 use crate::model::EventId;
 use crate::ops::error::OpsError;
-use crate::ops::happened::{Left, MOST_COMMITS, News, Telling};
+use crate::ops::happened::{Left, News, Telling};
+use crate::ops::side_by_side::side_by_side;
 use crate::ops::workspace::Workspace;
 use crate::store::stream::{Record, Standing, Writer};
 use crate::store::{Cursor, Stream};
@@ -22,6 +24,8 @@ use crate::store::{Cursor, Stream};
 /// How long whoever else writes is waited for: they are about to write the same.
 const PATIENCE: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(2);
+/// How many commits are told of in one go: their lines are in memory until they are written.
+const MOST: usize = 5_000;
 /// So many ids of what was left for the stream are remembered.
 const MOST_TAKEN: usize = 1_000;
 
@@ -61,47 +65,66 @@ impl Ground {
     }
 }
 
-/// Writes what is to be written, or the first of it where it is much, and returns what is left. If somebody else writes, nothing is
-/// done. A stream that was never begun, or whose end is lost, begins with the first commit there is.
-pub fn keep_up_events(workspace: &Workspace) -> Result<Left, OpsError> {
+/// Returns whether all is in the stream that is to be told.
+pub fn are_events_kept(workspace: &Workspace) -> Result<bool, OpsError> {
+    is_up_to_date(workspace, &Stream::of(&workspace.paths))
+}
+
+/// Writes what is to be written as long as `go_on` says so, and returns whether something is left. If somebody else writes, they do
+/// it.
+pub fn keep_events(workspace: &Workspace, go_on: &dyn Fn() -> bool) -> Result<Left, OpsError> {
+    let stream = Stream::of(&workspace.paths);
+    match stream.writing()? {
+        Some(writer) => write_all(workspace, &stream, &writer, go_on),
+        None => Ok(Left::Commits),
+    }
+}
+
+/// Writes all that is to be written; something is left only where somebody else has been about to write it for long.
+pub fn catch_up_events(workspace: &Workspace) -> Result<Left, OpsError> {
     let stream = Stream::of(&workspace.paths);
     if is_up_to_date(workspace, &stream)? {
         return Ok(Left::Nothing);
     }
-    let Some(writer) = stream.writing()? else { return Ok(Left::Nothing) };
-    match settle(&stream, &writer)? {
-        Standing::Known(record, strays) => match step(workspace, &stream, &writer, record, &strays)? {
-            Step::Done(left) => return Ok(left),
-            Step::Astray => set_aside(&stream, &writer)?,
-        },
-        Standing::Lost => set_aside(&stream, &writer)?,
-        Standing::Missing => {}
-    }
-    match step(workspace, &stream, &writer, Record::default(), &[])? {
-        Step::Done(left) => Ok(left),
-        Step::Astray => Ok(Left::Nothing),
+    let patience = workspace.deadline().saturating_duration_since(Instant::now()).min(PATIENCE);
+    match patiently(&stream, patience)? {
+        Some(writer) => write_all(workspace, &stream, &writer, &|| true),
+        None if is_up_to_date(workspace, &stream)? => Ok(Left::Nothing),
+        None => Ok(Left::Commits),
     }
 }
 
-/// Writes all that is to be written.
-pub fn catch_up_events(workspace: &Workspace) -> Result<(), OpsError> {
-    let stream = Stream::of(&workspace.paths);
-    if is_up_to_date(workspace, &stream)? {
-        return Ok(());
-    }
-    let Some(writer) = patiently(&stream, PATIENCE)? else { return Ok(()) };
-    loop {
-        let Standing::Known(record, strays) = settle(&stream, &writer)? else { break };
-        match step(workspace, &stream, &writer, record, &strays)? {
-            Step::Done(Left::Nothing) => return Ok(()),
+/// Adds to a stream whose end is known, a part at a time; any other one is made again as a whole.
+fn write_all(
+    workspace: &Workspace,
+    stream: &Stream,
+    writer: &Writer,
+    go_on: &dyn Fn() -> bool,
+) -> Result<Left, OpsError> {
+    while go_on() {
+        let Standing::Known(record, strays) = settle(stream, writer)? else {
+            return remake(workspace, stream, writer, go_on);
+        };
+        match step(workspace, stream, writer, record, &strays)? {
+            Step::Done(Left::Nothing) => return Ok(Left::Nothing),
             Step::Done(Left::Commits) => {}
-            Step::Astray => break,
+            Step::Astray => return remake(workspace, stream, writer, go_on),
         }
     }
-    rebuild_with(workspace, &stream, &writer).map(drop)
+    Ok(Left::Commits)
 }
 
-/// Returns what is not in the stream of a project that cannot be written to: what would be added, or all where there is none.
+fn remake(
+    workspace: &Workspace,
+    stream: &Stream,
+    writer: &Writer,
+    go_on: &dyn Fn() -> bool,
+) -> Result<Left, OpsError> {
+    let made = rebuild_with(workspace, stream, writer, go_on)?;
+    Ok(if made.is_some() { Left::Nothing } else { Left::Commits })
+}
+
+/// Returns what is not in a stream that cannot be written now: what would be added, or all where there is none.
 pub(super) fn unwritten(workspace: &Workspace) -> Result<Vec<Line>, OpsError> {
     let stream = Stream::of(&workspace.paths);
     let kept = stream.record::<Kept>()?.map(|(record, _)| record.kept).unwrap_or_default();
@@ -146,17 +169,6 @@ fn settle(stream: &Stream, writer: &Writer) -> Result<Standing<Kept>, OpsError> 
     Ok(writer.settle(&again)?)
 }
 
-/// Has the lines that are in no commit wait for a stream that begins anew.
-fn set_aside(stream: &Stream, writer: &Writer) -> Result<(), OpsError> {
-    let (old, _) = old_lines(stream)?;
-    for apart in old {
-        if let Some(id) = &apart.apart.id {
-            stream.leave(id, &apart.apart.line.text)?;
-        }
-    }
-    Ok(writer.forget()?)
-}
-
 /// What a step came to.
 enum Step {
     Done(Left),
@@ -183,7 +195,7 @@ fn step(
         write(writer, &mut record, &lines, apart)?;
         return Ok(Step::Done(Left::Nothing));
     };
-    let Some(news) = news(workspace, &record.kept.cursor, &ground, MOST_COMMITS)? else { return Ok(Step::Astray) };
+    let Some(news) = news(workspace, &record.kept.cursor, &ground, MOST)? else { return Ok(Step::Astray) };
     let (lines, apart) = lines(workspace, &news, apart)?;
     news.note_in(&mut record.kept.cursor, &ground.head.reference);
     write(writer, &mut record, &lines, apart)?;
@@ -211,17 +223,20 @@ fn news(workspace: &Workspace, cursor: &Cursor, ground: &Ground, most: usize) ->
 
 /// Returns the lines of the commits, with those that are in none where their time is, and which of these that are.
 fn lines(workspace: &Workspace, news: &News, apart: Vec<Apart>) -> Result<(Vec<Line>, Vec<Apart>), OpsError> {
-    let mut telling = Telling::new(workspace);
     let mut waiting = apart.into_iter().peekable();
     let (mut lines, mut taken) = (Vec::new(), Vec::new());
-    for commit in &news.commits {
-        let OfCommit { committed, lines: own, .. } = of_commit(workspace, &mut telling, news, *commit)?;
+    let of = |workspace: &Workspace, share: &[CommitId]| {
+        let mut telling = Telling::new(workspace);
+        share.iter().map(|commit| of_commit(workspace, &mut telling, news, *commit)).collect()
+    };
+    let _ = side_by_side(workspace, &news.commits, of, &mut |OfCommit { committed, lines: own, .. }| {
         while let Some(apart) = waiting.next_if(|apart| apart.at < committed) {
             lines.push(apart.line.clone());
             taken.push(apart);
         }
         lines.extend(own);
-    }
+        Ok(ControlFlow::Continue(()))
+    })?;
     if news.left == Left::Nothing {
         for apart in waiting {
             lines.push(apart.line.clone());

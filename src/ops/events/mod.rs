@@ -10,6 +10,6 @@ mod rebuild;
 
 pub(super) use apart::{leave, leave_conflict};
 pub use counts::{EventCount, event_counts};
-pub use keep_up::{catch_up_events, keep_up_events};
+pub use keep_up::{are_events_kept, catch_up_events, keep_events};
 pub use read::{EventReader, StreamLine, WantedEvents};
 pub use rebuild::{Rebuilt, rebuild_events};

@@ -7,6 +7,7 @@ use super::keep_up::{catch_up_events, unwritten};
 use crate::format::event_line::EventLine;
 use crate::model::{AgentId, EventKind, Level, TaskId, Timestamp};
 use crate::ops::error::OpsError;
+use crate::ops::happened::Left;
 use crate::ops::workspace::Workspace;
 use crate::store::Stream;
 use crate::store::stream::Reading;
@@ -53,8 +54,19 @@ pub struct EventReader {
     number: u64,
     /// The line that was read last.
     last: Option<String>,
-    /// What is not in the stream, because nothing can be written there.
+    /// What is not in the stream yet, or never: nothing can be written there, or somebody else is about to.
     unwritten: VecDeque<String>,
+    /// How far the lines that were read go.
+    reached: Reached,
+}
+
+/// How far lines go that were read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reached {
+    /// As far as the stream was read.
+    Stream,
+    /// Further: to what was not in it.
+    Unwritten,
 }
 
 impl EventReader {
@@ -62,21 +74,29 @@ impl EventReader {
     pub fn open(workspace: &Workspace) -> Result<Self, OpsError> {
         let stream = Stream::of(&workspace.paths);
         let missing = match catch_up_events(workspace) {
-            Ok(()) => Vec::new(),
+            Ok(Left::Nothing) => Vec::new(),
+            // Somebody else is about to write it, and takes long.
+            Ok(Left::Commits) => unwritten(workspace)?,
             Err(OpsError::Store(fault)) if fault.is_read_only() => unwritten(workspace)?,
             Err(error) => return Err(error),
         };
         let unwritten = missing.into_iter().map(|line| line.text.trim_end().to_owned()).collect();
-        Ok(Self { reading: stream.open()?, stream, number: 0, last: None, unwritten })
+        Ok(Self { reading: stream.open()?, stream, number: 0, last: None, unwritten, reached: Reached::Stream })
     }
 
     /// Returns the next line, if there is one by now.
     pub fn next_line(&mut self) -> Result<Option<StreamLine>, OpsError> {
-        let read = match &mut self.reading {
+        // What comes into it behind what was not in it is that, first of all.
+        let read = match self.reading.as_mut().filter(|_| self.reached == Reached::Stream) {
             Some(reading) => reading.line()?,
             None => None,
         };
-        let Some(text) = read else { return Ok(self.unwritten.pop_front().map(|text| self.line_of(text))) };
+        let next = read.or_else(|| {
+            let text = self.unwritten.pop_front()?;
+            self.reached = Reached::Unwritten;
+            Some(text)
+        });
+        let Some(text) = next else { return Ok(None) };
         self.last = Some(text.clone());
         Ok(Some(self.line_of(text)))
     }
@@ -91,11 +111,12 @@ impl EventReader {
 
     /// Has the stream brought up to date again, and goes over to the one that has taken its place, if one has.
     pub fn refresh(&mut self, workspace: &Workspace) -> Result<(), OpsError> {
-        match catch_up_events(workspace) {
-            Err(OpsError::Store(fault)) if fault.is_read_only() => {}
+        let left = match catch_up_events(workspace) {
+            Err(OpsError::Store(fault)) if fault.is_read_only() => Left::Commits,
             other => other?,
-        }
-        if self.reading.as_ref().is_some_and(|reading| !reading.is_over()) {
+        };
+        let is_over = self.reading.as_ref().is_none_or(Reading::is_over);
+        if !is_over && (self.reached == Reached::Stream || left == Left::Commits) {
             return Ok(());
         }
         // What is left of the old one was written before the new one was begun.
@@ -117,6 +138,7 @@ impl EventReader {
             number = line;
         }
         self.number = number;
+        self.reached = Reached::Stream;
         self.reading = Some(newer);
         Ok(())
     }

@@ -2,6 +2,7 @@
 //! no commit stays, behind the commit behind which it stood. Only the whole new stream takes the place of the old one.
 
 use std::collections::{HashMap, HashSet};
+use std::ops::ControlFlow;
 use std::time::Instant;
 
 use super::apart::ForStream;
@@ -14,6 +15,7 @@ use crate::ops::error::OpsError;
 use crate::ops::happened::{News, Telling};
 use crate::ops::side_by_side::side_by_side;
 use crate::ops::workspace::Workspace;
+use crate::stop;
 use crate::store::Stream;
 use crate::store::stream::{Rewriting, Writer};
 
@@ -39,18 +41,21 @@ pub fn rebuild_events(workspace: &Workspace) -> Result<Rebuilt, OpsError> {
         problem: format!("somebody else has been writing the event stream for {} s", patience.as_secs()),
         fix: "wait until it is done, or wait longer with `--wait 60s`; nothing was written".to_owned(),
     })?;
-    rebuild_with(workspace, &stream, &writer)
+    match rebuild_with(workspace, &stream, &writer, &|| true)? {
+        Some(rebuilt) => Ok(rebuilt),
+        None => unreachable!("nobody breaks it off"),
+    }
 }
 
 /// A line that is in no commit, where it stands in the old stream.
-pub(super) struct Old {
-    pub apart: Apart,
+struct Old {
+    apart: Apart,
     /// The commit of the line before it.
     after: Option<String>,
 }
 
 /// Returns the lines of the stream that are in no commit, and how many are no events.
-pub(super) fn old_lines(stream: &Stream) -> Result<(Vec<Old>, usize), OpsError> {
+fn old_lines(stream: &Stream) -> Result<(Vec<Old>, usize), OpsError> {
     let (mut old, mut damaged) = (Vec::new(), 0);
     let Some(mut reading) = stream.open()? else { return Ok((old, damaged)) };
     let mut after: Option<String> = None;
@@ -67,7 +72,13 @@ pub(super) fn old_lines(stream: &Stream) -> Result<(Vec<Old>, usize), OpsError> 
     Ok((old, damaged))
 }
 
-pub(super) fn rebuild_with(workspace: &Workspace, stream: &Stream, writer: &Writer) -> Result<Rebuilt, OpsError> {
+/// Makes the stream again, in one walk over history. Nothing is returned, and nothing changed, where `go_on` says that it is enough.
+pub(super) fn rebuild_with(
+    workspace: &Workspace,
+    stream: &Stream,
+    writer: &Writer,
+    go_on: &dyn Fn() -> bool,
+) -> Result<Option<Rebuilt>, OpsError> {
     let (old, damaged) = old_lines(stream)?;
     let ids: Vec<EventId> = old.iter().filter_map(|old| old.apart.id.clone()).collect();
     // What is left from here on waits for the next writer.
@@ -87,7 +98,17 @@ pub(super) fn rebuild_with(workspace: &Workspace, stream: &Stream, writer: &Writ
             let mut telling = Telling::new(workspace);
             share.iter().map(|commit| of_commit(workspace, &mut telling, news, *commit)).collect()
         };
-        side_by_side(workspace, &news.commits, of, &mut |of_commit| making.add(&of_commit))?;
+        stop::point("events.making");
+        let made = side_by_side(workspace, &news.commits, of, &mut |of_commit| {
+            if !go_on() {
+                return Ok(ControlFlow::Break(()));
+            }
+            making.add(&of_commit)?;
+            Ok(ControlFlow::Continue(()))
+        })?;
+        if made.is_break() {
+            return Ok(None);
+        }
     }
     let (rewriting, mut kept, mut rebuilt) = making.end()?;
     if let Some(ground) = ground {
@@ -97,7 +118,7 @@ pub(super) fn rebuild_with(workspace: &Workspace, stream: &Stream, writer: &Writ
     rewriting.finish(kept)?;
     writer.clear(&over)?;
     (rebuilt.commits, rebuilt.damaged) = (commits, damaged);
-    Ok(rebuilt)
+    Ok(Some(rebuilt))
 }
 
 /// Where the lines that are in no commit go.

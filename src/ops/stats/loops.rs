@@ -107,9 +107,9 @@ mod tests {
     #[test]
     fn who_only_stays_does_not_come_again() {
         let mut blocked = passed("work", "work");
-        blocked.ended = "blocked".to_owned();
+        blocked.ended = "blocked".into();
         let mut timeout = passed("work", "work");
-        timeout.ended = "timeout".to_owned();
+        timeout.ended = "timeout".into();
         let story = Story::new("a").then(blocked).then(timeout).then(passed("work", "review"));
         assert_eq!(passes(&story.task()), 1);
         let again = Story::new("a").then(sent_back("work", "work")).then(passed("work", "review"));
@@ -129,7 +129,7 @@ mod tests {
     #[test]
     fn what_is_taken_up_again_is_another_pass() {
         let mut reopened = passed("work", "work");
-        reopened.ended = "reopened".to_owned();
+        reopened.ended = "reopened".into();
         let story = Story::new("a").then(passed("work", "$end")).then(reopened).then(passed("work", "$end"));
         assert_eq!(passes(&story.task()), 2);
     }

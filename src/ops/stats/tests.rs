@@ -18,17 +18,17 @@ const START: i64 = 1_771_236_000;
 /// A visit that went on.
 pub(super) fn passed(gate: &str, to: &str) -> Past {
     Past {
-        gate: gate.to_owned(),
+        gate: gate.into(),
         role: None,
-        agent: Some(format!("{gate}-agent")),
+        agent: Some(format!("{gate}-agent").into()),
         entered: START,
         seconds: 60,
         skewed: false,
-        ended: "complete".to_owned(),
+        ended: "complete".into(),
         completed: true,
         rejected: false,
-        to: Some(to.to_owned()).filter(|to| !to.is_empty()),
-        skipped: Vec::new(),
+        to: Some(to.into()).filter(|_| !to.is_empty()),
+        skipped: Box::default(),
         retry: None,
         join: None,
     }
@@ -36,7 +36,7 @@ pub(super) fn passed(gate: &str, to: &str) -> Past {
 
 /// A visit that sent the task back.
 pub(super) fn sent_back(gate: &str, to: &str) -> Past {
-    Past { ended: "needs_review".to_owned(), rejected: true, retry: Some(1), ..passed(gate, to) }
+    Past { ended: "needs_review".into(), rejected: true, retry: Some(1), ..passed(gate, to) }
 }
 
 impl Story {
@@ -87,7 +87,7 @@ impl Story {
             depends_on: Vec::new(),
             lost_dependencies: Vec::new(),
             stand: Stand::default(),
-            stays: self.stays.clone(),
+            stays: self.stays.clone().into(),
         }
     }
 }
@@ -149,7 +149,7 @@ fn a_rejection_counts_where_it_is_said_and_for_whose_work() {
 
 #[test]
 fn an_agent_is_measured_by_the_gates_it_works_at() {
-    let visit = |agent: &str, gate: &str| Past { agent: Some(agent.to_owned()), ..passed(gate, "$end") };
+    let visit = |agent: &str, gate: &str| Past { agent: Some(agent.into()), ..passed(gate, "$end") };
     let stories = [
         Story::new("a").lasting(1_000, visit("quick", "work")),
         Story::new("b").lasting(2_000, visit("slow", "work")),
@@ -165,7 +165,7 @@ fn an_agent_is_measured_by_the_gates_it_works_at() {
 #[test]
 fn a_fork_is_counted_once_and_each_branch_for_itself() {
     let mut closing = Past { seconds: 90, retry: Some(1), ..passed("checks/b", "work") };
-    closing.join = Some(Joined { fork: "checks".to_owned(), failed: true });
+    closing.join = Some(Box::new(Joined { fork: "checks".into(), failed: true }));
     let story = Story::new("a")
         .lasting(10, passed("work", "checks"))
         .lasting(30, Past { rejected: true, ..passed("checks/a", "") })

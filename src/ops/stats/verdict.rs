@@ -24,7 +24,7 @@ pub(super) fn took_time(stay: &Past) -> bool {
 /// Returns whether a completion settled the visit. Who is blocked, or has failed, has settled nothing.
 pub(super) fn is_settled(stay: &Past) -> bool {
     let undecided = [Outcome::Blocked, Outcome::Failed];
-    stay.completed && !undecided.iter().any(|outcome| outcome.as_str() == stay.ended)
+    stay.completed && !undecided.iter().any(|outcome| outcome.as_str() == stay.ended.as_str())
 }
 
 /// What a visit says of the work at one station.
@@ -92,14 +92,14 @@ mod tests {
         assert_eq!(said(&sent_back("review", "work")), [("review", true)]);
         for undecided in ["blocked", "failed"] {
             let mut stay = passed("work", "work");
-            stay.ended = undecided.to_owned();
+            stay.ended = undecided.into();
             assert_eq!(said(&stay), [], "{undecided}");
         }
         let mut late = passed("work", "work");
-        (late.ended, late.completed) = ("timeout".to_owned(), false);
+        (late.ended, late.completed) = ("timeout".into(), false);
         assert_eq!(said(&late), []);
         let mut decision = passed("review", "work");
-        (decision.ended, decision.retry) = ("needs_fixes".to_owned(), Some(1));
+        (decision.ended, decision.retry) = ("needs_fixes".into(), Some(1));
         assert_eq!(said(&decision), [("review", true)], "a gate's own word that leads back is a rejection, too");
     }
 
@@ -108,7 +108,7 @@ mod tests {
         let mut stay = passed("checks/security", "");
         assert_eq!(said(&stay), [("checks/security", false)]);
         assert_eq!(gate_verdict(&stay), None);
-        stay.join = Some(Joined { fork: "checks".to_owned(), failed: true });
+        stay.join = Some(Box::new(Joined { fork: "checks".into(), failed: true }));
         stay.retry = Some(1);
         assert_eq!(said(&stay), [("checks/security", false), ("checks", true)]);
         assert_eq!(gate_verdict(&stay), Some(Verdict { station: "checks", rejects: true }));

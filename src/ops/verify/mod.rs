@@ -11,6 +11,7 @@ mod signed;
 mod words;
 
 use std::collections::{BTreeSet, HashMap};
+use std::ops::ControlFlow;
 
 use serde_json::{Value, json};
 
@@ -118,13 +119,13 @@ fn judged(
         let mut judge = Judge::new(workspace, anchor);
         share.iter().map(|commit| Ok((*commit, judge.of(*commit)?))).collect()
     };
-    side_by_side(workspace, &reach.commits, of, &mut |(commit, judged): (CommitId, Judged)| {
+    let _ = side_by_side(workspace, &reach.commits, of, &mut |(commit, judged): (CommitId, Judged)| {
         verified.changes += judged.changes;
         verified.renamed += judged.renamed;
         if !judged.wrong.is_empty() || !judged.overridden.is_empty() || !judged.mended.is_empty() {
             telling.push((commit, judged));
         }
-        Ok(())
+        Ok(ControlFlow::Continue(()))
     })?;
     // Whoever may, and moves a task on with a reason, has seen where it stood.
     let (mut overridden, mut mended): (HashMap<TaskId, CommitId>, HashMap<TaskId, CommitId>) = Default::default();

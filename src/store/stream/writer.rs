@@ -82,12 +82,6 @@ impl Writer {
         Ok(Rewriting { writer: self, staged, end: End::default() })
     }
 
-    /// Removes the stream, and what is known of it.
-    pub fn forget(&self) -> Result<(), StoreError> {
-        self.folder.remove(RECORD)?;
-        self.local.remove(NAME)
-    }
-
     /// Removes lines that were left and are in the stream now.
     pub fn clear(&self, ids: &[EventId]) -> Result<(), StoreError> {
         ids.iter().try_for_each(|id| self.folder.remove(format!("{id}{SUFFIX}")))
