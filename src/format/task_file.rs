@@ -60,6 +60,25 @@ pub fn parse(bytes: &[u8], id: &TaskId, defaults: &Defaults) -> Result<TaskFile,
     Ok(TaskFile { task, origin, source: Arc::new(source.into_owned()) })
 }
 
+/// What a file says by itself, and what it leaves open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Extent {
+    /// It says it all.
+    Whole,
+    /// When the task was made, or its workflow, is for others to say.
+    Open,
+}
+
+/// Returns what the file of that id says, and whether that is all; for whoever has no use for the file itself.
+pub fn parse_task(bytes: &[u8], id: &TaskId, defaults: &Defaults) -> Result<(Task, Extent), Vec<Fault>> {
+    let source = frontmatter::parse(bytes)?;
+    let root = source.root();
+    let is_whole =
+        root.get("created").is_some() && root.get("routing").is_some_and(|routing| routing.get("workflow").is_some());
+    let (task, _) = decode(root, id, defaults)?;
+    Ok((task, if is_whole { Extent::Whole } else { Extent::Open }))
+}
+
 /// Returns what a changed file says. What a change returns was read back already, and is not read once more.
 pub fn read(source: &Arc<Frontmatter<'static>>, id: &TaskId, defaults: &Defaults) -> Result<TaskFile, Vec<Fault>> {
     let (task, origin) = decode(source.root(), id, defaults)?;

@@ -11,6 +11,7 @@ mod fault;
 mod key;
 mod node;
 mod parse;
+mod plain;
 mod position;
 pub mod scalar;
 mod tag;

@@ -7,6 +7,7 @@ use granit_parser::{ErrorKind, Event, Options, Parser, ScanError};
 use super::build::Builder;
 use super::fault::Fault;
 use super::node::Node;
+use super::plain;
 
 /// How much a text may ask of its reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,6 +36,14 @@ pub fn parse<'s>(source: &'s str, limits: &Limits) -> Result<Node<'s>, Vec<Fault
 
 /// Reads the YAML document in a part of a text. All spans are those of the whole text.
 pub fn parse_within<'s>(source: &'s str, range: Range<usize>, limits: &Limits) -> Result<Node<'s>, Vec<Fault>> {
+    match plain::read(source, range.clone(), limits) {
+        Some(node) => Ok(node),
+        None => by_events(source, range, limits),
+    }
+}
+
+/// Reads it by the grammar.
+pub(super) fn by_events<'s>(source: &'s str, range: Range<usize>, limits: &Limits) -> Result<Node<'s>, Vec<Fault>> {
     let text = &source[range.clone()];
     if let Some(at) = text.find('\0') {
         let at = range.start + at;

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use crate::audit::{CommitId, LogEntry, ObjectId};
 use crate::engine::Rules;
-use crate::format::task_file::{self, Defaults};
+use crate::format::task_file::{self, Defaults, Extent};
 use crate::model::{Task, TaskId, Timestamp};
 use crate::ops::error::OpsError;
 use crate::ops::in_force::{rules_at, stand_in};
@@ -69,12 +69,11 @@ impl KnownTasks {
         }
         let bytes = workspace.repository.read_blob(version)?;
         let workflow = rules.project.default_workflow.clone();
-        let Ok(file) = task_file::parse(&bytes, id, &Defaults { workflow, created }) else { return Ok(None) };
+        let defaults = Defaults { workflow, created };
+        let Ok((task, extent)) = task_file::parse_task(&bytes, id, &defaults) else { return Ok(None) };
+        let task = Rc::new(task);
         // What a file leaves open depends on the commit that is told of.
-        let is_whole = file.field("created").is_some()
-            && file.field("routing").is_some_and(|routing| routing.get("workflow").is_some());
-        let task = Rc::new(file.task);
-        if is_whole {
+        if extent == Extent::Whole {
             self.keep(version, &task);
         }
         Ok(Some(task))
