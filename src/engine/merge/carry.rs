@@ -3,9 +3,11 @@
 use super::Apart;
 use crate::engine::proof::follow;
 use crate::engine::rules::Rules;
+use crate::engine::signed::flaw;
 use crate::model::{Ending, Task, Ticket, Visit};
 
-/// Returns the task with the entry decided again on top of it; nothing where its visit has ended, or the rules refuse it.
+/// Returns the task with the entry decided again on top of it; nothing where its visit has ended, or the rules refuse it, or it is
+/// not signed as they want it.
 pub(super) fn again(rules: &Rules, apart: &Apart<'_>, task: &Task, ticket: &Ticket, entry: &Visit) -> Option<Task> {
     let open = task.gate.as_ref()?;
     let is_open = ticket.visit == Some(open.visit) && apart.shares(open.visit) && open.current == entry.gate;
@@ -13,5 +15,7 @@ pub(super) fn again(rules: &Rules, apart: &Apart<'_>, task: &Task, ticket: &Tick
     if !is_open || !is_said {
         return None;
     }
-    follow(rules, task, entry).ok()
+    let carried = follow(rules, task, entry).ok()?;
+    // What its agent signed under other rules is not what it says under these.
+    flaw(rules, &carried, task.history.len()).is_none().then_some(carried)
 }

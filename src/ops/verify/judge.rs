@@ -42,7 +42,8 @@ pub(super) struct Judged {
 /// Judges commits, one after the other.
 pub(super) struct Judge<'w> {
     pub(super) workspace: &'w Workspace,
-    anchor: Option<&'w TrustedKeys>,
+    /// The keys that are trusted from outside, if somebody says which.
+    pub(super) anchor: Option<&'w TrustedKeys>,
     rules: KnownRules,
     tasks: KnownTasks,
 }
@@ -100,7 +101,13 @@ impl<'w> Judge<'w> {
                 continue;
             };
             let known = before.as_ref().map_or(0, |task| task.history.len());
-            judged.wrong.extend(signed::of_entries(self.anchor, (&rules, &entry), &id, &after, known));
+            judged.wrong.extend(signed::of_entries(
+                self.anchor,
+                (&rules, &entry),
+                &id,
+                &after,
+                known..after.history.len(),
+            ));
             let mut proof = prove(&rules, before.as_deref(), &after);
             if let Proof::Breach(_) = proof
                 && let Some((before, after)) = rehashed(&rules, before.as_deref(), &after)

@@ -6,6 +6,7 @@ use std::rc::Rc;
 
 use super::finding::{Broken, Wrong};
 use super::judge::{Judge, Judged, is_new, longest};
+use super::signed;
 use super::words::{named, short};
 use crate::audit::{CommitId, LogEntry, trailers};
 use crate::engine::merge::Merged;
@@ -27,6 +28,7 @@ pub(super) fn of(judge: &mut Judge<'_>, entry: &LogEntry) -> Result<Judged, OpsE
     let again = Again::of(judge, entry)?;
     for (id, sides) in sides {
         judged.changes += 1;
+        judged.wrong.extend(signatures(judge, entry, &id, &sides)?);
         if let Some(found) = again.judge(judge, entry, &id, &sides)? {
             judged.wrong.extend(found);
             continue;
@@ -35,6 +37,27 @@ pub(super) fn of(judge: &mut Judge<'_>, entry: &LogEntry) -> Result<Judged, OpsE
         judged.wrong.push(Wrong::new(entry, Some(&id), Broken::LostInMerge, expected, found));
     }
     Ok(judged)
+}
+
+/// Returns what is wrong with the signatures of entries that no side had: those that were decided anew.
+fn signatures(
+    judge: &mut Judge<'_>,
+    entry: &LogEntry,
+    id: &TaskId,
+    sides: &[(CommitId, Touched)],
+) -> Result<Vec<Wrong>, OpsError> {
+    if sides.len() < entry.parents.len() {
+        return Ok(Vec::new());
+    }
+    let rules = judge.rules(entry)?;
+    let Some((_, new)) = sides.iter().find_map(|(_, own)| own.after.first()) else { return Ok(Vec::new()) };
+    let Some(after) = judge.read(&rules, entry, id, *new)? else { return Ok(Vec::new()) };
+    let mut had = Vec::new();
+    for (_, content) in sides.iter().flat_map(|(_, own)| &own.before) {
+        had.extend(judge.read(&rules, entry, id, *content)?);
+    }
+    let is_new = |place: &usize| had.iter().all(|task| !task.history.contains(&after.history[*place]));
+    Ok(signed::of_entries(judge.anchor, (&rules, entry), id, &after, (0..after.history.len()).filter(is_new)))
 }
 
 /// What a merge of two commits has to decide, from each of the commits at which they parted.

@@ -7,16 +7,17 @@ use crate::engine::{Flaw, NAMESPACE, Rules, flaw, to_sign};
 use crate::model::trusted_keys::TrustedKeys;
 use crate::model::{PublicKey, Task, TaskId, listed};
 
-/// Returns what is wrong with the signatures of the entries from that place on, which the commit brought.
+/// Returns what is wrong with the signatures of the entries at those places, which the commit brought.
 pub(super) fn of_entries(
     anchor: Option<&TrustedKeys>,
     (rules, entry): (&Rules, &LogEntry),
     id: &TaskId,
     task: &Task,
-    from: usize,
+    places: impl IntoIterator<Item = usize>,
 ) -> Vec<Wrong> {
     let wrong = |(broken, expected, found)| Wrong::new(entry, Some(id), broken, expected, found);
-    (from..task.history.len())
+    places
+        .into_iter()
         .filter_map(|place| of_rules(rules, task, place).or_else(|| of_anchor(anchor?, rules, task, place)))
         .map(wrong)
         .collect()
