@@ -8,11 +8,18 @@ use serde_json::{Value, json};
 
 use crate::environment::{Output, PROJECT, TestEnvironment};
 
+/// A project of which nothing is missing, and a task that went a step.
 fn scene() -> (TestEnvironment, String) {
-    let env = TestEnvironment::new();
+    let env = whole();
     let id = env.new_task(&["Add login"]);
     let _ = env.complete(&id, "agent-7").success();
     (env, id)
+}
+
+fn whole() -> TestEnvironment {
+    let env = TestEnvironment::new();
+    assert_eq!(found(&env, &["--fix"]), ["merge_driver_missing: fixed"]);
+    env
 }
 
 /// Says what the doctor finds, each with what became of it; its exit code has to agree.
@@ -134,6 +141,26 @@ fn each_complaint_says_what_why_and_what_to_do() {
     assert!(env.exists(&path) && !env.exists(&format!("tasks/copy/{id}.md")));
     env.commit_all("rules");
     is_well(&env);
+}
+
+#[test]
+fn git_is_told_how_tasks_are_merged() {
+    let env = TestEnvironment::new();
+    is_mended(&env, "merge_driver_missing");
+    assert_eq!(env.git(&["log", "-1", "--format=", "--name-only"]).trim(), ".gitattributes");
+    // A clone has what is committed, and nothing of the rest.
+    env.git(&["config", "--remove-section", "merge.aof"]);
+    is_mended(&env, "merge_driver_missing");
+    env.write(".gitattributes", "*.png binary\n");
+    env.commit_all("others");
+    env.write(".gitattributes", "*.jpg binary\n");
+    assert_eq!(found(&env, &["--fix"]), ["merge_driver_missing: failed"], "what somebody is at is left alone");
+    env.commit_all("and more");
+    is_mended(&env, "merge_driver_missing");
+    assert_eq!(env.read(".gitattributes"), "*.jpg binary\ntasks/**/*.md merge=aof\n");
+    fs::write(env.path(".git/hooks/prepare-commit-msg"), "#!/bin/sh\n").unwrap();
+    is_only_told(&env, "merge_hook_missing");
+    assert_eq!(fs::read_to_string(env.path(".git/hooks/prepare-commit-msg")).unwrap(), "#!/bin/sh\n");
 }
 
 #[cfg(debug_assertions)]
@@ -322,7 +349,7 @@ fn settings_of_git_that_hurt_are_told() {
     let (env, _) = scene();
     env.git(&["config", "core.autocrlf", "input"]);
     is_only_told(&env, "line_endings");
-    env.write(".gitattributes", "tasks/** -text\n");
+    env.write(".gitattributes", env.read(".gitattributes") + "tasks/** -text\n");
     env.commit_all("attributes");
     is_well(&env);
     for (name, value) in [("core.splitIndex", "true"), ("index.version", "4"), ("core.sparseCheckout", "true")] {
@@ -366,7 +393,7 @@ fn many_packs_become_one() {
 
 #[test]
 fn a_folder_that_has_grown_too_large_is_spread_once_the_rules_say_so() {
-    let env = TestEnvironment::new();
+    let env = whole();
     let tasks: Vec<Value> = (0..1_001).map(|number| json!({"title": format!("Task {number}")})).collect();
     env.write("many.json", Value::from(tasks).to_string());
     let _ = env.aof(&["task", "new", "--from", "many.json"]).success();

@@ -152,6 +152,8 @@ fn what_both_changed_otherwise_is_marked_and_only_that_task_waits() {
       | ^^^^^^^^^^^^
       |
       = help: keep what counts of lines 3 to 7, take the markers out, then `git add` the file and commit
+
+    hint: mend it, or bring back what can be read: `git restore --source=HEAD tasks/AOF-xxxxx.md`
     ");
     assert_snapshot!(env.plain(&env.aof(&["why", &id]).to_string()), @"
     exit 6
@@ -165,6 +167,8 @@ fn what_both_changed_otherwise_is_marked_and_only_that_task_waits() {
       | ^^^^^^^^^^^^
       |
       = help: keep what counts of lines 3 to 7, take the markers out, then `git add` the file and commit
+
+    hint: mend it, or bring back what can be read: `git restore --source=HEAD tasks/AOF-xxxxx.md`
     ");
     assert_snapshot!(env.plain(&env.aof(&["task", "complete", &id, "--agent", "agent-7", "--outcome", "complete", "--summary", "x", "--wait", "0"]).to_string()), @"
     exit 7
@@ -222,7 +226,7 @@ fn a_merge_is_made_again_to_judge_it() {
     exit 0
     --- stdout
     note: AOF-xxxxx: a merge superseded an entry and does not say so [superseded]
-      commit   de37214 by hand
+      commit   0a593f6 by hand
       by       Ada <ada@example.org>, 2026-02-16T10:00:17Z
       expected Aof-Superseded: AOF-xxxxx@0 theirs by agent-8 (complete)
       found    no trailer that says so
@@ -232,7 +236,7 @@ fn a_merge_is_made_again_to_judge_it() {
     exit 1
     --- stdout
     wrong: AOF-xxxxx: a merge left out what one side had [lost_in_merge]
-      commit   8574d6c by hand
+      commit   82dc4fe by hand
       by       Ada <ada@example.org>, 2026-02-16T10:00:21Z
       expected ready at review, with 1 entries, the last one complete at implement by agent-7
       found    ready at review, with 1 entries, the last one complete at implement by agent-8
@@ -242,7 +246,7 @@ fn a_merge_is_made_again_to_judge_it() {
     exit 1
     --- stdout
     wrong: AOF-xxxxx: a merge left out what one side had [lost_in_merge]
-      commit   df66b4f by hand
+      commit   cc36dcd by hand
       by       Ada <ada@example.org>, 2026-02-16T10:00:25Z
       expected ready at review, with 1 entries, the last one complete at implement by agent-7
       found    ready at review, with 1 entries, the last one complete at implement by agent-8

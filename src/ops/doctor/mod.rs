@@ -8,6 +8,7 @@ mod folders;
 mod known;
 mod leftovers;
 mod locks;
+mod merging;
 mod refused;
 mod remote;
 mod settings;
@@ -113,7 +114,7 @@ struct Patient<'w> {
 type Check = fn(&Patient<'_>) -> Vec<Complaint>;
 
 /// All of them, in the order in which people are told: what stops everything comes first.
-const CHECKS: [Check; 13] = [
+const CHECKS: [Check; 14] = [
     |patient| told(surroundings::look(patient)),
     |patient| told(settings::look(patient)),
     |patient| told(signing::look(patient)),
@@ -123,6 +124,7 @@ const CHECKS: [Check; 13] = [
     |patient| told(staged::look(patient)),
     |patient| told(leftovers::look(patient)),
     |patient| told(refused::look(patient)),
+    |patient| told(merging::look(patient)),
     |patient| told(remote::look(patient)),
     folders::look,
     |patient| told(storage::look(patient)),

@@ -1,0 +1,46 @@
+//! Whether git knows how to merge tasks: by their meaning, and not as text.
+
+use super::{Complaint, Patient};
+use crate::ops::error::OpsError;
+use crate::ops::merge_driver::{Missing, install, missing};
+use crate::ops::workspace::Workspace;
+
+pub(super) fn look(patient: &Patient<'_>) -> Result<Vec<Complaint>, OpsError> {
+    let mut lacking = Vec::new();
+    let mut complaints = Vec::new();
+    for missing in missing(patient.workspace)? {
+        match missing {
+            Missing::Attributes => lacking.push("the line `tasks/**/*.md merge=aof` in `.gitattributes`"),
+            Missing::Driver => lacking.push("the command in git's configuration (`merge.aof.driver`)"),
+            Missing::Hook => lacking.push("the hook `prepare-commit-msg`"),
+            Missing::ForeignHook { path, line } => complaints.push(Complaint::advice(
+                "merge_hook_missing",
+                format!("`{}` is not aof's, and does not call it", path.display()),
+                "a merge then does not list in its message which completions it superseded",
+                format!("add this line to it: `{line}`"),
+            )),
+        }
+    }
+    if !lacking.is_empty() {
+        let complaint = Complaint::wrong(
+            "merge_driver_missing",
+            format!("git does not merge tasks by their meaning: {} is missing", lacking.join(", ")),
+            "two branches that moved the same task conflict as text, and the task waits until somebody solves that by hand",
+            "`aof doctor --fix` puts it in place; `.gitattributes` in a commit of its own".to_owned(),
+        );
+        complaints.push(complaint.cured_by(put_in_place));
+    }
+    Ok(complaints)
+}
+
+fn put_in_place(workspace: &mut Workspace) -> Result<(), OpsError> {
+    let left = install(workspace)?;
+    if left.contains(&Missing::Attributes) {
+        return Err(OpsError::Unfit {
+            code: "merge_driver_missing",
+            problem: "`.gitattributes` has changes that are not committed".to_owned(),
+            fix: "commit them, then run `aof doctor --fix` again".to_owned(),
+        });
+    }
+    Ok(())
+}
