@@ -12,6 +12,7 @@ use super::error::{AuditError, During};
 use super::repository::Repository;
 use super::sign::Signer;
 use super::spawn;
+use super::ssh;
 
 /// Git tells its version at once, or hangs.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -54,6 +55,12 @@ impl Repository {
             Err(AuditError::Signing { detail, .. }) => Ok(Some(detail)),
             Err(error) => Err(error),
         }
+    }
+
+    /// Returns the program that would sign completions, where there is none of that name.
+    pub fn missing_ssh_program(&self) -> Result<Option<String>, AuditError> {
+        let program = ssh::program(self.config()?.text("gpg.ssh.program"));
+        Ok(Some(program).filter(|program| !is_there(program)))
     }
 
     /// Returns the locks of git's that are taken, each with its age.

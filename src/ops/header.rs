@@ -306,9 +306,9 @@ pub(super) fn header(file: &TaskFile) -> Header {
                 to: visit.to.as_ref().map(|to| to.to_string().into()),
                 skipped: visit.skipped.iter().map(|gate| gate.as_str().into()).collect(),
                 retry: visit.retry,
-                join: visit.join.map(|join| {
-                    Box::new(Joined { fork: visit.gate.as_str().into(), failed: join == Join::Failed })
-                }),
+                join: visit
+                    .join
+                    .map(|join| Box::new(Joined { fork: visit.gate.as_str().into(), failed: join == Join::Failed })),
             })
             .collect(),
     }

@@ -6,7 +6,7 @@ use std::path::Path;
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
-use crate::environment::{Output, PROJECT, TestEnvironment};
+use crate::environment::{ORG, Output, PROJECT, TestEnvironment};
 
 /// A project of which nothing is missing, and a task that went a step.
 fn scene() -> (TestEnvironment, String) {
@@ -368,6 +368,16 @@ fn settings_of_git_that_hurt_are_told() {
     is_only_told(&env, "no_identity");
     env.git(&["config", "user.name", "Ada"]);
     is_well(&env);
+}
+
+#[test]
+fn who_must_sign_needs_the_program_for_it() {
+    let (env, _) = scene();
+    env.write("org.yaml", format!("{ORG}agents:\n  agent-3: {{signingKey: \"ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBGqKV26sIYt+EfoMZnj6JPLqQGj9Ucsgebfjzprk4A1\"}}\n  agent-7:\n  agent-8:\n"));
+    env.commit_all("keys");
+    is_well(&env);
+    env.git(&["config", "gpg.ssh.program", "/nowhere/ssh-keygen"]);
+    is_only_told(&env, "cannot_sign_completions");
 }
 
 #[test]

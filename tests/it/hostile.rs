@@ -47,7 +47,7 @@ fn damaged_files_are_explained_with_the_place() {
     3 | <<<<<<< HEAD
       | ^^^^^^^^^^^^
       |
-      = help: resolve the conflict, then commit the file
+      = help: keep what counts of lines 3 to 7, take the markers out, then `git add` the file and commit
     ");
     assert_snapshot!(completed(b"---\ntitle: One\ntitle: Two\n---\n"), @"
     exit 6

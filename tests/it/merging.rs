@@ -226,7 +226,7 @@ fn a_merge_is_made_again_to_judge_it() {
     exit 0
     --- stdout
     note: AOF-xxxxx: a merge superseded an entry and does not say so [superseded]
-      commit   0a593f6 by hand
+      commit   57e6cb1 by hand
       by       Ada <ada@example.org>, 2026-02-16T10:00:17Z
       expected Aof-Superseded: AOF-xxxxx@0 theirs by agent-8 (complete)
       found    no trailer that says so

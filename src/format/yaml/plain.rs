@@ -111,7 +111,8 @@ impl<'s> Plain<'s> {
     }
 
     fn is_at_key(&self) -> bool {
-        key_length(self.rest(0)).is_some_and(|length| matches!(self.rest(length + 1).first(), None | Some(b' ' | b'\n')))
+        key_length(self.rest(0))
+            .is_some_and(|length| matches!(self.rest(length + 1).first(), None | Some(b' ' | b'\n')))
     }
 
     /// Reads a text to the end of its line.
@@ -201,7 +202,9 @@ mod tests {
             is_as_its_events_say(&file[..cut]);
         }
         for (at, byte) in file.bytes().enumerate() {
-            for other in ["", " ", "\n", "-", ":", "#", "\"", "'", "- ", ": ", "|", "é", "\t", "\r", "&a ", "...\n", "---\n"] {
+            for other in
+                ["", " ", "\n", "-", ":", "#", "\"", "'", "- ", ": ", "|", "é", "\t", "\r", "&a ", "...\n", "---\n"]
+            {
                 let end = if byte == b'x' { at } else { at + 1 };
                 is_as_its_events_say(&format!("{}{other}{}", &file[..at], &file[end..]));
             }
@@ -218,9 +221,41 @@ mod tests {
 
     fn lines() -> impl Strategy<Value = String> {
         let piece = prop::sample::select(vec![
-            "a: 1", "b: x y", "c:", "d: \"q\"", "- e", "- f: 2", "- ", "-", "- - g", "a:", "true: 1", "null: x", "key: 'it'", "k: a #b",
-            "k: a: b", "text", "k: -1", "k: [x]", "k: >", "k: |", "k: &x y", "k: *x", "? k", "k: 010", "# c", "", "k: \"a", "b\"", "k: x:",
-            "k : v", "k: 1e3", "k:  two", "- g:", "- 'h'", "k: 2026-01-01",
+            "a: 1",
+            "b: x y",
+            "c:",
+            "d: \"q\"",
+            "- e",
+            "- f: 2",
+            "- ",
+            "-",
+            "- - g",
+            "a:",
+            "true: 1",
+            "null: x",
+            "key: 'it'",
+            "k: a #b",
+            "k: a: b",
+            "text",
+            "k: -1",
+            "k: [x]",
+            "k: >",
+            "k: |",
+            "k: &x y",
+            "k: *x",
+            "? k",
+            "k: 010",
+            "# c",
+            "",
+            "k: \"a",
+            "b\"",
+            "k: x:",
+            "k : v",
+            "k: 1e3",
+            "k:  two",
+            "- g:",
+            "- 'h'",
+            "k: 2026-01-01",
         ]);
         let line = (0..5_usize, piece).prop_map(|(indent, piece)| format!("{}{piece}\n", " ".repeat(indent)));
         prop::collection::vec(line, 1..9).prop_map(|lines| lines.concat())

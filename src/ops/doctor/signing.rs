@@ -1,10 +1,25 @@
-//! Programs that make signatures, where git's configuration asks for them.
+//! Programs that make signatures, where git's configuration asks for them, or org.yaml does.
 
 use super::{Complaint, Patient};
+use crate::ops::attention::some;
 use crate::ops::error::OpsError;
 
 pub(super) fn look(patient: &Patient<'_>) -> Result<Vec<Complaint>, OpsError> {
-    let trouble = patient.workspace.repository.signing_trouble()?;
+    let repository = &patient.workspace.repository;
+    let agents = patient.in_force.iter().flat_map(|in_force| in_force.rules.org.agents.iter().flatten());
+    let signers: Vec<&str> =
+        agents.filter(|(_, agent)| !agent.signing_keys.is_empty()).map(|(id, _)| id.as_str()).collect();
+    let missing = repository.missing_ssh_program()?.filter(|_| !signers.is_empty());
+    let by_agents = missing.map(|program| {
+        Complaint::wrong(
+            "cannot_sign_completions",
+            format!("{} must sign (`signingKey` in org.yaml), and there is no program `{program}`", some(&signers)),
+            "their completions are refused here without a signature",
+            "install OpenSSH, name the program with `git config gpg.ssh.program`, or complete from a machine that has it"
+                .to_owned(),
+        )
+    });
+    let trouble = repository.signing_trouble()?;
     let complaint = trouble.map(|trouble| {
         Complaint::wrong(
             "cannot_sign",
@@ -13,5 +28,5 @@ pub(super) fn look(patient: &Patient<'_>) -> Result<Vec<Complaint>, OpsError> {
             "install the program or name its key; or switch it off with `git config commit.gpgSign false`".to_owned(),
         )
     });
-    Ok(complaint.into_iter().collect())
+    Ok(complaint.into_iter().chain(by_agents).collect())
 }

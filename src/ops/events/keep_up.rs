@@ -114,12 +114,7 @@ fn write_all(
     Ok(Left::Commits)
 }
 
-fn remake(
-    workspace: &Workspace,
-    stream: &Stream,
-    writer: &Writer,
-    go_on: &dyn Fn() -> bool,
-) -> Result<Left, OpsError> {
+fn remake(workspace: &Workspace, stream: &Stream, writer: &Writer, go_on: &dyn Fn() -> bool) -> Result<Left, OpsError> {
     let made = rebuild_with(workspace, stream, writer, go_on)?;
     Ok(if made.is_some() { Left::Nothing } else { Left::Commits })
 }
