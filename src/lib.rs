@@ -27,6 +27,7 @@
 //! | `.aof/runs` | `store::runs` |
 //! | `.aof/events.jsonl`, `.aof/events` | `store::stream` |
 //! | `monitoring/` | `format::monitoring_file`; new ones by `aof init --observability`, never changed |
+//! | `.gitattributes`, `merge.aof.*` in git's configuration, the hook `prepare-commit-msg` | `ops::merge_driver`, which adds what is missing |
 //! | the branch, git's index | `audit` |
 //!
 //! # What always holds

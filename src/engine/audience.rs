@@ -116,6 +116,11 @@ fn concerns(rules: &Rules, after: Option<&Task>, events: &[Event], event: &Event
             let members = members.map(|id| told(Who::Agent(id.clone()), Reader::Successor));
             std::iter::once(told(Who::Role(role.clone()), Reader::Successor)).chain(members).collect()
         }
+        Event::Superseded { visit, .. } => {
+            let mut all = agent(&visit.agent);
+            all.push(owner());
+            all
+        }
         Event::AssignmentError { agent: id, .. } | Event::Conflict { loser: id, .. } => {
             let mut all = one(id);
             all.push(owner());

@@ -154,6 +154,14 @@ fn trouble_fields(event: &Event) -> Vec<(&'static str, Value)> {
             ("winningAgent", json!(winner.as_ref().map(AgentId::as_str))),
             ("losingAgent", json!(loser.as_str())),
         ],
+        Event::Superseded { ticket, visit, by } => vec![
+            ("gate", json!(visit.station().to_string())),
+            ("agent", json!(visit.agent.as_ref().map(AgentId::as_str))),
+            ("outcome", json!(visit.outcome.as_str())),
+            ("completion", json!(visit.completion.as_ref().map(|stamp| stamp.id.as_str()))),
+            ("ticket", json!(ticket.to_string())),
+            ("by", json!(by.as_ref().map(AgentId::as_str))),
+        ],
         Event::Blocked { at, agent, blockers } => vec![
             ("gate", json!(at.to_string())),
             ("agent", json!(agent.as_ref().map(AgentId::as_str))),

@@ -72,6 +72,24 @@ pub(super) fn text_of(occurrence: &Occurrence, reader: Reader) -> String {
                 ),
             }
         }
+        Event::Superseded { ticket, visit, by } => {
+            let winner = by.as_ref().map_or_else(|| "somebody else".to_owned(), |agent| format!("agent '{agent}'"));
+            let at = visit.station();
+            match reader {
+                Reader::Affected => format!(
+                    "your `{}` for {ticket} at gate '{at}' counts no more: two branches were merged, and on the one that \
+                     stands {winner} had ended that visit.\nWhat you said is kept in git's history and in the body of the \
+                     task; see where it stands with `aof why {}`.",
+                    visit.outcome, ticket.task
+                ),
+                _ => format!(
+                    "`{}`{} for {ticket} at gate '{at}' counts no more: two branches were merged, and on the one that stands \
+                     {winner} had ended that visit.",
+                    visit.outcome,
+                    had(visit.agent.as_ref())
+                ),
+            }
+        }
         Event::RulesInvalid { commit, problem, count } => format!(
             "the rules of commit {commit} are invalid, so earlier ones stay in force: {} ({count} in all). See `aof workflow \
              validate`.",

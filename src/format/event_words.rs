@@ -72,6 +72,10 @@ pub fn event_words(event: &EventLine) -> String {
             let winner = field("winningAgent").unwrap_or_else(|| "somebody else".to_owned());
             format!("{} was too late{}: {winner} was first", name("losingAgent"), at())
         }
+        EventKind::CompletionSuperseded => {
+            let winner = field("by").map(|by| format!(": {by} was first")).unwrap_or_default();
+            format!("a merge superseded `{}`{}{}{winner}", name("outcome"), by(), at())
+        }
         EventKind::WorkflowConfigInvalid => {
             let commit: String = name("commit").chars().take(7).collect();
             format!("the rules of commit {commit} are invalid{}", with("error"))

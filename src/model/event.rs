@@ -1,7 +1,7 @@
 //! What happened, for logs, metrics and notices. Events are derived from what was committed; losing one loses no fact.
 
 use super::words::words;
-use super::{AgentId, GateId, Period, RoleId, Station, TaskId, Timestamp, Visit, WorkflowName};
+use super::{AgentId, GateId, Period, RoleId, Station, TaskId, Ticket, Timestamp, Visit, WorkflowName};
 
 /// Something that a person, a log or a metric may want to know (spec 1, section 9).
 #[derive(Debug, Clone, PartialEq)]
@@ -171,6 +171,15 @@ pub enum Event {
         winner: Option<AgentId>,
         /// Whose did not.
         loser: AgentId,
+    },
+    /// A merge superseded what ended a visit: on the branch that it was merged into, something else had.
+    Superseded {
+        /// The visit.
+        ticket: Ticket,
+        /// The entry that counts no more.
+        visit: Box<Visit>,
+        /// Who ended the visit that stands in its place.
+        by: Option<AgentId>,
     },
     /// A task, or a branch of it, waits for something outside.
     Blocked {
@@ -363,6 +372,8 @@ words!(
         GateAssignmentError = "gate_assignment_error",
         /// A completion came too late.
         GateConflict = "gate_conflict",
+        /// A merge superseded a completion.
+        CompletionSuperseded = "completion_superseded",
         /// The committed rules are invalid.
         WorkflowConfigInvalid = "workflow_config_invalid",
         /// Messages were given up.
@@ -384,6 +395,7 @@ impl EventKind {
             | Self::GateTimeout
             | Self::GateEscalation
             | Self::GateConflict
+            | Self::CompletionSuperseded
             | Self::TaskBlocked
             | Self::TaskHeld
             | Self::TaskLapsed
@@ -433,6 +445,7 @@ impl Event {
             Self::BlockedNoAgents { .. } => EventKind::GateBlockedNoAgents,
             Self::AssignmentError { .. } => EventKind::GateAssignmentError,
             Self::Conflict { .. } => EventKind::GateConflict,
+            Self::Superseded { .. } => EventKind::CompletionSuperseded,
             Self::Blocked { .. } => EventKind::TaskBlocked,
             Self::Reopened(_) => EventKind::TaskReopened,
             Self::Overridden { .. } => EventKind::TaskOverridden,

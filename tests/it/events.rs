@@ -774,6 +774,12 @@ fn everything(env: &TestEnvironment) {
     let _ = env.aof(&["task", "comment", &behind, "Is it there?"]);
     let doomed = env.new_task(&["Polish", "--workflow", "doomed"]);
     let _ = env.complete(&doomed, "agent-7");
+    let disputed = env.new_task(&["Disputed"]);
+    env.git(&["checkout", "-q", "-b", "side"]);
+    let _ = env.complete(&disputed, "agent-8");
+    env.git(&["checkout", "-q", "main"]);
+    let _ = env.complete(&disputed, "agent-7");
+    env.git(&["merge", "-q", "--no-edit", "--strategy", "ours", "side"]);
     let taken = env.new_task(&["Taken"]);
     all(&[&["assign", &taken, "agent-7"]]);
     env.edit("project.yaml", "      - {id: polish, role: backend}\n", "");
@@ -842,8 +848,10 @@ fn every_kind_of_event_is_as_its_schema_says() {
     2026-02-16 11:41:46  AOF-xxxxx  warning: blocked at audit by agent-7: No agents available for role: nobody
     2026-02-16 11:41:47  AOF-abc  warning: the condition failed at measure: Cannot read property 'thing' of undefined in `metadata.deep.thing`
     2026-02-16 11:41:52  AOF-xxxxx  warning: the condition failed at measure: Cannot read property 'thing' of undefined in `metadata.deep.thing`
-    2026-02-16 11:42:03  AOF-xxxxx  error: taken from agent-7 at implement, which needs role qa
-    2026-02-16 11:42:09  error: 1 message was given up, to /no/such/program: no rules in force have this channel any more
-    2026-02-16 11:42:11  error: the rules of commit COMMIT are invalid: project.yaml:1:19: `gates` is a list of gates, and this is a number
+    2026-02-16 11:42:03  AOF-xxxxx  warning: the condition failed at measure: Cannot read property 'thing' of undefined in `metadata.deep.thing`
+    2026-02-16 11:42:04  AOF-xxxxx  warning: a merge superseded `complete` by agent-8 at implement: agent-7 was first
+    2026-02-16 11:42:09  AOF-xxxxx  error: taken from agent-7 at implement, which needs role qa
+    2026-02-16 11:42:15  error: 1 message was given up, to /no/such/program: no rules in force have this channel any more
+    2026-02-16 11:42:17  error: the rules of commit COMMIT are invalid: project.yaml:1:19: `gates` is a list of gates, and this is a number
     ");
 }

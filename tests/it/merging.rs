@@ -338,3 +338,29 @@ fn a_project_in_a_folder_of_a_repository_with_two_of_them_merges_by_its_own_rule
     assert_eq!(entries(&env, &id), ["implement agent-7 complete"]);
     let _ = verified(&env).success();
 }
+
+#[test]
+fn whoever_is_superseded_is_told_once() {
+    let (env, id) = scene();
+    let notify = "agents:\n  agent-8: {notify: [{command: [sh, -c, \"cat >> told\"]}]}\n";
+    env.write("org.yaml", format!("{}{notify}", crate::environment::ORG));
+    env.commit_all("agent-8 listens");
+    let _ = env.aof(&["notices", "--deliver"]).success();
+    aside(&env, "side", || {
+        let _ = env.say(&id, "agent-8", "complete", &["--id", "theirs"]).success();
+    });
+    let _ = env.complete(&id, "agent-7").success();
+    env.git(&["merge", "-q", "--no-edit", "side"]);
+    let _ = env.aof(&["notices", "--deliver"]).success();
+    let _ = env.aof(&["notices", "--deliver"]).success();
+    let said = env.read("told");
+    let said: Vec<&str> = said.lines().filter(|line| line.contains("completion_superseded")).collect();
+    assert_eq!(said.len(), 1, "{said:?}");
+    assert!(said[0].contains("counts no more") && said[0].contains("theirs"), "{said:?}");
+    let events = env.aof(&["events", "--type", "completion_superseded"]).success();
+    assert_snapshot!(events.stdout, @"2026-02-16 10:00:13  AOF-xxxxx  warning: a merge superseded `complete` by agent-8 at implement: agent-7 was first");
+    let lines = env.aof(&["events", "--type", "completion_superseded", "--json"]).success();
+    let line = lines.json();
+    let fields = ["gate", "agent", "outcome", "completion", "by"].map(|key| line[key].as_str().unwrap().to_owned());
+    assert_eq!(fields, ["implement", "agent-8", "complete", "theirs", "agent-7"]);
+}

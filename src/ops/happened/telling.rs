@@ -6,11 +6,13 @@ use std::rc::Rc;
 use super::known::{KnownRules, KnownTasks};
 use super::{Happened, News};
 use crate::audit::{ChangedFile, CommitId, LogEntry, ObjectId, trailers};
+use crate::engine::merge::Superseded;
 use crate::engine::{Rules, events};
 use crate::format::config::Subject as RuleFile;
 use crate::model::{AgentId, Event, Severity, Task, TaskId, Timestamp};
 use crate::ops::error::OpsError;
 use crate::ops::in_force::check_committed;
+use crate::ops::merge::pairs;
 use crate::ops::workspace::Workspace;
 use crate::store::layout;
 
@@ -63,10 +65,41 @@ impl<'w> Telling<'w> {
                 told.happened.extend(self.of_task(news, &rules, (&entry, number), changed)?);
             }
         }
+        told.happened.extend(self.of_merge(&entry, number)?);
         if keeps_rules {
             self.rules.are_kept_by(&entry);
         }
         Ok(told)
+    }
+
+    /// Tells what a merge superseded. Its files do not say so where ours stands to the byte; the commits that it joins do.
+    fn of_merge(&mut self, entry: &LogEntry, number: usize) -> Result<Vec<Happened>, OpsError> {
+        let [ours, theirs] = entry.parents[..] else { return Ok(Vec::new()) };
+        let repository = &self.workspace.repository;
+        if !repository.has_commit(ours) || !repository.has_commit(theirs) {
+            return Ok(Vec::new());
+        }
+        let Some(base) = repository.merge_bases(ours, theirs)?.first().copied() else { return Ok(Vec::new()) };
+        let rules = self.rules.behind(self.workspace, entry)?;
+        let pairs = pairs(self.workspace, &rules, &mut self.tasks, base, (ours, theirs), entry.committed)?;
+        let mut happened = Vec::new();
+        for pair in pairs.values() {
+            let Some(merged) = pair.merged(&rules, &pair.ours) else { continue };
+            let task = Rc::new(merged.task);
+            for Superseded { ticket, visit, by } in merged.superseded {
+                let said =
+                    visit.completion.as_ref().map_or_else(|| visit.exited.to_string(), |stamp| stamp.id.to_string());
+                happened.push(Happened {
+                    mark: format!("superseded {ticket} {said}"),
+                    at: entry.committed,
+                    later: number,
+                    project: rules.project.name.clone(),
+                    task: Some(Rc::clone(&task)),
+                    events: vec![Event::Superseded { ticket, visit: Box::new(visit), by }],
+                });
+            }
+        }
+        Ok(happened)
     }
 
     fn of_rules(&self, rules: &Rules, entry: &LogEntry, number: usize) -> Result<Option<Happened>, OpsError> {

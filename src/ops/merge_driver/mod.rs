@@ -46,11 +46,9 @@ pub fn drive(
         }
         _ => None,
     };
-    match rules {
-        Some(rules) => merge_files(&rules, &id, versions, marks),
-        None => {
-            let why = "the branch that is merged into has no rules that are valid".to_owned();
-            merged_as_text(versions, Some(why), marks)
-        }
+    if let Some(rules) = rules {
+        return merge_files(&rules, &id, versions, marks);
     }
+    let why = "the branch that is merged into has no rules that are valid".to_owned();
+    merged_as_text(versions, Some(why), marks)
 }
