@@ -52,7 +52,7 @@ pub use locks::{BranchLock, Cleared, LockFile, Locks};
 pub use log::{ChangedFile, Log, LogEntry, Reach};
 pub use merging::Hooks;
 pub use publish::{Intent, Published, WriteFiles};
-pub use remote::{Distance, Pushed, RemoteError, Upstream};
+pub use remote::{Distance, Prompts, Pushed, RemoteError, Upstream};
 pub use repository::{Repository, TreeFile};
 pub use ssh::{Asking, SshKey};
 pub use staged_below::StagedFile;

@@ -70,6 +70,15 @@ pub enum RemoteError {
     },
 }
 
+/// Whether somebody may be asked for a passphrase or a password.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Prompts {
+    /// Whoever sits at the terminal, if anybody does.
+    AtTerminal,
+    /// Nobody: this goes on in the background.
+    Never,
+}
+
 /// What became of a push.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Pushed {
@@ -136,12 +145,16 @@ impl Repository {
     }
 
     /// Asks the remote where its branch is, and gets what led there; nothing if it has no such branch.
-    pub fn fetch(&self, upstream: &Upstream) -> Result<Result<Option<CommitId>, RemoteError>, AuditError> {
+    pub fn fetch(
+        &self,
+        upstream: &Upstream,
+        prompts: Prompts,
+    ) -> Result<Result<Option<CommitId>, RemoteError>, AuditError> {
         let Upstream { remote, reference, tracking } = upstream;
-        let mut git = self.speaking_git()?;
+        let mut git = self.speaking_git(prompts)?;
         git.args(["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance"]);
         git.args(["--no-recurse-submodules", remote, &format!("+{reference}:{tracking}")]);
-        let said = match speak(git) {
+        let said = match speak(git, prompts) {
             Ok(finished) if finished.status.success() => return self.remembered(upstream).map(Ok),
             Ok(finished) => text(&finished.stderr),
             Err(said) => said,
@@ -153,12 +166,17 @@ impl Repository {
     }
 
     /// Offers a commit to the remote's branch, which takes it only if it is among what led to it.
-    pub fn push(&self, upstream: &Upstream, commit: CommitId) -> Result<Result<Pushed, RemoteError>, AuditError> {
+    pub fn push(
+        &self,
+        upstream: &Upstream,
+        commit: CommitId,
+        prompts: Prompts,
+    ) -> Result<Result<Pushed, RemoteError>, AuditError> {
         let Upstream { remote, reference, .. } = upstream;
-        let mut git = self.speaking_git()?;
+        let mut git = self.speaking_git(prompts)?;
         git.args(["push", "--porcelain", "--no-follow-tags", "--recurse-submodules=no", remote]);
         git.arg(format!("{commit}:{reference}"));
-        let finished = match speak(git) {
+        let finished = match speak(git, prompts) {
             Ok(finished) => finished,
             Err(said) => return Ok(Err(trouble(remote, &said))),
         };
@@ -187,7 +205,7 @@ impl Repository {
     }
 
     /// Returns git as its user would call it here, asking nobody where nobody sits at a terminal.
-    fn speaking_git(&self) -> Result<Command, AuditError> {
+    fn speaking_git(&self, prompts: Prompts) -> Result<Command, AuditError> {
         let mut git = Command::new("git");
         for name in [
             "GIT_DIR",
@@ -207,7 +225,7 @@ impl Repository {
         let main = common.file_name().filter(|name| *name == ".git").and_then(|_| common.parent());
         git.current_dir(main.unwrap_or_else(|| self.worktree_root()));
         git.env("LC_ALL", "C").env("GIT_OPTIONAL_LOCKS", "0");
-        if !has_people() {
+        if !prompts.has_people() {
             git.env("GIT_TERMINAL_PROMPT", "0");
             let config = self.git().config().during(|| "read git's configuration".to_owned())?;
             let says = |name: &str| std::env::var_os(name).is_some();
@@ -219,15 +237,18 @@ impl Repository {
     }
 }
 
-/// Returns whether somebody sits there who can be asked for a passphrase.
-fn has_people() -> bool {
-    std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
+impl Prompts {
+    /// Returns whether somebody sits there who can be asked.
+    fn has_people(self) -> bool {
+        self == Self::AtTerminal && std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
+    }
 }
 
 /// Runs such a command; what keeps it from ending is told in words.
-fn speak(command: Command) -> Result<spawn::Finished, String> {
+fn speak(command: Command, prompts: Prompts) -> Result<spawn::Finished, String> {
     // Whatever asks at the terminal has to be of the group that the terminal listens to.
-    let (group, patience) = if has_people() { (Group::Shared, PATIENCE_WITH_PEOPLE) } else { (Group::Own, PATIENCE) };
+    let (group, patience) =
+        if prompts.has_people() { (Group::Shared, PATIENCE_WITH_PEOPLE) } else { (Group::Own, PATIENCE) };
     spawn::run_in(group, command, &[], patience).map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => "`git` is not installed".to_owned(),
         _ => error.to_string(),

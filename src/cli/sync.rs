@@ -8,6 +8,7 @@ use super::arguments::Rehearsal;
 use super::output::{BOLD, CYAN, DIM, GREEN, YELLOW, styled};
 use super::session::Session;
 use super::trouble::Trouble;
+use crate::audit::Prompts;
 use crate::format::plain::inert;
 use crate::ops::{DryRun, End, First, Line, Strangers, Synced, Wish, sync, sync_value};
 
@@ -38,8 +39,13 @@ pub(super) struct Args {
 pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
     let workspace = session.workspace("sync")?;
     let mode = args.rehearsal.mode();
-    let wish =
-        Wish { remote: args.remote.as_deref(), first: First::Fetch, strangers: Strangers::Offered, dry_run: mode };
+    let wish = Wish {
+        remote: args.remote.as_deref(),
+        first: First::Fetch,
+        strangers: Strangers::Offered,
+        prompts: Prompts::AtTerminal,
+        dry_run: mode,
+    };
     let synced = sync(&workspace, &wish)?;
     if session.output.is_json() {
         let mut value = sync_value(&synced);

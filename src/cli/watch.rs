@@ -18,7 +18,7 @@ use crate::format::diagnostic::{Diagnostic, render_all};
 use crate::format::plain::{inert, one_line};
 use crate::model::{TaskId, Timestamp};
 use crate::observe::endpoint::{Address, Endpoint};
-use crate::ops::{Changed, Delivered, OpsError, reason_of, sync_value, warnings_value, way};
+use crate::ops::{Changed, Delivered, OpsError, Synced, reason_of, sync_value, warnings_value, way};
 use crate::watch::{Report, Sight, watch, watch_once};
 
 /// React to dropped completion files, edited task files and new rules
@@ -183,20 +183,8 @@ fn text_of(session: &Session, report: &Report) -> String {
         Report::Unrecorded { problem } => {
             format!("{} the event stream is not up to date: {}", styled(YELLOW, "warning:"), inert(problem))
         }
-        Report::Synced(synced) => {
-            let lost: String =
-                synced.superseded.iter().map(|loss| format!("\n  superseded: {}", inert(loss.what()))).collect();
-            format!(
-                "synced with {}: {} came, {} went{lost}",
-                inert(&synced.upstream.name()),
-                synced.came.len(),
-                synced.went.len()
-            )
-        }
-        Report::Unsynced { problem, fix } => {
-            let fix = fix.as_ref().map(|fix| format!("\n  {}", inert(fix))).unwrap_or_default();
-            format!("{} not synced: {}{fix}", styled(YELLOW, "warning:"), inert(problem))
-        }
+        Report::Synced(synced) => of_sync(synced),
+        Report::Unsynced { problem, fix } => unsynced(problem, fix.as_deref()),
         Report::Paused { reason } => format!("{} {}", styled(YELLOW, "waiting:"), inert(reason)),
         Report::Trouble(error) => {
             format!("{} {}\nit is tried again until it works", styled(RED, "error:"), told(session, error))
@@ -267,6 +255,21 @@ fn value_of(report: &Report) -> Value {
         Report::Resumed => json!({"event": "resumed"}),
         Report::Stopped => json!({"event": "stopped"}),
     }
+}
+
+fn of_sync(synced: &Synced) -> String {
+    let (name, came, went) = (inert(&synced.upstream.name()), synced.came.len(), synced.went.len());
+    let mut text = format!("synced with {name}: {came} came, {went} went");
+    for loss in &synced.superseded {
+        text.push_str("\n  superseded: ");
+        text.push_str(&inert(loss.what()));
+    }
+    text
+}
+
+fn unsynced(problem: &str, fix: Option<&str>) -> String {
+    let fix = fix.map(|fix| format!("\n  {}", inert(fix))).unwrap_or_default();
+    format!("{} not synced: {}{fix}", styled(YELLOW, "warning:"), inert(problem))
 }
 
 fn of_change(event: &str, changed: &Changed) -> Value {

@@ -272,7 +272,6 @@ impl OpsError {
             Self::Audit(AuditError::InTheWay { .. }) => "in_the_way",
             Self::Audit(_) => "git",
             Self::Remote(error) => error.code(),
-            Self::NotConfirmed { code, .. } => code,
             Self::ClaimLost { .. } => "claim_lost",
             Self::Id(_) => "invalid_id",
             Self::UnreadableTask { .. } => "unreadable_task",
@@ -285,7 +284,7 @@ impl OpsError {
             Self::InvalidImport { .. } => "invalid_import",
             Self::LossyImport { .. } => "lossy_import",
             Self::Unknown { kind, .. } => kind.code(),
-            Self::Unfit { code, .. } => code,
+            Self::Unfit { code, .. } | Self::NotConfirmed { code, .. } => code,
         }
     }
 
@@ -295,7 +294,6 @@ impl OpsError {
             Self::Refused(refusal) => refusal.fix(),
             Self::Store(error) => return error.hint(),
             Self::Remote(error) => error.fix(),
-            Self::NotConfirmed { fix, .. } => fix.clone(),
             Self::ClaimLost { .. } => "take another with `aof task next`".to_owned(),
             Self::Audit(AuditError::Io { path, source, .. }) => return io_hint(path, source),
             Self::UnreadableTask { path, readable: Some(commit), .. } => {
@@ -347,7 +345,7 @@ impl OpsError {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => format!("there is {}", listed(known)),
             },
-            Self::Unfit { fix, .. } => fix.clone(),
+            Self::Unfit { fix, .. } | Self::NotConfirmed { fix, .. } => fix.clone(),
         })
     }
 }

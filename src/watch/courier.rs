@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use tracing::debug;
 
+use crate::audit::Prompts;
 use crate::ops::{DryRun, End, First, OpsError, Seed, Strangers, Synced, Wish, Workspace, sync};
 
 /// Between two syncs, at least: several commits go together.
@@ -133,6 +134,7 @@ impl Shared {
 }
 
 fn once(project: &Seed) -> Outcome {
-    let wish = Wish { remote: None, first: First::Fetch, strangers: Strangers::Kept, dry_run: DryRun::No };
+    let (first, strangers) = (First::Fetch, Strangers::Kept);
+    let wish = Wish { remote: None, first, strangers, prompts: Prompts::Never, dry_run: DryRun::No };
     Ok(Box::new(sync(&project.open()?, &wish)?))
 }

@@ -226,13 +226,11 @@ impl<'t> Rounds<'t> {
                     if !synced.is_idle() {
                         self.desk.tell(Report::Synced(synced));
                     }
-                    match trouble {
-                        Some((problem, fix)) => (problem, Some(fix)),
-                        None => {
-                            self.told_of_sync = Told::default();
-                            continue;
-                        }
-                    }
+                    let Some((problem, fix)) = trouble else {
+                        self.told_of_sync = Told::default();
+                        continue;
+                    };
+                    (problem, Some(fix))
                 }
                 Err(error) => (error.problem(), error.fix()),
             };

@@ -65,6 +65,8 @@ pub(crate) fn torture(clones: usize, completions: usize) {
         assert!(!(kept.contains(*id) && superseded.contains(*id)), "{id} counts, and is superseded");
     }
     assert!(kept.iter().all(|id| said.contains(id)), "an entry that nobody made");
+    let verified = scene.aof(".", &["verify"]);
+    assert_eq!(verified.code, Some(0), "{}{}", verified.stdout, verified.stderr);
     let fsck = scene.env.try_git(&["fsck", "--strict"]);
     assert_eq!(fsck.code, Some(0), "{}", fsck.stderr);
     let rounds: u64 = told.iter().map(|told| told.rounds).sum();

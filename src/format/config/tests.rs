@@ -340,7 +340,7 @@ fn several_workflows_are_told_apart_by_name() {
 
 const WRONG_PROJECT: &str = "\
 project: {nam: Garden, idPrefix: bg}
-git: {branch: tasks/, sync: yes, hourly: true}
+git: {branch: tasks/}
 gates: []
 workflow:
   rejectionStrategy: orgin

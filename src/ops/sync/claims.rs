@@ -4,7 +4,7 @@
 //! A claim that cannot be confirmed is given back, and nobody is told that it was theirs.
 
 use super::{End, First, Strangers, Synced, Wish, sync};
-use crate::audit::CommitId;
+use crate::audit::{CommitId, Prompts};
 use crate::format::task_file;
 use crate::model::{AgentId, Ticket};
 use crate::ops::acts::release;
@@ -79,7 +79,7 @@ pub(in crate::ops) fn confirm(
 }
 
 fn wish(first: First) -> Wish<'static> {
-    Wish { remote: None, first, strangers: Strangers::Kept, dry_run: DryRun::No }
+    Wish { remote: None, prompts: Prompts::AtTerminal, first, strangers: Strangers::Kept, dry_run: DryRun::No }
 }
 
 /// Returns an error where the remote does not have what is here.

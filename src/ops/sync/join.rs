@@ -57,7 +57,7 @@ pub(super) fn join(workspace: &Workspace, sides: &Sides<'_>) -> Result<Result<Jo
     let commits = sides.unshared.commits;
     let noun = if commits == 1 { "commit" } else { "commits" };
     let subject = format!("sync: merge {commits} {noun} into {}", sides.upstream.name());
-    let trailers: Vec<Trailer> = superseded.iter().filter_map(Loss::trailer).collect();
+    let trailers: Vec<Trailer> = superseded.iter().filter_map(Loss::trailer).cloned().collect();
     let commit = workspace.repository.write_merge(&MergeDraft {
         ours: sides.remote,
         theirs: sides.local,

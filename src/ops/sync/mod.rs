@@ -28,6 +28,7 @@ pub use show::sync_value;
 pub use standing::{RemoteStanding, owed_to_remote};
 pub(in crate::ops) use standing::{remote_standing, remote_value};
 
+use crate::audit::trailers::Trailer;
 use crate::audit::{CommitId, Upstream};
 use crate::model::TaskId;
 
@@ -90,8 +91,8 @@ pub enum Loss {
     Entry {
         /// The task.
         task: TaskId,
-        /// The visit, the completion, who and what, as the merge commit says it.
-        what: String,
+        /// How the merge commit lists it: the visit, the completion, by whom, and what it said.
+        trailer: Trailer,
     },
     /// What leaves no entry: a claim, a hold, an unblocking.
     Word {

@@ -7,7 +7,7 @@ use tracing::info;
 use super::bring::{Brought, bring};
 use super::join::{Sides, join};
 use super::{End, First, Left, Line, Loss, Strangers, Synced};
-use crate::audit::{AuditError, CommitId, Distance, Head, Pushed, RemoteError, Upstream};
+use crate::audit::{AuditError, CommitId, Distance, Head, Prompts, Pushed, RemoteError, Upstream};
 use crate::ops::error::OpsError;
 use crate::ops::heal;
 use crate::ops::transaction::DryRun;
@@ -32,6 +32,8 @@ pub struct Wish<'w> {
     pub first: First,
     /// What becomes of other people's work.
     pub strangers: Strangers,
+    /// Whether somebody may be asked for a passphrase.
+    pub prompts: Prompts,
     /// Whether it is only shown.
     pub dry_run: DryRun,
 }
@@ -92,7 +94,7 @@ impl Rounds<'_> {
         let mut fetch = self.wish.first == First::Fetch;
         for round in 0.. {
             if fetch {
-                match self.workspace.repository.fetch(&self.upstream)? {
+                match self.workspace.repository.fetch(&self.upstream, self.wish.prompts)? {
                     Ok(tip) => self.tip = tip,
                     Err(RemoteError::Unreachable { said, .. }) => return Ok(End::Offline { said }),
                     Err(error) => return Err(error.into()),
@@ -205,16 +207,15 @@ impl Rounds<'_> {
         (self.merge, self.superseded) = (Some(joined.commit), joined.superseded);
         let subject = format!("sync: merge with {}", self.upstream.name());
         Ok(match bring(self.workspace, head, joined.commit, &subject)? {
-            Brought::There => Round::Over(end),
             Brought::Moved if end == End::Same => Round::Again,
-            Brought::Moved => Round::Over(end),
+            Brought::There | Brought::Moved => Round::Over(end),
             Brought::InTheWay(files) => Round::Over(End::Left(Left::InTheWay { files })),
         })
     }
 
     fn offer(&mut self, commit: CommitId) -> Result<Result<Pushed, String>, OpsError> {
         self.offered += 1;
-        match self.workspace.repository.push(&self.upstream, commit)? {
+        match self.workspace.repository.push(&self.upstream, commit, self.wish.prompts)? {
             Ok(pushed) => Ok(Ok(pushed)),
             Err(RemoteError::Unreachable { said, .. }) => Ok(Err(said)),
             Err(error) => Err(error.into()),
@@ -237,7 +238,9 @@ impl Rounds<'_> {
             Ok(End::Left(left)) => (left.code(), left.problem(&self.upstream)),
             Ok(End::Unsettled) => ("unsettled", "the remote went on each time".to_owned()),
             Err(OpsError::Remote(error)) => (error.code(), error.to_string()),
-            Ok(End::Same | End::Rehearsed) | Err(_) => ("", String::new()),
+            Ok(End::Same | End::Rehearsed) => ("", String::new()),
+            // It says nothing of the remote.
+            Err(_) => return Ok(()),
         };
         let now = self.workspace.now();
         let before = Contact::load(&self.workspace.paths);

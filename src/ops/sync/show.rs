@@ -118,14 +118,15 @@ impl Loss {
     /// Returns what it was.
     pub fn what(&self) -> &str {
         match self {
-            Self::Entry { what, .. } | Self::Word { what, .. } => what,
+            Self::Entry { trailer, .. } => trailer.value(),
+            Self::Word { what, .. } => what,
         }
     }
 
     /// Returns how the merge commit lists it, if it does.
-    pub(super) fn trailer(&self) -> Option<Trailer> {
+    pub(super) fn trailer(&self) -> Option<&Trailer> {
         match self {
-            Self::Entry { what, .. } => Trailer::new("Aof-Superseded", what).ok(),
+            Self::Entry { trailer, .. } => Some(trailer),
             Self::Word { .. } => None,
         }
     }

@@ -14,6 +14,7 @@ use crate::model::{TaskId, Timestamp};
 use crate::ops::error::OpsError;
 use crate::ops::in_force::{rules_at, stand_in};
 use crate::ops::merge::{Conflict, Versions, merge_files};
+use crate::ops::merge_driver::superseded_trailer;
 use crate::ops::workspace::Workspace;
 use crate::store::ProjectPath;
 use crate::store::layout::{archive_path, is_archived, task_id, task_path};
@@ -141,7 +142,7 @@ impl Merging<'_> {
         if place != ours.0 || merged.bytes != one {
             self.mixed.files.insert(place, Some(merged.bytes));
         }
-        self.mixed.losses.extend(merged.superseded.iter().map(of_entry));
+        self.mixed.losses.extend(merged.superseded.iter().filter_map(of_entry));
         self.mixed.losses.extend(merged.dropped.iter().map(of_word));
         Ok(())
     }
@@ -184,12 +185,9 @@ fn in_words(conflict: &Conflict) -> String {
     }
 }
 
-fn of_entry(superseded: &Superseded) -> Loss {
-    let visit = &superseded.visit;
-    let id = visit.completion.as_ref().map_or_else(|| "-".to_owned(), |stamp| stamp.id.to_string());
-    let agent = visit.agent.as_ref().map_or_else(|| "-".to_owned(), ToString::to_string);
-    let what = format!("{} {id} by {agent} ({})", superseded.ticket, visit.outcome);
-    Loss::Entry { task: superseded.ticket.task.clone(), what }
+fn of_entry(superseded: &Superseded) -> Option<Loss> {
+    let trailer = superseded_trailer(superseded)?;
+    Some(Loss::Entry { task: superseded.ticket.task.clone(), trailer })
 }
 
 fn of_word(dropped: &Dropped) -> Loss {
