@@ -388,26 +388,10 @@ fn everything_wrong_with_a_project_is_said_at_once() {
     error[invalid_value]: `tasks/` is not the name of a branch
      --> project.yaml:2:15
       |
-    2 | git: {branch: tasks/, sync: yes, hourly: true}
+    2 | git: {branch: tasks/}
       |               ^^^^^^
       |
       = help: use letters, digits, `-`, `_`, `.` and, between names, `/`, at most 128 in all (as in `aof` or `team/tasks`)
-
-    error[wrong_kind]: `sync` is `true` or `false`, and this is a string
-     --> project.yaml:2:29
-      |
-    2 | git: {branch: tasks/, sync: yes, hourly: true}
-      |                             ^^^
-      |
-      = help: write `sync: true`
-
-    error[unknown_field]: `git` has no field `hourly`
-     --> project.yaml:2:34
-      |
-    2 | git: {branch: tasks/, sync: yes, hourly: true}
-      |                                  ^^^^^^
-      |
-      = help: its fields are `sync`, `remote`, `branch`, `every`
 
     error[unknown_field]: project.yaml has no field `gates`
      --> project.yaml:3:1
