@@ -24,6 +24,7 @@ struct Told {
 }
 
 /// As many clones at once say so many completions each, syncing all the while; then all sync until nothing moves.
+#[expect(clippy::print_stderr, reason = "whoever measures wants to see it")]
 pub(crate) fn torture(clones: usize, completions: usize) {
     let names: Vec<String> = (1..clones).map(|number| format!("clone-{number}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -74,7 +75,7 @@ pub(crate) fn torture(clones: usize, completions: usize) {
     let lost: usize = told.iter().map(|told| told.lost.len()).sum();
     assert_eq!(lost, superseded.len(), "whoever was too late is told");
     if std::env::var_os("AOF_TORTURE").is_some() {
-        println!(
+        eprintln!(
             "{clones} clones, {completions} completions each: {:.1} s, {} entries, {} superseded, {merges} merges, {rounds} offers",
             took.as_secs_f64(),
             kept.len(),
