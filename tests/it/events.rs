@@ -548,6 +548,25 @@ fn a_watcher_that_is_to_end_leaves_the_stream_to_the_next_one() {
 }
 
 #[test]
+fn an_event_without_its_task_or_its_origin_is_damage() {
+    let env = TestEnvironment::new();
+    let _ = env.new_task(&["Add login"]);
+    let whole = stream(&env);
+    let (_, task) = whole.split_once("\"taskId\":").unwrap();
+    let (task, _) = task.split_once(',').unwrap();
+    let (_, commit) = whole.split_once(",\"commit\":").unwrap();
+    for part in [format!("\"taskId\":{task},"), format!(",\"commit\":{}", commit.trim_end().trim_end_matches('}'))] {
+        assert!(whole.contains(&part), "{part}");
+        env.write(STREAM, format!("{whole}{}{whole}", whole.replace(&part, "")));
+        let told = shown(&env, &[]);
+        assert!(told.stderr.contains("line 2 of"), "{}", told.stderr);
+        assert_eq!(told.stdout.lines().count(), 2);
+        let _ = env.aof(&["events", "rebuild"]).success();
+        similar(&whole, &env.read(STREAM));
+    }
+}
+
+#[test]
 fn a_stream_without_its_beginning_is_made_again() {
     let env = TestEnvironment::new();
     let _ = story(&env);
