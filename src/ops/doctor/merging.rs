@@ -24,7 +24,7 @@ pub(super) fn look(patient: &Patient<'_>) -> Result<Vec<Complaint>, OpsError> {
     if !lacking.is_empty() {
         let complaint = Complaint::wrong(
             "merge_driver_missing",
-            format!("git does not merge tasks by their meaning: {} is missing", lacking.join(", ")),
+            format!("git does not merge tasks by their meaning; missing: {}", lacking.join(", ")),
             "two branches that moved the same task conflict as text, and the task waits until somebody solves that by hand",
             "`aof doctor --fix` puts it in place; `.gitattributes` in a commit of its own".to_owned(),
         );
