@@ -13,6 +13,7 @@ use super::{agent_files, monitoring_files};
 use crate::format::plain::inert;
 use crate::format::template::Template;
 use crate::model::BranchName;
+use crate::ops::merge_driver::ATTRIBUTES;
 use crate::ops::{
     Begun, DryRun, Monitored, NewProject, Wired, add_monitoring, agents_to_wire, init, init_on_branch,
     monitoring_to_add, task_value, wire_agents,
@@ -156,12 +157,16 @@ fn show(session: &Session, args: &Args, begun: &Begun, added: &Added, mode: DryR
     let repository = if begun.new_repository { ", in a new git repository" } else { "" };
     let commit = begun.first.commit.map(|id| format!(", commit {:.7}", id.to_string())).unwrap_or_default();
     output.line(inert(&format!("{verb} `{}` in {}{repository}{commit}", begun.name, begun.root.display())));
-    for (path, what) in [
+    let attributes = begun.committed.iter().find(|path| path.as_str() == ATTRIBUTES);
+    let attributes = attributes.map(|path| (path.to_string(), "has git merge tasks by their meaning"));
+    let written = [
         ("project.yaml".to_owned(), "the gates that every task goes through"),
         ("org.yaml".to_owned(), "who works at them"),
         (begun.first.path.to_string(), "a first task, which explains itself"),
         (".aof/".to_owned(), "local, never committed: the inbox, the lock, schemas for editors"),
-    ] {
+    ];
+    let (committed, local) = written.split_at(3);
+    for (path, what) in committed.iter().chain(&attributes).chain(local) {
         output.line(format!("  {}  {what}", styled(CYAN, format!("{path:<18}"))));
     }
     if let Some(wired) = &added.wired {

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::path::Path;
 use std::process::Stdio;
+use std::rc::Rc;
 
 use serde_json::Value;
 
@@ -15,15 +16,18 @@ use crate::signature_checker::signature_fault;
 /// One commit as git tells it.
 struct Commit {
     id: String,
-    parents: usize,
+    parents: Vec<String>,
     trailers: Vec<(String, String)>,
     subject: String,
-    /// Path, status, blob.
+    /// What it changed of its first parent: path, status, blob.
     changes: Vec<(String, char, String)>,
 }
 
 /// What a task's file says of its history.
-type History = Vec<Value>;
+type History = Rc<Vec<Value>>;
+
+/// The histories of all tasks under a commit.
+type Histories = BTreeMap<String, History>;
 
 /// Expects that everything holds that must hold when nothing runs.
 #[track_caller]
@@ -80,12 +84,15 @@ fn history_faults(env: &TestEnvironment) -> Vec<String> {
     let commits = commits(env);
     let prefix = env.git(&["rev-parse", "--show-prefix"]).trim().to_owned();
     let blobs = blobs(env, &commits);
-    let mut tasks: BTreeMap<String, History> = BTreeMap::new();
+    let mut states: BTreeMap<&str, Histories> = BTreeMap::new();
     let mut completions = BTreeSet::new();
     // Nobody signs where no key was ever named.
     let is_signed = !env.git(&["log", "--format=%H", "-S", "signingKey", "--", "org.yaml"]).is_empty();
     for commit in &commits {
-        let by_engine = commit.trailer("Aof-Task").is_some();
+        // Another project of the repository has commits of its own.
+        let is_here = commit.changes.is_empty() || commit.changes.iter().any(|(path, _, _)| path.starts_with(&prefix));
+        let by_engine = is_here && commit.trailer("Aof-Task").is_some();
+        let mut tasks = commit.parents.first().map(|parent| states[parent.as_str()].clone()).unwrap_or_default();
         let mut changed = BTreeMap::new();
         for (path, _, blob) in commit.changes.iter().filter(|(_, status, _)| *status != 'D') {
             let Some(id) = task_of(&prefix, path) else { continue };
@@ -111,9 +118,13 @@ fn history_faults(env: &TestEnvironment) -> Vec<String> {
             }
         }
         tasks.extend(changed);
+        if let [ours, theirs] = &commit.parents[..] {
+            faults.extend(commit.merge_faults([&states[ours.as_str()], &states[theirs.as_str()]], &tasks));
+        }
+        states.insert(&commit.id, tasks);
     }
     let mut entries = BTreeSet::new();
-    for (id, history) in &tasks {
+    for (id, history) in commits.last().map(|newest| &states[newest.id.as_str()]).into_iter().flatten() {
         for completion in history.iter().filter_map(|entry| entry["completion"]["id"].as_str()) {
             if !entries.insert(completion.to_owned()) {
                 faults.push(format!("completion {completion} stands twice in the histories, again in {id}"));
@@ -137,16 +148,11 @@ impl Commit {
     }
 
     /// One entry, one commit, one set of trailers, one task; and the history only grew.
-    fn faults(
-        &self,
-        prefix: &str,
-        before: &BTreeMap<String, History>,
-        after: &BTreeMap<String, History>,
-    ) -> Vec<String> {
+    fn faults(&self, prefix: &str, before: &Histories, after: &Histories) -> Vec<String> {
         let mut faults = Vec::new();
         let mut fault = |text: String| faults.push(format!("{} \"{}\": {text}", self.id, self.subject));
         let task = self.trailer("Aof-Task").unwrap_or_default();
-        if self.parents > 1 {
+        if self.parents.len() > 1 {
             fault("I4: it is a merge".to_owned());
         }
         for key in ["Aof-Task", "Aof-Gate", "Aof-Outcome", "Aof-Agent", "Aof-Completion", "Aof-Event"] {
@@ -157,12 +163,15 @@ impl Commit {
         if self.trailer("Aof-Outcome").is_some() == self.trailer("Aof-Event").is_some() {
             fault("I4: it has not one of Aof-Outcome and Aof-Event".to_owned());
         }
-        if !self.subject.starts_with(&format!("{task}: ")) {
+        // A project begins with its rules and a first task.
+        let begins =
+            self.changes.iter().any(|(path, status, _)| *path == format!("{prefix}project.yaml") && *status == 'A');
+        if !begins && !self.subject.starts_with(&format!("{task}: ")) {
             fault("its subject does not begin with the task".to_owned());
         }
         for (path, _, _) in &self.changes {
             let name = path.rsplit('/').next().unwrap_or_default();
-            if !path.starts_with(&format!("{prefix}tasks/")) || !name.starts_with(&format!("{task}.")) {
+            if !begins && (!path.starts_with(&format!("{prefix}tasks/")) || !name.starts_with(&format!("{task}."))) {
                 fault(format!("I4: it touches {path}"));
             }
         }
@@ -170,7 +179,7 @@ impl Commit {
             fault("I4: it does not change its task".to_owned());
             return faults;
         };
-        let none = Vec::new();
+        let none = History::default();
         let old = before.get(task).unwrap_or(&none);
         if !new.starts_with(old) {
             fault("I3: the history before is no prefix of the history after".to_owned());
@@ -188,6 +197,34 @@ impl Commit {
             ];
             for (what, trailer, entry) in said.into_iter().filter(|(_, trailer, entry)| trailer != entry) {
                 fault(format!("I4: {what} is {trailer:?} in the trailers and {entry:?} in the entry"));
+            }
+        }
+        faults
+    }
+}
+
+impl Commit {
+    /// I3 at a merge: each history extends that of one side, and what the other side had besides is in it or listed as superseded.
+    fn merge_faults(&self, sides: [&Histories; 2], after: &Histories) -> Vec<String> {
+        let mut faults = Vec::new();
+        let listed: Vec<&str> = self.trailers_of("Aof-Superseded").collect();
+        for id in sides.iter().flat_map(|side| side.keys()).collect::<BTreeSet<_>>() {
+            let merged = after.get(id).cloned().unwrap_or_default();
+            let had: Vec<&History> = sides.iter().filter_map(|side| side.get(id)).collect();
+            if !had.iter().any(|had| merged.starts_with(had)) {
+                faults.push(format!("I3: {}: the merged history of {id} extends that of no side", self.id));
+            }
+            for entry in had.into_iter().flat_map(|had| had.iter()) {
+                let completion = entry["completion"]["id"].as_str();
+                let is_there = |own: &Value| {
+                    own == entry || completion.is_some() && own["completion"]["id"].as_str() == completion
+                };
+                let name =
+                    format!(" {} by {} ", completion.unwrap_or("-"), entry["agent"].as_str().unwrap_or("nobody"));
+                let is_listed = |line: &str| line.starts_with(&format!("{id}@")) && line.contains(&name);
+                if !merged.iter().any(is_there) && !listed.iter().any(|line| is_listed(line)) {
+                    faults.push(format!("I3: {}: an entry of {id} is lost: {entry}", self.id));
+                }
             }
         }
         faults
@@ -262,8 +299,18 @@ fn git_leftovers(folder: &Path) -> Vec<String> {
 /// Returns the commits of HEAD, oldest first.
 fn commits(env: &TestEnvironment) -> Vec<Commit> {
     let format = "--format=%x01%H%x02%P%x02%s%x02%(trailers:only,unfold)%x02";
-    let log =
-        env.git(&["log", "--reverse", "--topo-order", "--raw", "--no-renames", "--no-abbrev", "-r", "-z", format]);
+    let log = env.git(&[
+        "log",
+        "--reverse",
+        "--topo-order",
+        "--raw",
+        "--diff-merges=first-parent",
+        "--no-renames",
+        "--no-abbrev",
+        "-r",
+        "-z",
+        format,
+    ]);
     log.split('\u{1}').skip(1).map(commit).collect()
 }
 
@@ -279,7 +326,7 @@ fn commit(text: &str) -> Commit {
     });
     Commit {
         id: id.to_owned(),
-        parents: parents.split_whitespace().count(),
+        parents: parents.split_whitespace().map(str::to_owned).collect(),
         subject: subject.to_owned(),
         trailers,
         changes: changes.collect(),
@@ -321,7 +368,7 @@ fn task_of(prefix: &str, path: &str) -> Option<String> {
 }
 
 fn history(front: &Value) -> History {
-    front["gateHistory"].as_array().cloned().unwrap_or_default()
+    Rc::new(front["gateHistory"].as_array().cloned().unwrap_or_default())
 }
 
 /// Reads the frontmatter of a task file.

@@ -2,7 +2,9 @@
 
 use insta::assert_snapshot;
 
+use crate::checker::check_history;
 use crate::environment::{Output, TestEnvironment};
+use crate::verify::nameless;
 
 /// Returns a project in which git merges tasks by their meaning, with a task.
 fn scene() -> (TestEnvironment, String) {
@@ -29,7 +31,9 @@ fn entries(env: &TestEnvironment, id: &str) -> Vec<String> {
     entries.map(|entry| format!("{} {} {}", entry["gate"], entry["agent"], entry["outcome"]).replace('"', "")).collect()
 }
 
+/// Judges the history, by `aof verify` and by the checker that shares no code with it.
 fn verified(env: &TestEnvironment) -> Output {
+    check_history(env);
     env.aof_aside(&["verify"])
 }
 
@@ -214,7 +218,7 @@ fn a_merge_is_made_again_to_judge_it() {
         env.git(&["merge", "-q", "--no-edit", "side"]);
         env.write(&path, text);
         env.git(&["commit", "-q", "-a", "--amend", "-m", message]);
-        env.plain(&env.aof_aside(&["verify"]).to_string())
+        nameless(&env.aof_aside(&["verify"]))
     };
     let ours = env.task_text(&id);
     let theirs = env.git(&["show", &format!("side:{path}")]);
@@ -226,7 +230,7 @@ fn a_merge_is_made_again_to_judge_it() {
     exit 0
     --- stdout
     note: AOF-xxxxx: a merge superseded an entry and does not say so [superseded]
-      commit   57e6cb1 by hand
+      commit   COMMIT by hand
       by       Ada <ada@example.org>, 2026-02-16T10:00:17Z
       expected Aof-Superseded: AOF-xxxxx@0 theirs by agent-8 (complete)
       found    no trailer that says so
@@ -236,7 +240,7 @@ fn a_merge_is_made_again_to_judge_it() {
     exit 1
     --- stdout
     wrong: AOF-xxxxx: a merge left out what one side had [lost_in_merge]
-      commit   82dc4fe by hand
+      commit   COMMIT by hand
       by       Ada <ada@example.org>, 2026-02-16T10:00:21Z
       expected ready at review, with 1 entries, the last one complete at implement by agent-7
       found    ready at review, with 1 entries, the last one complete at implement by agent-8
@@ -246,7 +250,7 @@ fn a_merge_is_made_again_to_judge_it() {
     exit 1
     --- stdout
     wrong: AOF-xxxxx: a merge left out what one side had [lost_in_merge]
-      commit   cc36dcd by hand
+      commit   COMMIT by hand
       by       Ada <ada@example.org>, 2026-02-16T10:00:25Z
       expected ready at review, with 1 entries, the last one complete at implement by agent-7
       found    ready at review, with 1 entries, the last one complete at implement by agent-8

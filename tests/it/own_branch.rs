@@ -21,6 +21,7 @@ fn tasks_live_beside_the_code() {
       project.yaml        the gates that every task goes through
       org.yaml            who works at them
       tasks/AOF-xxxxx.md  a first task, which explains itself
+      .gitattributes      has git merge tasks by their meaning
       .aof/               local, never committed: the inbox, the lock, schemas for editors
     dry run: nothing was written
     ");
@@ -30,6 +31,7 @@ fn tasks_live_beside_the_code() {
       project.yaml        the gates that every task goes through
       org.yaml            who works at them
       tasks/AOF-xxxxx.md  a first task, which explains itself
+      .gitattributes      has git merge tasks by their meaning
       .aof/               local, never committed: the inbox, the lock, schemas for editors
 
     try next:

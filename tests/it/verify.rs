@@ -31,7 +31,7 @@ fn found(env: &TestEnvironment) -> Vec<String> {
 }
 
 /// Returns what it says, whatever the commits are called.
-fn nameless(output: &Output) -> String {
+pub(crate) fn nameless(output: &Output) -> String {
     let is_id = |word: &str| word.len() == 7 && word.bytes().all(|byte| byte.is_ascii_hexdigit());
     let nameless = |line: &str| -> String {
         line.split(' ').map(|word| if is_id(word) { "COMMIT" } else { word }).collect::<Vec<_>>().join(" ")
