@@ -39,6 +39,7 @@ mod surroundings;
 mod texts;
 pub mod trailers;
 mod tree;
+mod unmerged;
 mod worktrees;
 
 pub use commit::{Change, Draft, Prepared};
@@ -58,6 +59,7 @@ pub use ssh::{Asking, SshKey};
 pub use staged_below::StagedFile;
 pub use storage::Storage;
 pub use texts::{Both, Marks, merge_texts};
+pub use unmerged::Unmerged;
 pub use worktrees::BranchSource;
 
 #[cfg(test)]

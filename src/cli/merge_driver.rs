@@ -11,7 +11,7 @@ use crate::engine::merge::{Dropped, Superseded};
 use crate::format::plain::inert;
 use crate::model::AgentId;
 use crate::ops::merge::{Conflict, FileMerge, Versions};
-use crate::ops::merge_driver::{add_trailers, drive};
+use crate::ops::merge_driver::{Settled, add_trailers, drive, settle};
 
 /// Merge two versions of a task file by their meaning, for git
 #[derive(Debug, clap::Args)]
@@ -21,16 +21,16 @@ Git runs it, as `.gitattributes` and its configuration say; `aof init` sets both
 Exits with 1 where a person has to decide: what is disputed stands between git's markers.")]
 pub(super) struct Args {
     /// What both sides had (%O); an empty file where they had nothing
-    #[arg(required_unless_present = "message")]
+    #[arg(required_unless_present_any = ["message", "settle"])]
     base: Option<PathBuf>,
     /// The version that is merged into (%A)
-    #[arg(required_unless_present = "message")]
+    #[arg(required_unless_present_any = ["message", "settle"])]
     ours: Option<PathBuf>,
     /// The version that comes in (%B)
-    #[arg(required_unless_present = "message")]
+    #[arg(required_unless_present_any = ["message", "settle"])]
     theirs: Option<PathBuf>,
     /// Where the file is in the repository (%P)
-    #[arg(required_unless_present = "message")]
+    #[arg(required_unless_present_any = ["message", "settle"])]
     path: Option<String>,
     /// How long conflict markers are (%L)
     #[arg(long, value_name = "N", default_value = "7")]
@@ -41,12 +41,19 @@ pub(super) struct Args {
     /// What their side is called in markers (%Y)
     #[arg(long, value_name = "LABEL", default_value = "theirs", allow_hyphen_values = true)]
     theirs_label: String,
+    /// Merge by their meaning the task files that git left unmerged, and stage them: where the driver was not set up in time, or git
+    /// did not see that a finished task had moved into the archive
+    #[arg(long, conflicts_with_all = ["base", "ours", "theirs", "path", "message"])]
+    settle: bool,
     /// List in this message what the merge under way supersedes: for a `prepare-commit-msg` hook, with what git tells it
     #[arg(long, value_name = "FILE", num_args = 1..=2, conflicts_with_all = ["base", "ours", "theirs", "path"])]
     message: Option<Vec<PathBuf>>,
 }
 
 pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
+    if args.settle {
+        return settle_all(session);
+    }
     match (&args.message, &args.base, &args.ours, &args.theirs, &args.path) {
         (Some(message), ..) => list(session, message),
         (None, Some(base), Some(ours), Some(theirs), Some(path)) => merge(session, args, [base, ours, theirs], path),
@@ -103,6 +110,24 @@ fn tell(session: &Session, path: &str, merged: &FileMerge) {
         let path = inert(path);
         session.output.say(format!("edit `{path}`, then `git add {path}`; until then this task waits, and no other"));
     }
+}
+
+fn settle_all(session: &Session) -> Result<ExitCode, Trouble> {
+    let workspace = session.workspace("merge-driver")?;
+    let settled = settle(&workspace)?;
+    let mut code = ExitCode::SUCCESS;
+    for Settled { path, merge } in &settled {
+        if merge.conflicts.is_empty() {
+            session.output.line(format!("{}: merged and staged", inert(path)));
+        } else {
+            code = ExitCode::FAILURE;
+        }
+        tell(session, path, merge);
+    }
+    if settled.is_empty() {
+        session.output.line("git left no task file unmerged");
+    }
+    Ok(code)
 }
 
 /// Adds to the message of a merge what it supersedes. Whatever else git makes a message for is left as it is.

@@ -368,3 +368,32 @@ fn whoever_is_superseded_is_told_once() {
     let fields = ["gate", "agent", "outcome", "completion", "by"].map(|key| line[key].as_str().unwrap().to_owned());
     assert_eq!(fields, ["implement", "agent-8", "complete", "theirs", "agent-7"]);
 }
+
+#[test]
+fn what_git_left_unmerged_is_settled_by_its_meaning() {
+    let (env, _) = scene();
+    let [moved, plain, disputed] = ["Short", "Plain", "Disputed"].map(|title| env.new_task(&[title]));
+    env.git(&["config", "--remove-section", "merge.aof"]);
+    aside(&env, "side", || {
+        let _ = env.complete(&moved, "agent-8").success();
+        let _ = env.complete(&moved, "agent-3").success();
+        let _ = env.complete(&plain, "agent-8").success();
+        let _ = env.aof(&["task", "edit", &disputed, "--title", "Theirs"]).success();
+    });
+    let _ = env.aof(&["task", "edit", &moved, "--title", "Ours"]).success();
+    let _ = env.complete(&plain, "agent-7").success();
+    let _ = env.aof(&["task", "edit", &disputed, "--title", "Mine"]).success();
+    assert_eq!(env.try_git(&["merge", "--no-edit", "side"]).code, Some(1));
+    let settled = env.aof(&["merge-driver", "--settle"]).code(1);
+    assert_eq!(settled.stdout.lines().count(), 2, "{settled}");
+    assert!(settled.stderr.contains("both sides changed `title`"), "{settled}");
+    assert!(env.task_path(&moved).starts_with("tasks/archive/"));
+    assert!(env.task_text(&moved).contains("title: Ours") && env.task_text(&moved).contains("status: complete"));
+    assert_eq!(entries(&env, &plain), ["implement agent-7 complete"]);
+    let path = env.task_path(&disputed);
+    env.git(&["checkout", "-q", "--ours", &path]);
+    env.git(&["add", &path]);
+    env.git(&["commit", "-q", "--no-edit"]);
+    assert_eq!(env.git(&["status", "--porcelain"]), "");
+    let _ = verified(&env).success();
+}

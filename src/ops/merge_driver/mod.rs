@@ -4,11 +4,14 @@
 mod install;
 mod message;
 mod places;
+mod settle;
 
 use std::path::Path;
 
 pub use install::{ATTRIBUTES, Missing, install, missing};
 pub(super) use install::{attributes_after, install_here};
+pub use settle::{Settled, settle};
+
 pub use message::{add_trailers, superseded_trailer};
 
 use super::error::OpsError;
