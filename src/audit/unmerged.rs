@@ -8,6 +8,9 @@ use super::error::{AuditError, During};
 use super::id::ObjectId;
 use super::repository::Repository;
 
+/// The bits of an entry's flags that say which side of a conflict it is; none where it is merged.
+const STAGE: u16 = 0x3000;
+
 /// A path that git could not merge: what both sides had there, what ours has, and theirs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unmerged {
@@ -40,7 +43,7 @@ impl Repository {
     /// Returns what git's index has of the files whose path ends like that, as far as it is merged.
     pub fn staged(&self, end: &str) -> Result<Vec<(String, ObjectId)>, AuditError> {
         let index = self.git().index().during(reading)?;
-        let merged = index.iter().filter(|entry| (entry.flags >> 12) & 3 == 0);
+        let merged = index.iter().filter(|entry| entry.flags & STAGE == 0);
         let named = merged.filter_map(|entry| Some((self.own_path(&String::from_utf8(entry.path).ok()?)?, entry.id)));
         Ok(named.filter(|(path, _)| path.ends_with(end)).map(|(path, id)| (path, ObjectId::from_git(id))).collect())
     }
