@@ -557,10 +557,10 @@ fn an_event_without_its_task_or_its_origin_is_damage() {
     let (_, commit) = whole.split_once(",\"commit\":").unwrap();
     for part in [format!("\"taskId\":{task},"), format!(",\"commit\":{}", commit.trim_end().trim_end_matches('}'))] {
         assert!(whole.contains(&part), "{part}");
-        env.write(STREAM, format!("{whole}{}{whole}", whole.replace(&part, "")));
+        env.write(STREAM, format!("{whole}{}", whole.replace(&part, "")));
         let told = shown(&env, &[]);
         assert!(told.stderr.contains("line 2 of"), "{}", told.stderr);
-        assert_eq!(told.stdout.lines().count(), 2);
+        assert_eq!(told.stdout.lines().count(), 1);
         let _ = env.aof(&["events", "rebuild"]).success();
         similar(&whole, &env.read(STREAM));
     }
