@@ -3,7 +3,7 @@
 //! Two commits are compared at the paths asked for by the names of the objects there, so a walk costs a few tree
 //! entries a commit, whatever else the commits changed.
 
-use std::collections::{BinaryHeap, HashMap, HashSet};
+use std::collections::{BTreeSet, BinaryHeap, HashMap, HashSet};
 
 use git2::{ErrorClass, ErrorCode};
 use jiff::Timestamp;
@@ -215,12 +215,25 @@ impl Repository {
         self.compare(self.prefix(), parent.as_ref(), &commit)
     }
 
-    /// Returns the paths of all files of the repository that a commit changed, those of other projects as well, from its top.
-    pub fn changed_anywhere(&self, id: CommitId) -> Result<Vec<String>, AuditError> {
-        let doing = || format!("compare the commit `{id}` with its parent");
+    /// Returns the paths of all files of the repository that a commit has otherwise than one of its parents, those of other projects
+    /// as well, from its top.
+    pub fn changed_anywhere(&self, id: CommitId) -> Result<BTreeSet<String>, AuditError> {
+        let doing = || format!("compare the commit `{id}` with its parents");
         let commit = self.git().find_commit(id.to_git()).during(doing)?;
-        let files = self.compare("", commit.parent(0).ok().as_ref(), &commit)?;
-        Ok(files.into_iter().map(|file| file.path).collect())
+        let mut parents: Vec<_> = commit.parents().map(Some).collect();
+        if parents.is_empty() {
+            parents.push(None);
+        }
+        let mut paths = BTreeSet::new();
+        for parent in parents {
+            paths.extend(self.compare("", parent.as_ref(), &commit)?.into_iter().map(|file| file.path));
+        }
+        Ok(paths)
+    }
+
+    /// Returns whether a commit has a file, by its path from the top of the repository.
+    pub fn has_anywhere(&self, commit: CommitId, path: &str) -> Result<bool, AuditError> {
+        Ok(self.trees().file(Some(self.root_tree(commit)?), path)?.is_some())
     }
 
     /// Returns in which files of the project two commits differ, sorted by path.

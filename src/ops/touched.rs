@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use crate::audit::{ChangedFile, CommitId, ObjectId};
+use crate::audit::{ChangedFile, CommitId, LogEntry, ObjectId, Repository};
+use crate::format::config::PROJECT_FILE;
 use crate::model::TaskId;
 use crate::ops::error::OpsError;
 use crate::ops::workspace::Workspace;
@@ -42,13 +43,26 @@ pub(in crate::ops) fn doubled(workspace: &Workspace, commit: CommitId) -> Result
 }
 
 /// Returns whether the task that a commit names is one of another project of the repository, by the files that it changed, when it
-/// changed none of that name in the project of this folder.
-pub(super) fn is_of_another_project(folder: &str, changed: &[String], named: &str) -> bool {
+/// changed none of that name in the project of this folder. A folder without rules is no project.
+pub(super) fn is_of_another_project(repository: &Repository, entry: &LogEntry, named: &str) -> Result<bool, OpsError> {
+    let folder = repository.prefix();
     let own = if folder.is_empty() { "tasks/".to_owned() } else { format!("{folder}/tasks/") };
-    changed.iter().filter(|path| !path.starts_with(&own)).any(|path| {
-        let name = path.rsplit('/').next().and_then(|name| name.strip_suffix(".md"));
-        name == Some(named) && path.split('/').any(|part| part == "tasks")
-    })
+    for path in repository.changed_anywhere(entry.id)?.iter().filter(|path| !path.starts_with(&own)) {
+        if path.rsplit('/').next().and_then(|name| name.strip_suffix(".md")) != Some(named) {
+            continue;
+        }
+        let above = path.match_indices("tasks/").map(|(at, _)| &path[..at]);
+        for above in above.filter(|above| above.is_empty() || above.ends_with('/')) {
+            let rules = format!("{above}{PROJECT_FILE}");
+            let parents = entry.parents.iter().filter(|parent| repository.has_commit(**parent));
+            for commit in [entry.id].iter().chain(parents) {
+                if repository.has_anywhere(*commit, &rules)? {
+                    return Ok(true);
+                }
+            }
+        }
+    }
+    Ok(false)
 }
 
 fn task_of(path: &str) -> Option<TaskId> {

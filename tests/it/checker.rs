@@ -119,7 +119,9 @@ fn history_faults(env: &TestEnvironment) -> Vec<String> {
         }
         tasks.extend(changed);
         if let [ours, theirs] = &commit.parents[..] {
-            faults.extend(commit.merge_faults([&states[ours.as_str()], &states[theirs.as_str()]], &tasks));
+            let bases = env.git(&["merge-base", "--all", ours, theirs]);
+            let bases: Vec<&Histories> = bases.lines().filter_map(|base| states.get(base)).collect();
+            faults.extend(commit.merge_faults([&states[ours.as_str()], &states[theirs.as_str()]], &bases, &tasks));
         }
         states.insert(&commit.id, tasks);
     }
@@ -205,7 +207,8 @@ impl Commit {
 
 impl Commit {
     /// I3 at a merge: each history extends that of one side, and what the other side had besides is in it or listed as superseded.
-    fn merge_faults(&self, sides: [&Histories; 2], after: &Histories) -> Vec<String> {
+    /// What one side had dropped since they parted was judged where that was done.
+    fn merge_faults(&self, sides: [&Histories; 2], bases: &[&Histories], after: &Histories) -> Vec<String> {
         let mut faults = Vec::new();
         let listed: Vec<&str> = self.trailers_of("Aof-Superseded").collect();
         for id in sides.iter().flat_map(|side| side.keys()).collect::<BTreeSet<_>>() {
@@ -214,7 +217,11 @@ impl Commit {
             if !had.iter().any(|had| merged.starts_with(had)) {
                 faults.push(format!("I3: {}: the merged history of {id} extends that of no side", self.id));
             }
-            for entry in had.into_iter().flat_map(|had| had.iter()) {
+            let is_settled = |entry: &Value| {
+                let is_in_base = bases.iter().any(|base| base.get(id).is_some_and(|base| base.contains(entry)));
+                is_in_base && had.iter().filter(|had| had.contains(entry)).count() < had.len()
+            };
+            for entry in had.iter().flat_map(|had| had.iter()).filter(|entry| !is_settled(entry)) {
                 let completion = entry["completion"]["id"].as_str();
                 let is_there = |own: &Value| {
                     own == entry || completion.is_some() && own["completion"]["id"].as_str() == completion

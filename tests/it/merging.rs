@@ -7,7 +7,7 @@ use crate::environment::{Output, TestEnvironment};
 use crate::verify::nameless;
 
 /// Returns a project in which git merges tasks by their meaning, with a task.
-fn scene() -> (TestEnvironment, String) {
+pub(crate) fn scene() -> (TestEnvironment, String) {
     let env = TestEnvironment::without_rules();
     let _ = env.aof(&["init", "--template", "sdlc"]).success();
     env.write("project.yaml", crate::environment::PROJECT);
@@ -19,20 +19,20 @@ fn scene() -> (TestEnvironment, String) {
 }
 
 /// Does something on another branch that leaves here.
-fn aside(env: &TestEnvironment, branch: &str, work: impl FnOnce()) {
+pub(crate) fn aside(env: &TestEnvironment, branch: &str, work: impl FnOnce()) {
     env.git(&["checkout", "-q", "-b", branch]);
     work();
     env.git(&["checkout", "-q", "main"]);
 }
 
-fn entries(env: &TestEnvironment, id: &str) -> Vec<String> {
+pub(crate) fn entries(env: &TestEnvironment, id: &str) -> Vec<String> {
     let shown = env.aof_aside(&["task", "show", id, "--json"]).success().json();
     let entries = shown["gateHistory"].as_array().unwrap().iter();
     entries.map(|entry| format!("{} {} {}", entry["gate"], entry["agent"], entry["outcome"]).replace('"', "")).collect()
 }
 
 /// Judges the history, by `aof verify` and by the checker that shares no code with it.
-fn verified(env: &TestEnvironment) -> Output {
+pub(crate) fn verified(env: &TestEnvironment) -> Output {
     check_history(env);
     env.aof_aside(&["verify"])
 }
@@ -242,8 +242,8 @@ fn a_merge_is_made_again_to_judge_it() {
     wrong: AOF-xxxxx: a merge left out what one side had [lost_in_merge]
       commit   COMMIT by hand
       by       Ada <ada@example.org>, 2026-02-16T10:00:21Z
-      expected ready at review, with 1 entries, the last one complete at implement by agent-7
-      found    ready at review, with 1 entries, the last one complete at implement by agent-8
+      expected ready at review, with 1 entry, the last one complete at implement by agent-7
+      found    ready at review, with 1 entry, the last one complete at implement by agent-8
     1 thing wrong: 6 commits, 5 changes of a task
     ");
     assert_snapshot!(amended(&ours.replace("agent-7", "agent-8"), &said), @"
@@ -252,8 +252,8 @@ fn a_merge_is_made_again_to_judge_it() {
     wrong: AOF-xxxxx: a merge left out what one side had [lost_in_merge]
       commit   COMMIT by hand
       by       Ada <ada@example.org>, 2026-02-16T10:00:25Z
-      expected ready at review, with 1 entries, the last one complete at implement by agent-7
-      found    ready at review, with 1 entries, the last one complete at implement by agent-8
+      expected ready at review, with 1 entry, the last one complete at implement by agent-7
+      found    ready at review, with 1 entry, the last one complete at implement by agent-8
     1 thing wrong: 6 commits, 5 changes of a task
     ");
 }

@@ -12,7 +12,7 @@ use crate::format::config::Subject as RuleFile;
 use crate::model::{AgentId, Event, Severity, Task, TaskId, Timestamp};
 use crate::ops::error::OpsError;
 use crate::ops::in_force::check_committed;
-use crate::ops::merge::pairs;
+use crate::ops::merge::Changes;
 use crate::ops::workspace::Workspace;
 use crate::store::layout;
 
@@ -81,7 +81,8 @@ impl<'w> Telling<'w> {
         }
         let Some(base) = repository.merge_bases(ours, theirs)?.first().copied() else { return Ok(Vec::new()) };
         let rules = self.rules.behind(self.workspace, entry)?;
-        let pairs = pairs(self.workspace, &rules, &mut self.tasks, base, (ours, theirs), entry.committed)?;
+        let changes = Changes::since(self.workspace, base, (ours, theirs))?;
+        let pairs = changes.pairs(self.workspace, &rules, &mut self.tasks, entry.committed)?;
         let mut happened = Vec::new();
         for pair in pairs.values() {
             let Some(merged) = pair.merged(&rules, &pair.ours) else { continue };

@@ -10,7 +10,7 @@ use crate::model::{Task, TaskId, Timestamp};
 use crate::ops::error::OpsError;
 use crate::ops::happened::KnownTasks;
 use crate::ops::in_force::rules_at;
-use crate::ops::touched::{Touched, touched};
+use crate::ops::touched::{Touched, Version, touched};
 use crate::ops::workspace::Workspace;
 
 /// A task that both commits changed.
@@ -23,35 +23,48 @@ pub(in crate::ops) struct Pair {
     pub theirs: Rc<Task>,
 }
 
-/// Returns the tasks that both commits changed since the one where they parted, as far as they can be read.
-pub(in crate::ops) fn pairs(
-    workspace: &Workspace,
-    rules: &Rules,
-    known: &mut KnownTasks,
-    base: CommitId,
-    (ours, theirs): (CommitId, CommitId),
-    at: Timestamp,
-) -> Result<BTreeMap<TaskId, Pair>, OpsError> {
-    let repository = &workspace.repository;
-    let mut found = BTreeMap::new();
-    let mine = touched(&repository.changed_between(base, ours)?);
-    if mine.is_empty() {
-        return Ok(found);
+/// What two commits changed of the tasks since they parted.
+pub(in crate::ops) struct Changes {
+    /// What the first did.
+    pub ours: BTreeMap<TaskId, Touched>,
+    /// What the second did.
+    pub theirs: BTreeMap<TaskId, Touched>,
+}
+
+impl Changes {
+    /// Returns what both did since that commit.
+    pub(in crate::ops) fn since(
+        workspace: &Workspace,
+        base: CommitId,
+        (ours, theirs): (CommitId, CommitId),
+    ) -> Result<Self, OpsError> {
+        let repository = &workspace.repository;
+        let changed = |side| Ok::<_, OpsError>(touched(&repository.changed_between(base, side)?));
+        Ok(Self { ours: changed(ours)?, theirs: changed(theirs)? })
     }
-    let mut yours = touched(&repository.changed_between(base, theirs)?);
-    for (id, mine) in mine {
-        let Some(yours) = yours.remove(&id) else { continue };
-        let mut read = |versions: &[(String, crate::audit::ObjectId)]| match versions.first() {
-            Some((_, content)) => known.read(workspace, (&id, *content), rules, at),
-            None => Ok(None),
-        };
-        let Touched { before, after } = mine;
-        if let (Some(ours), Some(theirs)) = (read(&after)?, read(&yours.after)?) {
-            let base = read(&before)?;
-            found.insert(id.clone(), Pair { base, ours, theirs });
+
+    /// Returns the tasks that both changed, as far as they can be read.
+    pub(in crate::ops) fn pairs(
+        &self,
+        workspace: &Workspace,
+        rules: &Rules,
+        known: &mut KnownTasks,
+        at: Timestamp,
+    ) -> Result<BTreeMap<TaskId, Pair>, OpsError> {
+        let mut found = BTreeMap::new();
+        for (id, mine) in &self.ours {
+            let Some(yours) = self.theirs.get(id) else { continue };
+            let mut read = |versions: &[Version]| match versions.first() {
+                Some((_, content)) => known.read(workspace, (id, *content), rules, at),
+                None => Ok(None),
+            };
+            if let (Some(ours), Some(theirs)) = (read(&mine.after)?, read(&yours.after)?) {
+                let base = read(&mine.before)?;
+                found.insert(id.clone(), Pair { base, ours, theirs });
+            }
         }
+        Ok(found)
     }
-    Ok(found)
 }
 
 /// Returns which entries count no more where the second commit is merged into the first.
@@ -63,7 +76,8 @@ pub(in crate::ops) fn superseded_between(
     let Some(rules) = rules_at(workspace, ours)? else { return Ok(Vec::new()) };
     let Some(base) = workspace.repository.merge_bases(ours, theirs)?.first().copied() else { return Ok(Vec::new()) };
     let at = workspace.repository.log_entry(ours)?.committed;
-    let pairs = pairs(workspace, &rules, &mut KnownTasks::default(), base, (ours, theirs), at)?;
+    let changes = Changes::since(workspace, base, (ours, theirs))?;
+    let pairs = changes.pairs(workspace, &rules, &mut KnownTasks::default(), at)?;
     Ok(pairs.values().filter_map(|pair| pair.merged(&rules, &pair.ours)).flat_map(|merged| merged.superseded).collect())
 }
 

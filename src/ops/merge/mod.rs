@@ -11,7 +11,7 @@ mod whole;
 
 pub(super) use whole::merged as merged_as_text;
 
-pub(super) use commits::{Pair, pairs, superseded_between};
+pub(super) use commits::{Changes, Pair, superseded_between};
 
 use crate::audit::{Both, Marks};
 use crate::engine::Rules;

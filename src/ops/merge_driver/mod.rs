@@ -12,6 +12,7 @@ pub use install::{ATTRIBUTES, Missing, install, missing};
 pub(super) use install::{attributes_after, install_here};
 pub use settle::{Settled, settle};
 
+pub(super) use message::SUPERSEDED;
 pub use message::{add_trailers, superseded_trailer};
 
 use super::error::OpsError;

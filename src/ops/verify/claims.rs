@@ -2,6 +2,7 @@
 
 use super::finding::{Broken, Wrong};
 use super::judge::Judged;
+use super::merge_claims::OWN;
 use super::words::{short, told};
 use crate::audit::trailers::{self, Trailer};
 use crate::audit::{ChangedFile, LogEntry};
@@ -53,6 +54,18 @@ impl Claims<'_> {
                 }
             }
         }
+    }
+
+    /// Returns the trailers that the commit has more than once, each saying something else: whoever reads it may go by any of them.
+    pub(super) fn contradictions(entry: &LogEntry, said: &[Trailer]) -> Vec<Wrong> {
+        let several = OWN.iter().filter_map(|key| {
+            let mut values = said.iter().filter(|one| one.key() == *key).map(Trailer::value);
+            let first = values.next()?;
+            let other = values.find(|value| *value != first)?;
+            let found = format!("`{first}` and `{other}`");
+            Some(Wrong::new(entry, None, Broken::WrongTrailer, format!("one `{key}`"), short(&found)))
+        });
+        several.collect()
     }
 
     /// Returns where the commit does not say of itself what the engine would have said.

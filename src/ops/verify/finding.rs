@@ -37,6 +37,8 @@ words!(
         OtherFiles = "other_files",
         /// A merge left out what one side had.
         LostInMerge = "lost_in_merge",
+        /// A merge changed the rules otherwise than its sides did.
+        RulesInMerge = "rules_in_merge",
         /// A branch is to be moved to where its commits are not.
         Forced = "forced",
         /// A merge superseded an entry, and its message does not say so. It can be told from the commits, so nothing is lost by it.
@@ -77,6 +79,7 @@ impl Broken {
             Self::WrongDate => "the commit has another date than the entry",
             Self::OtherFiles => "a commit of the engine changed more than its task",
             Self::LostInMerge => "a merge left out what one side had",
+            Self::RulesInMerge => "a merge changed the rules otherwise than its sides did",
             Self::Forced => "the branch loses commits that it had",
             Self::Untold => "a merge superseded an entry and does not say so",
             Self::Doubled => "it has two files",

@@ -17,7 +17,7 @@ use crate::model::trusted_keys::TrustedKeys;
 use crate::model::{Status, Task, TaskId, Timestamp};
 use crate::ops::error::OpsError;
 use crate::ops::happened::{KnownRules, KnownTasks};
-use crate::ops::merge::{Pair, pairs};
+use crate::ops::merge::{Changes, Pair};
 use crate::ops::touched::{Version, is_of_another_project, touched};
 use crate::ops::workspace::Workspace;
 
@@ -62,9 +62,9 @@ impl<'w> Judge<'w> {
         let changed = repository.changed_files(commit)?;
         let said = trailers::parse(&entry.message);
         let tasks = touched(&changed);
-        let mut judged = Judged::default();
+        let mut judged = Judged { wrong: Claims::contradictions(&entry, &said), ..Judged::default() };
         if let Some(named) = named_task(&said).filter(|named| tasks.keys().all(|id| id.as_str() != *named))
-            && !is_of_another_project(repository.prefix(), &repository.changed_anywhere(commit)?, named)
+            && !is_of_another_project(repository, &entry, named)?
         {
             let found = format!("a commit that does not touch it, with `Aof-Task: {named}`");
             let expected = format!("a change of {}", short(named));
@@ -77,7 +77,7 @@ impl<'w> Judge<'w> {
         let rules = self.rules.behind(self.workspace, &entry)?;
         for (id, own) in tasks {
             judged.changes += 1;
-            let (before, seen) = self.before(&rules, &entry, &id, &own.before)?;
+            let (mut before, seen) = self.before(&rules, &entry, &id, &own.before)?;
             let Some((_, new)) = own.after.first() else {
                 if let Some(before) = before.filter(|task| !is_new(task)) {
                     let expected = "a task stays, in `tasks/` or in its archive".to_owned();
@@ -100,6 +100,9 @@ impl<'w> Judge<'w> {
                 judged.wrong.push(Wrong::new(&entry, Some(&id), Broken::Unreadable, "a task".to_owned(), found));
                 continue;
             };
+            if let Seen::Merged(merge) = &seen {
+                before = merge::stood(self, merge, &id, &after)?.or(before);
+            }
             let known = before.as_ref().map_or(0, |task| task.history.len());
             judged.wrong.extend(signed::of_entries(
                 self.anchor,
@@ -119,12 +122,12 @@ impl<'w> Judge<'w> {
             }
             if is_new(&after)
                 && before.as_ref().is_none_or(|task| is_new(task))
-                && let Some(found) = self.said_by_hand(&rules, &id, own.before.first(), *new)?
+                && let Some(found) = self.said_by_hand(&rules, &id, &own.before, *new)?
             {
                 let expected = "a task that the engine finished, with its entries".to_owned();
                 judged.wrong.push(Wrong::new(&entry, Some(&id), Broken::SaidByHand, expected, found));
             }
-            if seen == Seen::Earlier && before.is_some() && !matches!(proof, Proof::Breach(_)) {
+            if !matches!(seen, Seen::Last) && before.is_some() && !matches!(proof, Proof::Breach(_)) {
                 judged.mended.push(id.clone());
             }
             if before.as_ref().is_some_and(|task| is_new(task)) && !is_new(&after) {
@@ -156,10 +159,18 @@ impl<'w> Judge<'w> {
         let Some(parent) = entry.parents.first() else { return Ok((longest(all), Seen::Earlier)) };
         let repository = &self.workspace.repository;
         for earlier in repository.log_of(*parent, &["tasks"])?.take(LOOK_BACK) {
-            let mut tasks = touched(&repository.changed_files(earlier?.id)?);
+            let earlier = earlier?;
+            let mut tasks = touched(&repository.changed_files(earlier.id)?);
             let Some(own) = tasks.remove(id) else { continue };
-            for (_, content) in own.after.iter().chain(&own.before) {
-                all.extend(self.tasks.read(self.workspace, (id, *content), rules, entry.committed)?);
+            for (_, content) in &own.after {
+                all.extend(self.read(rules, entry, id, *content)?);
+            }
+            let is_whole = !all.is_empty();
+            for (_, content) in &own.before {
+                all.extend(self.read(rules, entry, id, *content)?);
+            }
+            if earlier.parents.len() > 1 && !is_whole {
+                return Ok((longest(all), Seen::Merged(Box::new(earlier))));
             }
             if !all.is_empty() {
                 break;
@@ -170,11 +181,11 @@ impl<'w> Judge<'w> {
 
     /// Returns what a file that nobody has taken up says of its status, where that is a word for finished tasks, and it did not say so
     /// before. Nobody goes by it here, but whoever reads the file might.
-    fn said_by_hand(
+    pub(super) fn said_by_hand<'v>(
         &self,
         rules: &Rules,
         id: &TaskId,
-        before: Option<&Version>,
+        before: impl IntoIterator<Item = &'v Version>,
         after: ObjectId,
     ) -> Result<Option<String>, OpsError> {
         let workflow = &rules.project.default_workflow;
@@ -187,8 +198,12 @@ impl<'w> Judge<'w> {
             Ok(status.filter(|status| status.is_finished()))
         };
         let Some(now) = said(after)? else { return Ok(None) };
-        let known = before.map(|(_, version)| said(*version)).transpose()?.flatten();
-        Ok((known != Some(now)).then(|| format!("`status: {now}`, and no entry")))
+        for (_, version) in before {
+            if said(*version)? == Some(now) {
+                return Ok(None);
+            }
+        }
+        Ok(Some(format!("`status: {now}`, and no entry")))
     }
 
     fn keep_rules(&mut self, entry: &LogEntry, changed: &[ChangedFile]) {
@@ -208,14 +223,9 @@ impl<'w> Judge<'w> {
     }
 
     /// Returns the tasks that both parents of a merge changed since they parted.
-    pub(super) fn pairs(
-        &mut self,
-        entry: &LogEntry,
-        base: CommitId,
-        sides: (CommitId, CommitId),
-    ) -> Result<BTreeMap<TaskId, Pair>, OpsError> {
+    pub(super) fn pairs(&mut self, entry: &LogEntry, changes: &Changes) -> Result<BTreeMap<TaskId, Pair>, OpsError> {
         let rules = self.rules(entry)?;
-        pairs(self.workspace, &rules, &mut self.tasks, base, sides, entry.committed)
+        changes.pairs(self.workspace, &rules, &mut self.tasks, entry.committed)
     }
 
     pub(super) fn rules(&mut self, entry: &LogEntry) -> Result<Rc<Rules>, OpsError> {
@@ -224,12 +234,13 @@ impl<'w> Judge<'w> {
 }
 
 /// Which version of a file tells what a task was before.
-#[derive(Clone, Copy, PartialEq, Eq)]
 enum Seen {
     /// The last one.
     Last,
     /// An earlier one: what came behind it cannot be read.
     Earlier,
+    /// None: what this merge made of it cannot be read.
+    Merged(Box<LogEntry>),
 }
 
 pub(super) fn longest(tasks: Vec<Rc<Task>>) -> Option<Rc<Task>> {

@@ -1,10 +1,13 @@
 //! Whether the history of the project is what its engine has made: every commit is judged by the one before it and the rules that were
 //! in force there. Goes by git alone, whatever stands in the worktree; changes nothing.
 
+mod again;
 mod claims;
 mod finding;
 mod judge;
 mod merge;
+mod merge_claims;
+mod merge_rules;
 mod past;
 mod pushed;
 mod signed;

@@ -1,11 +1,16 @@
 //! Signatures of entries: as the rules of the commit before want them, and by the keys that somebody trusts from outside.
 
+use super::again::Again;
 use super::finding::{Broken, Wrong};
+use super::judge::Judge;
 use super::words::short;
-use crate::audit::LogEntry;
+use crate::audit::{CommitId, LogEntry};
 use crate::engine::{Flaw, NAMESPACE, Rules, flaw, to_sign};
+use crate::format::config::ORG_FILE;
 use crate::model::trusted_keys::TrustedKeys;
 use crate::model::{PublicKey, Task, TaskId, listed};
+use crate::ops::error::OpsError;
+use crate::ops::in_force::rules_at;
 
 /// Returns what is wrong with the signatures of the entries at those places, which the commit brought.
 pub(super) fn of_entries(
@@ -21,6 +26,34 @@ pub(super) fn of_entries(
         .filter_map(|place| of_rules(rules, task, place).or_else(|| of_anchor(anchor?, rules, task, place)))
         .map(wrong)
         .collect()
+}
+
+/// Returns those of the places whose agents have other keys in `first` now than they had wherever it parted from the other side: a
+/// side that left before keys were added or revoked knew nothing of them.
+pub(super) fn by_newer_keys(
+    judge: &Judge<'_>,
+    again: &Again,
+    first: CommitId,
+    rules: &Rules,
+    (task, places): (&Task, Vec<usize>),
+) -> Result<Vec<usize>, OpsError> {
+    let mut newer = places;
+    for base in again.bases() {
+        if newer.is_empty() {
+            break;
+        }
+        let repository = &judge.workspace.repository;
+        if repository.blob_id(base, ORG_FILE)? == repository.blob_id(first, ORG_FILE)? {
+            return Ok(Vec::new());
+        }
+        let before = rules_at(judge.workspace, base)?;
+        newer.retain(|place| {
+            let agent = task.history.get(*place).and_then(|visit| visit.agent.as_ref());
+            let known = |agent| before.as_ref().map(|before| before.org.signing_keys(agent)).unwrap_or_default();
+            agent.is_some_and(|agent| known(agent) != rules.org.signing_keys(agent))
+        });
+    }
+    Ok(newer)
 }
 
 fn of_rules(rules: &Rules, task: &Task, place: usize) -> Option<(Broken, String, String)> {

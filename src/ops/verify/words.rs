@@ -57,7 +57,7 @@ pub(super) fn named(visit: &Visit) -> String {
     format!("{} at {}{by}", visit.outcome, visit.station())
 }
 
-fn entries(count: usize) -> String {
+pub(super) fn entries(count: usize) -> String {
     if count == 1 { "1 entry".to_owned() } else { format!("{count} entries") }
 }
 
