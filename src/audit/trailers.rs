@@ -70,21 +70,79 @@ pub fn message(subject: &str, body: &str, trailers: &[Trailer]) -> String {
     message
 }
 
-/// Reads the trailers of a message: the lines `Key: value` of its last paragraph, unless that is the first one.
+/// Reads the trailers of a message, as git does: see [`Block`].
 pub fn parse(message: &str) -> Vec<Trailer> {
-    let message = message.trim_end();
-    let Some((_, last)) = message.rsplit_once("\n\n") else { return Vec::new() };
-    last.lines()
-        .filter_map(|line| {
-            let (key, value) = line.split_once(':')?;
-            Trailer::new(key, value.trim()).ok()
-        })
-        .collect()
+    let mut trailers: Vec<(String, String)> = Vec::new();
+    for line in Block::of(message).lines {
+        match line.split_once(':') {
+            _ if line.starts_with([' ', '\t']) => {
+                if let Some((_, value)) = trailers.last_mut() {
+                    value.push(' ');
+                    value.push_str(line.trim());
+                }
+            }
+            Some((key, value)) => trailers.push((key.trim_end().to_owned(), value.trim().to_owned())),
+            None => {}
+        }
+    }
+    trailers.into_iter().filter_map(|(key, value)| Trailer::new(&key, value.trim()).ok()).collect()
 }
 
-/// Returns what a message says above its last paragraph, where the trailers are.
+/// Returns what a message says above its trailers; nothing where it has none.
 pub fn text_above(message: &str) -> &str {
-    message.trim_end().rsplit_once("\n\n").map_or("", |(text, _)| text)
+    Block::of(message).above
+}
+
+/// The last paragraph of a message, where that is not the first one and consists of trailers; beside a line that only git writes there, a
+/// quarter of trailers will do. Comments count for nothing, there and behind it: git leaves the list of conflicts there.
+struct Block<'m> {
+    above: &'m str,
+    lines: Vec<&'m str>,
+}
+
+impl<'m> Block<'m> {
+    fn of(message: &'m str) -> Self {
+        let none = Self { above: "", lines: Vec::new() };
+        let said = |line: &&str| !line.starts_with('#');
+        let mut at = 0;
+        let mut paragraphs: Vec<(usize, Vec<&str>)> = Vec::new();
+        let (mut is_apart, mut title_ends) = (true, None);
+        for line in message.split_inclusive('\n') {
+            let text = line.trim_end_matches(['\n', '\r']);
+            if text.trim().is_empty() {
+                is_apart = true;
+                title_ends = title_ends.or(Some(at));
+            } else if said(&text) {
+                match paragraphs.last_mut().filter(|_| !is_apart) {
+                    Some((_, lines)) => lines.push(text),
+                    None => paragraphs.push((at, vec![text])),
+                }
+                is_apart = false;
+            }
+            at += line.len();
+        }
+        let is_below = |(start, _): &(usize, Vec<&str>)| title_ends.is_some_and(|end| *start > end);
+        let Some((start, lines)) = paragraphs.pop().filter(is_below) else { return none };
+        let (mut trailers, mut others, mut known, mut follows) = (0, 0, false, false);
+        for line in &lines {
+            let by_git = line.starts_with("Signed-off-by: ") || line.starts_with("(cherry picked from commit ");
+            if line.starts_with([' ', '\t']) {
+                others += usize::from(!follows);
+                continue;
+            }
+            follows = by_git || line.split_once(':').is_some_and(|(key, _)| is_token(key));
+            known |= by_git;
+            if follows { trailers += 1 } else { others += 1 }
+        }
+        let is_block = trailers > 0 && (others == 0 || known && trailers * 3 >= others);
+        if is_block { Self { above: message[..start].trim_end(), lines } } else { none }
+    }
+}
+
+/// Returns whether git takes a text before a colon for the key of a trailer.
+fn is_token(text: &str) -> bool {
+    let key = text.trim_end_matches([' ', '\t']);
+    !key.is_empty() && key.chars().all(|c| c.is_ascii_alphanumeric() || c == '-')
 }
 
 /// One line, cut at a character, never empty, and not what git would take for a comment or a divider.
@@ -201,6 +259,30 @@ mod tests {
         assert_eq!(parse(&text), trailers());
         assert_eq!(message("s", "", &[]), "s\n");
         assert!(parse("Aof-Task: AOF-abc\n").is_empty());
+    }
+
+    #[test]
+    fn trailers_are_read_as_git_reads_them() {
+        for message in [
+            "Merge\n\nAof-Task: AOF-abc\nAof-Agent: agent-7\n\n# Conflicts:\n#\ttasks/AOF-abc.md\n",
+            "Merge\n\nAof-Task: AOF-abc\n# Conflicts:\n#\ta\nAof-Agent: agent-7\n",
+            "Merge\n\nAof-Task: AOF-abc\n \n\n",
+            "Merge\n# a remark\n\n# another\n\nAof-Task: AOF-abc",
+            "Merge\n\nWhat was done\nAof-Task: AOF-abc\n",
+            "Merge\n\nAof-Task: AOF-abc\nAnd more\n",
+            "Merge\n\nSigned-off-by: Eve <e@x>\nand more\nAof-Task: AOF-abc\n",
+            "Merge\n\nSigned-off-by: Eve <e@x>\na\nb\nc\nd\ne\nf\nAof-Task: AOF-abc\n",
+            "Merge\n\nAof-Task: AOF-abc\n\nMore of it.\n",
+            "Merge\n\nAof-Task: AOF-abc\n  and so on\nAof-Agent : agent-7\n",
+            "Merge\n\n  indented\nAof-Task: AOF-abc\n",
+            "Merge\n\nA key: value\nAof-Task: AOF-abc\n",
+            "Aof-Task: AOF-abc\n",
+            "# only\n\nAof-Task: AOF-abc\n",
+        ] {
+            let read: String = parse(message).iter().map(|own| format!("{own}\n")).collect();
+            assert_eq!(read, git_reads(message), "{message:?}");
+        }
+        assert_eq!(text_above("One\n\nTwo\n\nA: b\n\n# Conflicts:\n"), "One\n\nTwo");
     }
 
     #[test]

@@ -180,7 +180,7 @@ pub(super) fn code(error: &OpsError) -> u8 {
         },
         OpsError::NoTask { .. }
         | OpsError::Unknown { .. }
-        | OpsError::Unfit { code: "unknown_revision" | "several_projects", .. }
+        | OpsError::Unfit { code: "unknown_revision" | "several_projects" | "no_such_project", .. }
         | OpsError::Store(StoreError::TaskNotFound { .. } | StoreError::NoProject { .. })
         | OpsError::Audit(AuditError::NoRepository { .. }) => 3,
         OpsError::Frozen { .. }

@@ -178,3 +178,23 @@ fn markers_that_were_committed_are_put_right_by_what_the_merge_should_have_made(
     env.git(&["commit", "-q", "-a", "--amend", "-m", "the entry is gone"]);
     assert_eq!(found(&env), ["unreadable", "removed"]);
 }
+
+#[test]
+fn trailers_count_above_the_list_of_conflicts_that_git_leaves() {
+    let (env, id) = scene();
+    aside(&env, "side", || {
+        let _ = env.aof(&["task", "edit", &id, "--title", "Sign in"]).success();
+        let _ = env.say(&id, "agent-8", "complete", &["--id", "theirs"]).success();
+    });
+    let _ = env.aof(&["task", "edit", &id, "--title", "Log in"]).success();
+    let _ = env.complete(&id, "agent-7").success();
+    assert_eq!(env.try_git(&["merge", "--no-edit", "side"]).code, Some(1));
+    let path = env.task_path(&id);
+    env.git(&["checkout", "-q", "--ours", &path]);
+    env.git(&["add", &path]);
+    env.git(&["commit", "-q", "--no-edit"]);
+    let message = env.git(&["log", "-1", "--format=%B"]);
+    assert!(message.contains("\n# Conflicts:\n"), "{message}");
+    let said = verified(&env).success();
+    assert!(!said.stdout.contains("[superseded]"), "{said}");
+}

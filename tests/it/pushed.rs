@@ -178,13 +178,66 @@ fn every_project_of_a_repository_is_judged_in_its_folder() {
     assert!(heard(&push(&env, &["main"]).code(1)).contains("[moved_by_hand]"));
     let _ = env.aof(&["verify", "--project", "shop"]).code(1);
     let _ = env.aof(&["verify", "--project", "bank/inner"]).success();
-    let none = env.aof(&["verify", "--project", "nowhere"]).success();
-    assert!(none.stdout.contains("0 changes of a task"), "{none}");
+    assert_snapshot!(env.aof(&["verify", "--project", "nowhere", "main"]), @"
+    exit 3
+    --- stderr
+    error: there is no project in the folder `nowhere`, and never was
+
+    hint: name its folder as seen from the top of the repository, where its `project.yaml` is
+    ");
+    let lines = format!("{} {} refs/heads/main\n", "0".repeat(40), env.git(&["rev-parse", "HEAD~1"]).trim());
+    let nowhere = env.aof_reading(&["-C", &there, "verify", "--stdin", "--project", "nowhere"], lines.as_bytes());
+    assert_eq!(nowhere.code, Some(3), "{nowhere}");
     // A project cannot be moved out of sight of the hook.
     env.git(&["reset", "-q", "--hard", "HEAD~1"]);
     env.git(&["mv", "shop", "hidden"]);
     env.commit_all("moved away");
     assert!(heard(&push(&env, &["main"]).code(1)).contains("[removed]"));
+    assert!(env.aof(&["verify", "--project", "shop"]).code(1).stdout.contains("[removed]"));
+}
+
+#[test]
+fn what_was_shared_first_cannot_be_superseded_by_a_push() {
+    let env = TestEnvironment::new();
+    let id = env.new_task(&["Add login"]);
+    let server = server(&env);
+    let _ = push(&env, &["main"]).success();
+    env.git(&["checkout", "-q", "-b", "side"]);
+    let _ = env.complete(&id, "agent-8").success();
+    let _ = push(&env, &["side"]).success();
+    env.git(&["checkout", "-q", "main"]);
+    let _ = env.complete(&id, "agent-7").success();
+    env.git(&["tag", "shared"]);
+    let _ = push(&env, &["main"]).success();
+    // Whoever merges main into his branch has his own stand there, and that is no merge of main.
+    env.git(&["checkout", "-q", "-b", "other", "side"]);
+    env.git(&["merge", "-q", "--no-edit", "-s", "ours", "main"]);
+    let _ = push(&env, &["other"]).success();
+    let refused = push(&env, &["other:main"]).code(1);
+    assert_snapshot!(heard(&refused), @"
+    refs/heads/main
+    note: AOF-xxxxx: a merge superseded an entry and does not say so [superseded]
+      commit   COMMIT Merge branch 'main' into other
+      by       Ada <ada@example.org>, 2026-02-16T10:00:16Z
+      expected Aof-Superseded: AOF-xxxxx@0 ULID by agent-7 (complete)
+      found    no trailer that says so
+    wrong: AOF-xxxxx: what was shared first counts no more [superseded_shared]
+      commit   COMMIT Merge branch 'main' into other
+      by       Ada <ada@example.org>, 2026-02-16T10:00:16Z
+      expected entry 1, complete at implement by agent-7, as commit COMMIT has it
+      found    complete at implement by agent-8 in its place
+    1 thing wrong: 2 commits, 2 changes of a task
+    ");
+    env.git(&["checkout", "-q", "main"]);
+    env.git(&["merge", "-q", "--ff-only", "other"]);
+    assert!(env.aof(&["verify", "--since", "shared"]).code(1).stdout.contains("[superseded_shared]"));
+    // The other way round it is what main decided, and the branch may follow.
+    env.git(&["reset", "-q", "--hard", "shared"]);
+    env.git(&["merge", "-q", "--no-edit", "-s", "ours", "side"]);
+    let _ = env.aof(&["verify", "--since", "shared"]).success();
+    let _ = push(&env, &["main"]).success();
+    let _ = push(&env, &["main:side"]).success();
+    let _ = env.aof(&["-C", &server.to_string_lossy(), "verify"]).success();
 }
 
 #[test]

@@ -320,6 +320,22 @@ fn verify_finds_what_is_not_signed_as_it_should_be() {
 }
 
 #[test]
+fn what_was_signed_under_other_rules_is_not_said_under_these() {
+    let (env, id) = scene(&Signer::new(1).public());
+    env.git(&["checkout", "-q", "-b", "side"]);
+    approved(&env, &id);
+    assert_eq!(found(&env, &[]), [""; 0]);
+    env.git(&["checkout", "-q", "main"]);
+    let rules = project().replacen("canReject: true", "canReject: true\n      timeout: 3d", 1);
+    assert_ne!(rules, project());
+    env.write("project.yaml", rules);
+    env.commit_all("other rules");
+    env.git(&["cherry-pick", "side"]);
+    let rules = found(&env, &[]);
+    assert!(rules.contains(&"bad_signature".to_owned()), "{rules:?}");
+}
+
+#[test]
 fn keys_count_as_the_commit_before_has_them() {
     let (one, two) = (Signer::new(1), Signer::new(2));
     let (env, id) = scene(&one.public());
@@ -436,4 +452,29 @@ fn plain_ssh_keygen_makes_and_checks_them() {
         fs::write(folder.join("other"), other).unwrap();
         assert_ne!(check(&forged).code, Some(0));
     }
+}
+
+#[test]
+fn keys_that_a_side_brings_count_for_what_it_brings() {
+    let (env, id) = scene(&Signer::new(1).public());
+    env.git(&["checkout", "-q", "-b", "side"]);
+    env.write("org.yaml", org(&Signer::new(2).public()));
+    env.commit_all("ada has a new key");
+    stand_in(&env);
+    fs::write(env.home().join("answer"), Signer::new(2).sign(&to_sign(&env, &id, "c1"))).unwrap();
+    let _ = env.aof(&approve(&id, &["--id", "c1"])).success();
+    env.git(&["checkout", "-q", "main"]);
+    env.write("elsewhere.txt", "x");
+    env.commit_all("something else");
+    env.git(&["merge", "-q", "--no-edit", "side"]);
+    assert_eq!(found(&env, &[]), [""; 0]);
+    // A key that was revoked in the meantime is none.
+    env.git(&["reset", "-q", "--hard", "HEAD~1"]);
+    env.git(&["checkout", "-q", "-b", "late", "HEAD~1"]);
+    approved(&env, &id);
+    env.git(&["checkout", "-q", "main"]);
+    env.write("org.yaml", org(&Signer::new(3).public()));
+    env.commit_all("ada lost her key");
+    env.git(&["merge", "-q", "--no-edit", "late"]);
+    assert_eq!(found(&env, &[]), ["untrusted_key"]);
 }

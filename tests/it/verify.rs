@@ -318,3 +318,39 @@ fn a_file_that_was_broken_and_moved_and_goes_on_where_it_stood_is_put_right() {
     let _ = env.complete(&id, "agent-3").success();
     assert_eq!(found(&env), Vec::<String>::new());
 }
+
+#[test]
+fn the_name_of_the_rules_is_not_changed_by_hand() {
+    let (env, id) = scene();
+    let path = env.task_path(&id);
+    let text = env.read(&path);
+    let hash = text.lines().find_map(|line| line.strip_prefix("workflowHash: ")).unwrap().to_owned();
+    env.write(&path, text.replace(&format!("workflowHash: {hash}"), "workflowHash: 0123456789abcdef"));
+    env.commit_all("other rules");
+    assert_eq!(found(&env), ["moved_by_hand"]);
+}
+
+#[test]
+fn of_two_trailers_that_say_something_else_neither_counts() {
+    let (env, _) = scene();
+    let message = env.git(&["log", "-1", "--format=%B"]).trim().to_owned();
+    for more in ["Aof-Outcome: needs_review", "Aof-Agent: human-ada", "Aof-Task: AOF-zzz"] {
+        env.git(&["commit", "-q", "--amend", "-m", &format!("{message}\n{more}")]);
+        assert_eq!(found(&env), ["wrong_trailer"], "{more}");
+    }
+    env.git(&["commit", "-q", "--amend", "-m", &message]);
+    assert_eq!(found(&env), [""; 0]);
+}
+
+#[test]
+fn a_folder_called_tasks_is_no_project() {
+    let (env, id) = scene();
+    let forged = format!("{id}: implement -> done (complete)\n\nAof-Task: {id}\nAof-Outcome: complete");
+    env.write(&format!("notes/tasks/{id}.md"), "anything");
+    env.commit_all(&forged);
+    assert_eq!(found(&env), ["wrong_trailer"]);
+    env.write("notes/project.yaml", crate::environment::PROJECT);
+    env.git(&["add", "--all"]);
+    env.git(&["commit", "-q", "--amend", "--no-edit"]);
+    assert_eq!(found(&env), [""; 0]);
+}

@@ -41,6 +41,8 @@ words!(
         RulesInMerge = "rules_in_merge",
         /// A branch is to be moved to where its commits are not.
         Forced = "forced",
+        /// An entry that a branch had counts no more: a merge took it for what comes in, and what came later for what stands.
+        SupersededShared = "superseded_shared",
         /// A merge superseded an entry, and its message does not say so. It can be told from the commits, so nothing is lost by it.
         Untold = "superseded",
         /// A task has two files.
@@ -81,6 +83,7 @@ impl Broken {
             Self::LostInMerge => "a merge left out what one side had",
             Self::RulesInMerge => "a merge changed the rules otherwise than its sides did",
             Self::Forced => "the branch loses commits that it had",
+            Self::SupersededShared => "what was shared first counts no more",
             Self::Untold => "a merge superseded an entry and does not say so",
             Self::Doubled => "it has two files",
             Self::Unreadable => "its file cannot be read",

@@ -10,6 +10,7 @@ mod merge_claims;
 mod merge_rules;
 mod past;
 mod pushed;
+mod shared;
 mod signed;
 mod words;
 
@@ -102,6 +103,8 @@ pub fn verify(workspace: &Workspace, range: &Range, anchor: Option<&TrustedKeys>
             let from = named(from)?;
             let mut verified = judged(workspace, &[from], until, anchor)?;
             verified.wrong.extend(pushed::forced(repository, from, until)?);
+            let lost = shared::superseded(workspace, (from, until), None, &verified.wrong)?;
+            verified.wrong.extend(lost);
             Ok(verified)
         }
     }

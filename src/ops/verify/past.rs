@@ -23,6 +23,10 @@ impl ProjectFolder {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+
+    fn shown(&self) -> &str {
+        if self.0.is_empty() { "." } else { &self.0 }
+    }
 }
 
 impl FromStr for ProjectFolder {
@@ -67,7 +71,11 @@ impl Past {
         anchor: Option<&TrustedKeys>,
     ) -> Result<Verified, OpsError> {
         let folder = match folder {
-            Some(folder) => folder.clone(),
+            Some(folder) => {
+                let until = self.until(range)?;
+                self.require(folder, until)?;
+                folder.clone()
+            }
             None => self.only_one(range)?,
         };
         verify(&self.project(&folder)?, range, anchor)
@@ -100,14 +108,44 @@ impl Past {
         Ok(ruled.intersection(&with_tasks).map(|folder| ProjectFolder((*folder).to_owned())).collect())
     }
 
+    /// Expects that any of the commits, or of those that led to them, has a project in the folder.
+    pub(super) fn require(
+        &self,
+        folder: &ProjectFolder,
+        commits: impl IntoIterator<Item = CommitId> + Clone,
+    ) -> Result<(), OpsError> {
+        let project = self.project(folder)?;
+        let repository = &project.repository;
+        for commit in commits.clone() {
+            if repository.blob_id(commit, PROJECT_FILE)?.is_some() {
+                return Ok(());
+            }
+        }
+        // It may have been moved away since.
+        for commit in commits {
+            if repository.log_of(commit, &[PROJECT_FILE, layout::TASKS])?.next().transpose()?.is_some() {
+                return Ok(());
+            }
+        }
+        Err(OpsError::Unfit {
+            code: "no_such_project",
+            problem: format!("there is no project in the folder `{}`, and never was", folder.shown().escape_debug()),
+            fix: "name its folder as seen from the top of the repository, where its `project.yaml` is".to_owned(),
+        })
+    }
+
+    /// Returns the commit that a range ends with; nothing where nothing was committed yet.
+    fn until(&self, range: &Range) -> Result<Option<CommitId>, OpsError> {
+        match self.repository().commit_named(&range.until)? {
+            None if range.until == "HEAD" && self.repository().look()?.commit.is_none() => Ok(None),
+            None => Err(unknown(range)),
+            found => Ok(found),
+        }
+    }
+
     fn only_one(&self, range: &Range) -> Result<ProjectFolder, OpsError> {
         let repository = self.repository();
-        let named = repository.commit_named(&range.until)?;
-        let until = named.ok_or_else(|| OpsError::Unknown {
-            kind: Kind::Commit,
-            given: range.until.clone(),
-            known: Vec::new(),
-        })?;
+        let until = self.until(range)?.ok_or_else(|| unknown(range))?;
         let mut folders = self.folders(until)?.into_iter();
         let Some(first) = folders.next() else {
             return Err(StoreError::NoProject { start: repository.git_dir().to_owned() }.into());
@@ -116,17 +154,20 @@ impl Past {
         if more.is_empty() {
             return Ok(first);
         }
-        let shown = |folder: &ProjectFolder| if folder.0.is_empty() { ".".to_owned() } else { folder.0.clone() };
         Err(OpsError::Unfit {
             code: "several_projects",
             problem: format!(
                 "there are several projects in the commit `{}`: {}",
                 range.until,
-                listed([&first].into_iter().chain(&more).map(shown))
+                listed([&first].into_iter().chain(&more).map(ProjectFolder::shown))
             ),
             fix: "name the one that is meant with `--project FOLDER`".to_owned(),
         })
     }
+}
+
+fn unknown(range: &Range) -> OpsError {
+    OpsError::Unknown { kind: Kind::Commit, given: range.until.clone(), known: Vec::new() }
 }
 
 /// Returns the folder that a folder of tasks belongs to: `shop` for `shop/tasks/archive/2026`.

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::finding::{Broken, Wrong};
 use super::past::{Past, ProjectFolder};
-use super::{Verified, judged, verified_value};
+use super::{Verified, judged, shared, verified_value};
 use crate::audit::{CommitId, ObjectId, Repository};
 use crate::model::trusted_keys::TrustedKeys;
 use crate::ops::error::OpsError;
@@ -72,6 +72,7 @@ pub fn verify_pushed(
 ) -> Result<Vec<Pushed>, OpsError> {
     let repository = past.repository();
     let mut known = repository.named_commits()?;
+    let head = repository.look()?.commit;
     let mut ways = Vec::new();
     for update in updates {
         let commit = |id: Option<ObjectId>| id.map(|id| repository.commit_behind(id)).transpose();
@@ -80,7 +81,14 @@ pub fn verify_pushed(
         }
     }
     let folders = match folder {
-        Some(folder) => BTreeSet::from([folder.clone()]),
+        Some(folder) => {
+            let pushed = ways.iter().flat_map(|(_, old, new)| old.iter().copied().chain([*new]));
+            let all: Vec<CommitId> = pushed.chain(known.iter().copied()).collect();
+            if !all.is_empty() {
+                past.require(folder, all)?;
+            }
+            BTreeSet::from([folder.clone()])
+        }
         None => folders(past, ways.iter().flat_map(|(_, old, new)| old.iter().copied().chain([*new])))?,
     };
     let mut pushed = Vec::new();
@@ -91,9 +99,12 @@ pub fn verify_pushed(
             None => known.clone(),
         };
         for project in &folders {
-            let mut verified = judged(&past.project(project)?, &since, new, anchor)?;
+            let workspace = past.project(project)?;
+            let mut verified = judged(&workspace, &since, new, anchor)?;
             if let Some(old) = old.filter(|_| update.reference.starts_with("refs/heads/")) {
                 verified.wrong.extend(forced(repository, old, new)?);
+                let lost = shared::superseded(&workspace, (old, new), head, &verified.wrong)?;
+                verified.wrong.extend(lost);
             }
             pushed.push(Pushed { reference: update.reference.clone(), project: project.clone(), verified });
         }

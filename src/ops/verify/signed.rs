@@ -62,7 +62,8 @@ fn of_rules(rules: &Rules, task: &Task, place: usize) -> Option<(Broken, String,
     let keys = visit.agent.as_ref().map(|agent| rules.org.signing_keys(agent)).unwrap_or_default();
     let keys = listed(keys.iter().map(PublicKey::fingerprint));
     let by_own = format!("a signature by a key of `{name}`: {keys}");
-    let (broken, expected, found) = match flaw(rules, task, place)? {
+    let Some(flaw) = flaw(rules, task, place) else { return of_other_rules(rules, task, place) };
+    let (broken, expected, found) = match flaw {
         Flaw::Missing => (Broken::Unsigned, by_own, format!("entry {} without one", place + 1)),
         Flaw::OtherText => (
             Broken::BadSignature,
@@ -82,6 +83,16 @@ fn of_rules(rules: &Rules, task: &Task, place: usize) -> Option<(Broken, String,
         ),
     };
     Some((broken, short(&expected), short(&found)))
+}
+
+/// Returns what is wrong with a signature that holds, and of an entry that was decided by other rules: what was said under those is not
+/// said under these.
+fn of_other_rules(rules: &Rules, task: &Task, place: usize) -> Option<(Broken, String, String)> {
+    let visit = task.history.get(place).filter(|visit| visit.signature.is_some())?;
+    let (hash, own) = (rules.hash(&task.routing.workflow)?, visit.workflow.as_deref().unwrap_or("none"));
+    let expected = format!("a signature under the rules of the commit before, `{hash}`");
+    let found = format!("one under the rules `{own}`");
+    (own != hash).then(|| (Broken::BadSignature, short(&expected), short(&found)))
 }
 
 fn of_anchor(anchor: &TrustedKeys, rules: &Rules, task: &Task, place: usize) -> Option<(Broken, String, String)> {
