@@ -279,8 +279,8 @@ mod tests {
             "Aof-Task: AOF-abc\n",
             "# only\n\nAof-Task: AOF-abc\n",
         ] {
-            let read: String = parse(message).iter().map(|own| format!("{own}\n")).collect();
-            assert_eq!(read, git_reads(message), "{message:?}");
+            let read: Vec<String> = parse(message).iter().map(Trailer::to_string).collect();
+            assert_eq!(read, git_reads(message).lines().collect::<Vec<_>>(), "{message:?}");
         }
         assert_eq!(text_above("One\n\nTwo\n\nA: b\n\n# Conflicts:\n"), "One\n\nTwo");
     }

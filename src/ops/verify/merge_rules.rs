@@ -67,12 +67,9 @@ fn expected(
 ) -> Result<Option<Expected>, OpsError> {
     let mut expected = Expected::default();
     let bases: Vec<_> = again.bases().collect();
-    let [ours, theirs] = entry.parents[..] else {
-        return Ok((sides == entry.parents.len()).then(|| Expected { disputed: true, ..expected }));
+    let (&[ours, theirs], false) = (&entry.parents[..], bases.is_empty()) else {
+        return Ok((sides == entry.parents.len()).then_some(Expected { disputed: true, ..expected }));
     };
-    if bases.is_empty() {
-        return Ok((sides == entry.parents.len()).then(|| Expected { disputed: true, ..expected }));
-    }
     let read = |commit| repository.read(commit, path);
     let (ours, theirs) = (read(ours)?, read(theirs)?);
     for base in bases {
@@ -82,9 +79,10 @@ fn expected(
             _ if ours == base => expected.whole.push(theirs.clone()),
             (Some(base), Some(ours), Some(theirs)) => {
                 let both = merge_texts(base, ours, theirs)?;
-                match both.agree() {
-                    true => expected.whole.push(Some(both.ours)),
-                    false => expected.disputed = true,
+                if both.agree() {
+                    expected.whole.push(Some(both.ours));
+                } else {
+                    expected.disputed = true;
                 }
             }
             _ => expected.disputed = true,

@@ -1,6 +1,8 @@
 //! What was shared first stands: where it is known what a branch was, a merge that takes the place of its entries is found, though
 //! each commit by itself is as the rules allow.
 
+use std::collections::BTreeMap;
+
 use super::finding::{Broken, Wrong};
 use super::judge::longest;
 use super::words::{named, short};
@@ -29,7 +31,7 @@ pub(super) fn superseded(
     let mut tasks = KnownTasks::default();
     let mut decided = match main.filter(|main| *main != old) {
         Some(main) => touched(&repository.changed_between(old, main)?),
-        None => Default::default(),
+        None => BTreeMap::default(),
     };
     let mut wrong = Vec::new();
     for (id, own) in touched(&repository.changed_between(old, new)?) {
