@@ -5,14 +5,15 @@
 //!   temp files       made, their inodes told to the caller            kill: a leftover `aof-*` file
 //!   index.lock       given its name; waited for, never broken         kill: our `index.lock`
 //!   check            HEAD is still what it was
-//!   files            by `git read-tree -m -u` on a copy of the index; it looks at every file first, and changes none if one of
-//!                    them is staged, modified or untracked            kill: some files ahead of HEAD
+//!   ask              nothing that is to change is staged, modified, untracked or ignored; else no file is changed
+//!   files            by `git read-tree -m -u` on a copy of the index, which git holds locked while it lives
+//!                                                                     kill, or git fails half-way: some files ahead of HEAD
 //!   new index        the copy's bytes written into `index.lock`
 //!   REF.lock         given its name; the branch compared again        kill: all files ahead of HEAD
 //!   index.lock -> index, REF.lock -> REF                              the commit point
 //! ```
-//! `finish_bringing` does the same once more after a kill: files that say already what they are to say are taken for done. Where
-//! somebody changed one of the others meanwhile, those are put back.
+//! `finish_bringing` does the same once more after a kill or a failure: files that say already what they are to say are taken for
+//! done. Where somebody changed one of the others meanwhile, or git fails again, all that came is put back, and what went as well.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -21,10 +22,14 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
+
 use super::commit::Step;
 use super::error::{At, AuditError};
 use super::head::Head;
 use super::id::CommitId;
+use super::in_the_way::keeps_out;
 use super::index::Index;
 use super::locks::{BranchLock, Held, Locks};
 use super::objects::{Temp, sync_files, sync_folder};
@@ -38,19 +43,22 @@ use crate::stop;
 const PATIENCE: Duration = Duration::from_mins(15);
 /// So many paths fit into one command line anywhere.
 const PATHS_A_COMMAND: usize = 200;
-/// So many files in the way are told.
-const MOST_TOLD: usize = 20;
+/// What the copies of the index are called.
+const COPY: &str = "aof-index-copy";
+/// The mode of a submodule.
+const SUBMODULE: u32 = 0o160_000;
 
 /// What stands at a path before and after.
-type Changes = BTreeMap<String, (Option<Leaf>, Option<Leaf>)>;
+pub(super) type Changes = BTreeMap<String, (Option<Leaf>, Option<Leaf>)>;
 
 impl Repository {
     /// Says whether `bring` would be refused, and changes nothing.
     pub fn may_bring(&self, base: &Head, to: CommitId) -> Result<(), AuditError> {
         let copy = self.index_copy()?;
         let changes = self.changes_to(base.commit, to)?;
+        keeps_out(&changes)?;
         self.look_afresh(&copy.path, &changes);
-        self.read_tree(&copy.path, base.commit, to, &["-n"], &changes)
+        self.ask(&copy.path, base.commit, to, &changes)
     }
 
     /// Moves the branch from where it is to a commit that it led to, with index and worktree. `Moved` means: look again.
@@ -69,15 +77,17 @@ impl Repository {
         }
         let copy = self.index_copy()?;
         let changes = self.changes_to(base.commit, to)?;
+        keeps_out(&changes)?;
         self.look_afresh(&copy.path, &changes);
+        self.ask(&copy.path, base.commit, to, &changes)?;
         stop::point("audit.bring-begun");
-        self.read_tree(&copy.path, base.commit, to, &[], &changes)?;
+        self.take(&copy, base.commit, to)?;
         stop::point("audit.bring-files");
         self.land(lock, &copy, base, to, subject, deadline)
     }
 
-    /// Finishes what a kill interrupted: on the way from one commit to another, or just arrived. Files that somebody changed since
-    /// stay; then those that arrived go back, and the branch stays where it was.
+    /// Finishes what a kill or a failure interrupted: on the way from one commit to another, or just arrived. Files that somebody
+    /// changed since stay; then the others go back, as they do where git fails again, and the branch stays where it was.
     pub fn finish_bringing(
         &self,
         from: Option<CommitId>,
@@ -95,18 +105,22 @@ impl Repository {
             return Ok(());
         }
         let changes = self.changes_to(from, to)?;
-        let arrived = self.arrived(&changes)?;
+        self.remove_torn(&changes)?;
         let copy = self.index_copy()?;
         self.look_afresh(&copy.path, &changes);
-        self.enter(&copy.path, &arrived)?;
-        match self.read_tree(&copy.path, from, to, &[], &changes) {
+        self.enter(&copy.path, &self.arrived(&changes)?)?;
+        let asked = self.ask(&copy.path, from, to, &changes);
+        match asked.and_then(|()| self.take(&copy, from, to)) {
             Ok(()) if base.commit == Some(to) => {
                 lock.index.write_all_of(&copy)?;
                 let target = self.git_dir().join("index");
                 lock.index.rename_to(&target).at("replace", &target)
             }
             Ok(()) => self.land(lock, &copy, &base, to, "sync: finished", deadline).map(drop),
-            Err(AuditError::InTheWay { .. }) if base.commit == from => self.send_back(&arrived),
+            Err(AuditError::InTheWay { .. } | AuditError::NotBrought { .. }) if base.commit == from => {
+                self.remove_torn(&changes)?;
+                self.send_back(&changes)
+            }
             Err(AuditError::InTheWay { .. }) => Ok(()),
             Err(error) => Err(error),
         }
@@ -169,14 +183,21 @@ impl Repository {
 
     /// Returns a copy of the index beside it, where a split one finds its other part.
     fn index_copy(&self) -> Result<Temp, AuditError> {
-        let mut copy = Temp::create(self.git_dir(), "aof-index-copy", 0o600)?;
-        match fs::read(self.git_dir().join("index")) {
-            Ok(bytes) => copy.file.write_all(&bytes).at("write", &copy.path)?,
+        let mut copy = Temp::create(self.git_dir(), COPY, 0o600)?;
+        let index = self.git_dir().join("index");
+        match fs::read(&index) {
+            Ok(bytes) => {
+                copy.file.write_all(&bytes).at("write", &copy.path)?;
+                // By this time git tells which files may have changed since without looking otherwise.
+                let modified = fs::metadata(&index).and_then(|data| data.modified()).at("read", &index)?;
+                let times = fs::FileTimes::new().set_modified(modified);
+                copy.file.set_times(times).at("set the time of", &copy.path)?;
+            }
             // Git takes an empty file for a broken index, and none for an empty one.
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 fs::remove_file(&copy.path).at("remove", &copy.path)?;
             }
-            Err(error) => return Err(error).at("read", &self.git_dir().join("index")),
+            Err(error) => return Err(error).at("read", &index),
         }
         Ok(copy)
     }
@@ -204,49 +225,28 @@ impl Repository {
         let _ = spawn::run(refresh, &paths, PATIENCE);
     }
 
-    /// Has git take the copy and the worktree from one commit to the other.
-    fn read_tree(
-        &self,
-        copy: &Path,
-        from: Option<CommitId>,
-        to: CommitId,
-        how: &[&str],
-        changes: &Changes,
-    ) -> Result<(), AuditError> {
-        const EMPTY_TREE: &str = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
-        let mut git = self.git_on(copy);
-        git.args(["read-tree", "-m", "-u"]).args(how);
-        git.arg(from.map_or_else(|| EMPTY_TREE.to_owned(), |from| from.to_string())).arg(to.to_string());
-        let finished = spawn::run(git, &[], PATIENCE)
-            .map_err(|error| AuditError::Command { command: "git read-tree".to_owned(), detail: error.to_string() })?;
+    /// Has git take the copy and the worktree from one commit to the other. It may fail half-way: a filter may, or the disk be full.
+    fn take(&self, copy: &Temp, from: Option<CommitId>, to: CommitId) -> Result<(), AuditError> {
+        // Git goes on where this process is killed; as long as it does, nobody else touches the files.
+        flock(&copy.file, FlockOperation::NonBlockingLockExclusive)
+            .map_err(std::io::Error::from)
+            .at("lock", &copy.path)?;
+        let failed = |detail| AuditError::NotBrought { detail };
+        let finished = spawn::run_holding(self.read_tree(&copy.path, from, to), &copy.file, PATIENCE)
+            .map_err(|error| failed(error.to_string()))?;
         if finished.status.success() {
             return Ok(());
         }
-        let said = String::from_utf8_lossy(&finished.stderr).trim().to_owned();
-        let files = self.in_the_way(changes)?;
-        if files.is_empty() {
-            return Err(AuditError::Command { command: "git read-tree".to_owned(), detail: said });
-        }
-        Err(AuditError::InTheWay { files })
+        Err(failed(String::from_utf8_lossy(&finished.stderr).trim().to_owned()))
     }
 
-    /// Returns what people staged, changed or left untracked where something is to change.
-    fn in_the_way(&self, changes: &Changes) -> Result<Vec<String>, AuditError> {
-        let mut files = Vec::new();
-        let paths: Vec<&String> = changes.keys().collect();
-        for paths in paths.chunks(PATHS_A_COMMAND) {
-            let mut git = spawn::git(self);
-            git.args(["--literal-pathspecs", "status", "--porcelain", "-z", "--no-renames", "--untracked-files=all"]);
-            git.arg("--ignore-submodules=dirty").arg("--").args(paths);
-            let output = spawn::run_git(git, &[])?;
-            let lines = output.split(|byte| *byte == 0).filter_map(|line| line.get(3..));
-            files.extend(lines.map(|path| String::from_utf8_lossy(path).into_owned()));
-            if files.len() > MOST_TOLD {
-                break;
-            }
-        }
-        files.truncate(MOST_TOLD);
-        Ok(files)
+    /// Returns the git that takes an index and the worktree from one commit to another.
+    pub(super) fn read_tree(&self, index: &Path, from: Option<CommitId>, to: CommitId) -> Command {
+        const EMPTY_TREE: &str = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
+        let mut git = self.git_on(index);
+        git.args(["read-tree", "-m", "-u"]);
+        git.arg(from.map_or_else(|| EMPTY_TREE.to_owned(), |from| from.to_string())).arg(to.to_string());
+        git
     }
 
     /// Returns those of the changes that the worktree has already: at the path is what is to be there.
@@ -258,9 +258,17 @@ impl Repository {
             .filter(|path| fs::symlink_metadata(self.worktree_root().join(path)).is_ok())
             .collect();
         let paths: Vec<u8> = there.iter().flat_map(|path| path.bytes().chain([0])).collect();
-        let mut git = self.git_on(&probe.path);
-        git.args(["update-index", "--add", "--remove", "--replace", "-z", "--stdin"]);
-        spawn::run_git(git, &paths)?;
+        let probed = |paths: &[u8]| {
+            let mut git = self.git_on(&probe.path);
+            git.args(["update-index", "--add", "--remove", "--replace", "-z", "--stdin"]);
+            spawn::run_git(git, paths)
+        };
+        if probed(&paths).is_err() {
+            for path in &there {
+                // Whatever a filter fails on is not known to have arrived.
+                let _ = probed(format!("{path}\0").as_bytes());
+            }
+        }
         let mut arrived = Changes::new();
         for paths in there.chunks(PATHS_A_COMMAND) {
             let mut git = self.git_on(&probe.path);
@@ -291,43 +299,83 @@ impl Repository {
         spawn::run_git(git, lines.as_bytes()).map(drop)
     }
 
-    /// Puts back what arrived: nothing else was changed.
-    fn send_back(&self, arrived: &Changes) -> Result<(), AuditError> {
+    /// Removes files of which only a part was written: they say how what is to come begins, and not what was there before.
+    fn remove_torn(&self, changes: &Changes) -> Result<(), AuditError> {
+        for (path, (before, after)) in changes {
+            let place = self.worktree_root().join(path);
+            let Some(after) = after.filter(|leaf| leaf.mode != SUBMODULE) else { continue };
+            if !fs::symlink_metadata(&place).is_ok_and(|data| data.is_file()) {
+                continue;
+            }
+            let bytes = fs::read(&place).at("read", &place)?;
+            let whole = self.read_blob(after.id)?;
+            let is_torn = bytes.len() < whole.len() && whole.starts_with(&bytes);
+            if is_torn && before.is_none_or(|before| before.id != self.hash_blob(&bytes)) {
+                fs::remove_file(&place).at("remove", &place)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts back what arrived, and what went: nothing else was changed.
+    fn send_back(&self, changes: &Changes) -> Result<(), AuditError> {
+        let arrived = self.arrived(changes)?;
         let staged = self.index_copy()?;
-        let (known, new): (Vec<_>, Vec<_>) = arrived.iter().partition(|(_, (before, _))| before.is_some());
-        for (path, _) in new {
+        for (path, _) in arrived.iter().filter(|(_, (before, _))| before.is_none()) {
             let path = self.worktree_root().join(path);
-            fs::remove_file(&path).at("remove", &path)?;
+            if path.symlink_metadata().is_ok_and(|data| data.is_dir()) {
+                // A submodule that somebody has put something into stays.
+                let _ = fs::remove_dir(&path);
+            } else {
+                fs::remove_file(&path).at("remove", &path)?;
+            }
             // Folders that came with it go with it, as git has it.
             let above = path.ancestors().skip(1).take_while(|folder| *folder != self.worktree_root());
             let _ = above.map(fs::remove_dir).take_while(Result::is_ok).count();
         }
-        let paths: Vec<u8> = known.iter().flat_map(|(path, _)| path.bytes().chain([0])).collect();
+        let known = changes.iter().filter(|(_, (before, _))| before.is_some_and(|leaf| leaf.mode != SUBMODULE));
+        let is_gone = |path: &str| fs::symlink_metadata(self.worktree_root().join(path)).is_err();
+        let wanted: Vec<&String> =
+            known.map(|(path, _)| path).filter(|path| arrived.contains_key(*path) || is_gone(path)).collect();
+        let mut paths = Vec::new();
+        for wanted in wanted.chunks(PATHS_A_COMMAND) {
+            let mut git = self.git_on(&staged.path);
+            git.args(["--literal-pathspecs", "ls-files", "-t", "-z", "--full-name", "--"]).args(wanted);
+            for line in spawn::run_git(git, &[])?.split(|byte| *byte == 0) {
+                // `S` is what a sparse checkout leaves out.
+                if let Some(path) = line.strip_prefix(b"H ") {
+                    paths.extend(path.iter().chain(&[0]));
+                }
+            }
+        }
         let mut git = self.git_on(&staged.path);
         git.args(["checkout-index", "--force", "-z", "--stdin"]);
-        spawn::run_git(git, &paths).map(drop)
+        spawn::run_git_for(git, &paths, PATIENCE).map(drop)
     }
 
-    /// A git that was started by a killed process goes on by itself, and ends soon.
+    /// A git that was started by a killed process goes on by itself, and ends soon; until then it holds its copy of the index.
     fn wait_for_left_git(&self, deadline: Instant) -> Result<(), AuditError> {
         loop {
             let entries = fs::read_dir(self.git_dir()).at("read", self.git_dir())?;
-            let left = entries.flatten().map(|entry| entry.path()).find(|path| {
-                let name = path.file_name().unwrap_or_default().to_string_lossy();
-                name.starts_with("aof-index-copy") && name.ends_with(".lock")
+            let lives = entries.flatten().any(|entry| {
+                let name = entry.file_name();
+                let name = name.to_string_lossy();
+                let held = |file| flock(&file, FlockOperation::NonBlockingLockShared) == Err(Errno::WOULDBLOCK);
+                name.starts_with(COPY) && !name.ends_with(".lock") && fs::File::open(entry.path()).is_ok_and(held)
             });
-            let Some(left) = left else { return Ok(()) };
+            if !lives {
+                return Ok(());
+            }
             if Instant::now() >= deadline {
-                return fs::remove_file(&left).or_else(|error| match error.kind() {
-                    std::io::ErrorKind::NotFound => Ok(()),
-                    _ => Err(error).at("remove", &left),
-                });
+                let reason = "a git that a killed command left behind still writes files; wait until it has ended, \
+                              or end it, then try again";
+                return Err(AuditError::Waiting { reason: reason.to_owned() });
             }
             std::thread::sleep(Duration::from_millis(10));
         }
     }
 
-    fn git_on(&self, index: &Path) -> Command {
+    pub(super) fn git_on(&self, index: &Path) -> Command {
         let mut git = spawn::git(self);
         git.env("GIT_INDEX_FILE", index);
         git

@@ -51,6 +51,16 @@ pub enum AuditError {
         /// Relative to the worktree.
         files: Vec<String>,
     },
+    #[error("{} of aof's own folder, which is each clone's alone; nothing was changed", files_text(.files))]
+    OwnFolder {
+        /// Relative to the worktree.
+        files: Vec<String>,
+    },
+    #[error("git could not write the files that came, so the branch stays where it was: {detail}")]
+    NotBrought {
+        /// What git said.
+        detail: String,
+    },
     #[error("the change leaves every file as the branch has it, so there is nothing to commit")]
     Unchanged,
     #[error("the files could not be written, so nothing was committed")]

@@ -15,6 +15,7 @@ mod error;
 mod head;
 mod id;
 mod identity;
+mod in_the_way;
 mod index;
 mod join;
 mod left_behind;

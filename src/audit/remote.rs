@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use super::error::{AuditError, During};
 use super::head::Head;
-use super::id::CommitId;
+use super::id::{CommitId, ObjectId};
 use super::repository::Repository;
 use super::spawn::{self, Group};
 
@@ -30,6 +30,8 @@ pub struct Upstream {
     pub reference: String,
     /// The full name of what is remembered of it here, as `refs/remotes/origin/main`.
     pub tracking: String,
+    /// Whether the branch here follows it, as `git push` asks for.
+    pub followed: bool,
 }
 
 /// Why a remote could not be spoken to.
@@ -132,11 +134,12 @@ impl Repository {
             (None, None, [only]) => only.clone(),
             (None, None, _) => return Ok(Err(RemoteError::Ambiguous { known })),
         };
-        let reference = followed("merge")
-            .filter(|reference| follows.as_ref() == Some(&remote) && reference.starts_with("refs/heads/"))
-            .unwrap_or_else(|| head.reference.clone());
+        let merge = followed("merge")
+            .filter(|reference| follows.as_ref() == Some(&remote) && reference.starts_with("refs/heads/"));
+        let followed = merge.is_some();
+        let reference = merge.unwrap_or_else(|| head.reference.clone());
         let branch = reference.strip_prefix("refs/heads/").unwrap_or(&reference);
-        Ok(Ok(Upstream { tracking: format!("refs/remotes/{remote}/{branch}"), remote, reference }))
+        Ok(Ok(Upstream { tracking: format!("refs/remotes/{remote}/{branch}"), remote, reference, followed }))
     }
 
     /// Returns where the remote's branch was when it was last looked at or pushed to; nothing if it never was.
@@ -150,7 +153,7 @@ impl Repository {
         upstream: &Upstream,
         prompts: Prompts,
     ) -> Result<Result<Option<CommitId>, RemoteError>, AuditError> {
-        let Upstream { remote, reference, tracking } = upstream;
+        let Upstream { remote, reference, tracking, .. } = upstream;
         let mut git = self.speaking_git(prompts)?;
         git.args(["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance"]);
         git.args(["--no-recurse-submodules", remote, &format!("+{reference}:{tracking}")]);
@@ -163,6 +166,37 @@ impl Repository {
             return Ok(Ok(None));
         }
         Ok(Err(trouble(remote, &said)))
+    }
+
+    /// Asks whether the remote has no branch at all. One that does not answer may have some.
+    pub fn is_empty_there(&self, upstream: &Upstream, prompts: Prompts) -> Result<bool, AuditError> {
+        let mut git = self.speaking_git(prompts)?;
+        git.args(["ls-remote", "--heads", &upstream.remote]);
+        Ok(speak(git, prompts).is_ok_and(|finished| finished.status.success() && finished.stdout.is_empty()))
+    }
+
+    /// Returns the newest commit here that the remote's branch had and has no more, since it was rewritten: it was elsewhere when it
+    /// was `seen` before, or git noted that a fetch found it so. Nothing where somebody merged both since, or went along.
+    pub fn rewritten(
+        &self,
+        upstream: &Upstream,
+        seen: Option<CommitId>,
+        local: CommitId,
+        tip: CommitId,
+    ) -> Result<Option<CommitId>, AuditError> {
+        let mut before = Vec::from_iter(seen);
+        if let Ok(log) = self.git().reflog(&upstream.tracking) {
+            let forced = log.iter().filter(|entry| entry.message_bytes().is_some_and(is_forced));
+            before.extend(forced.map(|entry| CommitId::new(ObjectId::from_git(entry.id_old()))));
+        }
+        let is_merged = self.led_to(tip, local)?;
+        for before in before.into_iter().filter(|before| *before != tip && self.has_commit(*before)) {
+            let Some(had) = self.newest_common(local, [before])? else { continue };
+            if !self.led_to(had, tip)? && (!is_merged || self.led_to(tip, had)?) {
+                return Ok(Some(had));
+            }
+        }
+        Ok(None)
     }
 
     /// Offers a commit to the remote's branch, which takes it only if it is among what led to it.
@@ -287,6 +321,11 @@ fn is_moved(line: &str) -> bool {
         "incorrect old value provided",
     ];
     FASTER.iter().any(|word| line.contains(word))
+}
+
+/// Says whether git noted in a branch's log that it did not go on from where it was.
+fn is_forced(message: &[u8]) -> bool {
+    String::from_utf8_lossy(message).contains("forced-update")
 }
 
 fn is_unreachable(said: &str) -> bool {

@@ -1,5 +1,6 @@
 //! Runs another program with a deadline, and git without anything that a repository could make it run.
 
+use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitStatus, Stdio};
@@ -34,15 +35,27 @@ pub(super) fn run(command: Command, input: &[u8], timeout: Duration) -> io::Resu
     run_in(Group::Own, command, input, timeout)
 }
 
+/// Runs a program that reads nothing and holds the file open as long as it lives, whatever becomes of this process: so does a lock
+/// on that file last.
+pub(super) fn run_holding(mut command: Command, held: &File, timeout: Duration) -> io::Result<Finished> {
+    command.stdin(Stdio::from(held.try_clone()?));
+    run_prepared(Group::Own, command, &[], timeout)
+}
+
 /// Does so in that group; of a shared one, only the program itself is killed.
 pub(super) fn run_in(group: Group, mut command: Command, input: &[u8], timeout: Duration) -> io::Result<Finished> {
+    command.stdin(Stdio::piped());
+    run_prepared(group, command, input, timeout)
+}
+
+fn run_prepared(group: Group, mut command: Command, input: &[u8], timeout: Duration) -> io::Result<Finished> {
     let deadline = Instant::now() + timeout;
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
     if group == Group::Own {
         command.process_group(0);
     }
     let mut child = command.spawn()?;
-    let stdin = child.stdin.take().expect("piped above");
+    let stdin = child.stdin.take();
     let (ended, outputs) = mpsc::channel();
     let streams: [Box<dyn Read + Send>; 2] =
         [Box::new(child.stdout.take().expect("piped above")), Box::new(child.stderr.take().expect("piped above"))];
@@ -57,9 +70,10 @@ pub(super) fn run_in(group: Group, mut command: Command, input: &[u8], timeout: 
     }
     let input = input.to_vec();
     thread::spawn(move || {
-        let mut stdin = stdin;
-        // A program that does not read its input says so by its exit status.
-        let _ = stdin.write_all(&input);
+        if let Some(mut stdin) = stdin {
+            // A program that does not read its input says so by its exit status.
+            let _ = stdin.write_all(&input);
+        }
     });
 
     let mut collected = [Vec::new(), Vec::new()];

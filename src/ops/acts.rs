@@ -4,6 +4,7 @@ use super::author::{actor, actor_author, agent_author};
 use super::error::OpsError;
 use super::message;
 use super::standing::Standing;
+use super::sync::{Claims, confirm, look_around};
 use super::transaction::{Changed, Choice, DryRun, change};
 use super::workspace::Workspace;
 use crate::audit::Person;
@@ -35,7 +36,8 @@ pub fn release(
     by_actor(workspace, ticket, agent, dry_run, &|by| Act::Release { by, branch: ticket.branch.clone() })
 }
 
-/// Gives the task to an agent, or the branch of it that the ticket names, whoever has it now.
+/// Gives the task to an agent, or the branch of it that the ticket names, whoever has it now. In a synced project that counts once the
+/// remote has it, like a claim.
 pub fn assign(
     workspace: &Workspace,
     ticket: &Ticket,
@@ -43,11 +45,19 @@ pub fn assign(
     agent: &AgentId,
     dry_run: DryRun,
 ) -> Result<Changed, OpsError> {
-    by_actor(workspace, ticket, by, dry_run, &|by| Act::Assign {
+    let shared = dry_run == DryRun::No && Claims::here(workspace)? == Claims::Shared;
+    if shared {
+        look_around(workspace)?;
+    }
+    let changed = by_actor(workspace, ticket, by, dry_run, &|by| Act::Assign {
         by,
         agent: agent.clone(),
         branch: ticket.branch.clone(),
-    })
+    })?;
+    if shared {
+        confirm(workspace, ticket, agent, &changed)?;
+    }
+    Ok(changed)
 }
 
 /// Says that the agent is still at work, so that its claim lasts. The note goes into the log.

@@ -313,7 +313,7 @@ fn what_is_no_task_is_left_to_its_author_where_a_merge_is_needed() {
     assert_eq!(output.code, Some(5));
     assert_snapshot!(output.stdout.replace(&head[..7], "COMMIT"), @"
     ! `origin/main` went on, and commit COMMIT here changes `code.txt`, which is no task: that merge is left to git
-      run `git pull --no-rebase origin main`, then `aof sync`; tasks are merged by meaning there too
+      run `git pull --no-rebase origin main`, then `aof sync`; tasks are merged by meaning there too, but what you have stands there, since you merge into your branch
     ");
     assert_eq!(clones.head("b"), head);
     clones.git("b", &["pull", "--quiet", "--no-rebase", "--no-edit"]);
@@ -567,6 +567,230 @@ fn without_commits(text: &str) -> String {
         _ => format!("{line}\n"),
     };
     text.lines().map(line).collect()
+}
+
+/// A clone to which a folder of changed, removed and new files is to come, with one that a filter fails on.
+fn filtered(clones: &Clones, smudge: &str) {
+    for file in ["a.txt", "gone.txt", "z.txt"] {
+        clones.env.write(file, "one\n");
+    }
+    clones.env.write(".gitattributes", "*.big filter=far\n");
+    clones.env.commit_all("files");
+    clones.does(".", &["sync"]);
+    clones.does("b", &["sync"]);
+    for file in ["a.txt", "new.txt", "some/m.big", "z.txt"] {
+        clones.env.write(&format!("../b/{file}"), "two\n");
+    }
+    clones.git("b", &["rm", "--quiet", "gone.txt"]);
+    clones.git("b", &["add", "--all"]);
+    clones.git("b", &["commit", "--quiet", "--message", "more"]);
+    clones.does("b", &["sync"]);
+    clones.env.git(&["config", "filter.far.required", "true"]);
+    clones.env.git(&["config", "filter.far.clean", "cat"]);
+    clones.env.git(&["config", "filter.far.smudge", smudge]);
+}
+
+#[test]
+fn what_git_cannot_write_goes_back_and_comes_once_it_can() {
+    let clones = Clones::new(PROJECT, &["b"]);
+    filtered(&clones, "false");
+    let head = clones.head(".");
+    for _ in 0..2 {
+        let output = clones.sync(".").code(1);
+        assert!(output.stderr.contains("smudge filter far failed"), "{}", output.stderr);
+        assert_eq!(
+            (clones.head("."), clones.status("."), clones.env.is_in_the_middle()),
+            (head.clone(), String::new(), false)
+        );
+        assert_eq!((clones.env.read("a.txt").as_str(), clones.env.read("gone.txt").as_str()), ("one\n", "one\n"));
+    }
+    clones.does(".", &["task", "new", "Meanwhile"]);
+    clones.env.git(&["config", "filter.far.smudge", "cat"]);
+    clones.does(".", &["sync"]);
+    assert_eq!((clones.env.read("some/m.big").as_str(), clones.status(".")), ("two\n", String::new()));
+    assert!(!clones.env.exists("gone.txt"));
+}
+
+#[test]
+fn what_git_ignores_is_in_the_way_like_any_file() {
+    let clones = Clones::new(PROJECT, &["b"]);
+    clones.env.write(".gitignore", "secret*\n");
+    clones.env.commit_all("ignored");
+    clones.does(".", &["sync"]);
+    clones.does("b", &["sync"]);
+    for file in ["secret.env", "secret/deep.txt", "secrets"] {
+        clones.env.write(&format!("../b/{file}"), "theirs\n");
+    }
+    clones.git("b", &["add", "--all", "--force", "secret.env", "secret", "secrets"]);
+    clones.git("b", &["commit", "--quiet", "--message", "secrets"]);
+    clones.does("b", &["sync"]);
+    let head = clones.head(".");
+    // A file for a file, a file where a folder is to be, and a folder where a file is to be.
+    for (file, told) in [("secret.env", "secret.env"), ("secret", "secret"), ("secrets/own.txt", "secrets/own.txt")] {
+        clones.env.write(file, "mine\n");
+        for args in [&["sync"][..], &["sync", "--dry-run"]] {
+            let output = clones.aof(".", args);
+            assert_eq!(output.code, Some(5), "{file}: {}", output.stdout);
+            assert!(output.stdout.contains(&format!("`{told}` is not committed here")), "{}", output.stdout);
+            assert!(output.stdout.contains("git stash --include-untracked"), "{}", output.stdout);
+        }
+        assert_eq!((clones.env.read(file).as_str(), clones.head(".")), ("mine\n", head.clone()));
+        fs::remove_file(clones.env.path(file)).unwrap();
+    }
+    fs::remove_dir(clones.env.path("secrets")).unwrap();
+    clones.does(".", &["sync"]);
+    assert_eq!(clones.env.read("secret.env"), "theirs\n");
+}
+
+#[test]
+fn nothing_comes_into_aofs_own_folder() {
+    let clones = Clones::new(PROJECT, &["b"]);
+    clones.env.write("../b/.aof/inbox/evil.yaml", "agent: agent-1\n");
+    clones.git("b", &["add", "--force", ".aof/inbox/evil.yaml"]);
+    clones.git("b", &["commit", "--quiet", "--message", "evil"]);
+    clones.git("b", &["push", "--quiet"]);
+    let head = clones.head(".");
+    for args in [&["sync"][..], &["sync", "--dry-run"]] {
+        let output = clones.aof(".", args);
+        assert_eq!(output.code, Some(5), "{}{}", output.stdout, output.stderr);
+        insta::allow_duplicates! {
+        assert_snapshot!(output.stdout, @"
+        ! `origin/main` has `.aof/inbox/evil.yaml` in aof's own folder, which is each clone's alone: nobody else may put files there
+          nothing was changed; see `git log origin/main -- '*.aof/*'`; whoever put them there takes them out with `git rm`, then `aof sync`
+        ");
+        }
+        assert_eq!(clones.head("."), head);
+        assert!(!clones.env.exists(".aof/inbox/evil.yaml"));
+    }
+    // Where both went on it is the same.
+    clones.env.new_task(&["Meanwhile"]);
+    assert_eq!(clones.sync(".").code, Some(5));
+    assert!(!clones.env.exists(".aof/inbox/evil.yaml"));
+}
+
+#[test]
+fn what_a_remote_took_out_of_its_history_is_not_brought_back() {
+    let clones = Clones::new(PROJECT, &["b"]);
+    let first = clones.head("b");
+    let first = first.trim();
+    let id = clones.env.new_task(&["Add a password"]);
+    clones.does(".", &["sync"]);
+    clones.does("b", &["sync"]);
+    let plain = |text: &str, hub: &str, had: &str| text.replace(&hub[..7], "NOW").replace(&had[..7], "HAD");
+    // Taken back, and taken back with something else instead.
+    for again in [false, true] {
+        clones.git("b", &["reset", "--quiet", "--hard", first]);
+        if again {
+            clones.does("b", &["task", "new", "Another"]);
+        }
+        clones.git("b", &["push", "--quiet", "--force"]);
+        let (hub, had) = (clones.head("b"), clones.head("."));
+        let output = clones.sync(".");
+        assert_eq!(output.code, Some(5), "{}", output.stdout);
+        insta::allow_duplicates! {
+        assert_snapshot!(plain(&output.stdout, &hub, &had), @"
+        ! `origin/main` was rewritten: it had commit COMMIT, which is here, and is at NOW now, which does not follow from it
+          nothing was changed; to go along, `git reset --keep NOW`, or, if you have commits of your own, `git rebase --onto NOW HAD`; to bring the old commits back, `git pull --no-rebase origin main` (or push them); then `aof sync`
+        ");
+        }
+        // It is no matter of the first look alone, nor of what is here besides.
+        clones.env.new_task(&["Meanwhile"]);
+        let output = clones.aof(".", &["sync", "--json"]);
+        assert_eq!((output.code, output.json()["state"].as_str()), (Some(5), Some("rewritten")));
+        assert!(clones.aof(".", &["status"]).success().stdout.contains("was rewritten"));
+        assert!(clones.git(".", &["ls-remote", "origin", "main"]).starts_with(hub.trim()));
+        clones.env.git(&["reset", "--quiet", "--hard", had.trim()]);
+    }
+    // Whoever goes along is in step again.
+    clones.env.git(&["reset", "--quiet", "--keep", "origin/main"]);
+    clones.does(".", &["sync"]);
+    assert_eq!(clones.head("."), clones.head("b"));
+    assert!(!clones.env.exists(&format!("tasks/{id}.md")));
+}
+
+#[test]
+fn whoever_merges_a_rewritten_history_has_decided() {
+    let clones = Clones::new(PROJECT, &["b"]);
+    clones.env.new_task(&["One"]);
+    clones.does(".", &["sync"]);
+    clones.does("b", &["task", "new", "Another"]);
+    clones.git("b", &["push", "--quiet", "--force"]);
+    assert_eq!(clones.sync(".").code, Some(5));
+    clones.env.git(&["pull", "--quiet", "--no-rebase", "--no-edit"]);
+    clones.does(".", &["sync"]);
+    clones.does("b", &["sync"]);
+    assert_eq!(clones.head("."), clones.head("b"));
+}
+
+#[test]
+fn a_branch_that_nobody_published_stays() {
+    let clones = Clones::new(PROJECT, &["b"]);
+    clones.env.git(&["switch", "--quiet", "--create", "local"]);
+    clones.env.new_task(&["Add login"]);
+    for args in [&["sync"][..], &["sync", "--dry-run"]] {
+        let output = clones.aof(".", args);
+        assert_eq!(output.code, Some(5));
+        insta::allow_duplicates! {
+        assert_snapshot!(output.stdout, @"
+        ! `origin` has no branch `local`, and `local` follows none
+          nothing was changed; publish it with `git push --set-upstream origin local`, or have it follow another: `git branch --set-upstream-to origin/BRANCH`; then `aof sync`
+        ");
+        }
+    }
+    assert_eq!(clones.env.git(&["ls-remote", "--heads", "origin", "local"]), "");
+    clones.env.git(&["push", "--quiet", "--set-upstream", "origin", "local"]);
+    clones.env.new_task(&["Add logout"]);
+    clones.does(".", &["sync"]);
+    assert!(clones.git(".", &["ls-remote", "origin", "local"]).starts_with(clones.head(".").trim()));
+    // An empty remote takes its first branch.
+    clones.env.git(&["init", "--quiet", "--bare", "../empty.git"]);
+    clones.env.git(&["remote", "add", "empty", "../empty.git"]);
+    clones.does(".", &["sync", "--remote", "empty"]);
+    assert!(clones.git(".", &["ls-remote", "empty", "local"]).starts_with(clones.head(".").trim()));
+}
+
+#[test]
+fn a_dry_run_writes_nothing() {
+    let clones = Clones::new(PROJECT, &["b"]);
+    let id = clones.env.new_task(&["Add login"]);
+    clones.does(".", &["sync"]);
+    clones.does("b", &["sync"]);
+    clones.completes(".", &id, "agent-1");
+    clones.completes("b", &id, "agent-2");
+    clones.does(".", &["sync"]);
+    clones.git("b", &["fetch", "--quiet"]);
+    let objects = || clones.git("b", &["count-objects", "-v"]);
+    let before = objects();
+    // There is nothing to sign with: whoever signs would fail.
+    clones.git("b", &["config", "commit.gpgSign", "true"]);
+    clones.git("b", &["config", "gpg.program", "/bin/false"]);
+    let output = clones.aof("b", &["sync", "--dry-run"]).success();
+    assert!(output.stdout.contains("Would go") && output.stdout.contains("Superseded"), "{}", output.stdout);
+    assert_eq!(objects(), before);
+}
+
+#[test]
+fn an_assignment_counts_once_the_remote_has_it() {
+    let clones = Clones::new(&synced_project(), &["b"]);
+    let id = clones.env.new_task(&["Add login"]);
+    clones.does(".", &["sync"]);
+    clones.does("b", &["sync"]);
+    // Between the look of one and its push, the other's gets there.
+    clones.does(".", &["task", "assign", &id, "agent-1", "--offline"]);
+    let hook = clones.env.path("../b/.git/hooks/pre-push");
+    let push = format!("git -C '{}' push --quiet origin main", clones.env.path(".").display());
+    fs::write(&hook, format!("#!/bin/sh\nunset GIT_DIR\nmkdir ../once 2>/dev/null && {push}\nexit 0\n")).unwrap();
+    executable(&hook);
+    let output = clones.aof("b", &["task", "assign", &id, "agent-2"]).code(5);
+    assert!(output.stderr.contains("was claimed on another machine first"), "{}", output.stderr);
+    clones.does(".", &["sync"]);
+    assert_eq!(clones.head("."), clones.head("b"));
+    let task = clones.aof("b", &["task", "show", &id, "--json"]).success().json();
+    assert_eq!(task["routing"]["agent"], "agent-1");
+    fs::rename(clones.env.path("../hub.git"), clones.env.path("../gone.git")).unwrap();
+    let output = clones.aof(".", &["task", "assign", &id, "agent-3"]).code(1);
+    assert!(output.stderr.contains("cannot be reached"), "{}", output.stderr);
+    clones.does(".", &["task", "assign", &id, "agent-3", "--offline"]);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use super::shown;
-use crate::cli::arguments::{Rehearsal, Who};
+use crate::cli::arguments::{Away, Rehearsal, Who};
 use crate::cli::session::Session;
 use crate::cli::trouble::Trouble;
 use crate::model::{AgentId, Ticket};
@@ -25,11 +25,14 @@ pub(in crate::cli) struct Args {
     #[command(flatten)]
     who: Who,
     #[command(flatten)]
+    away: Away,
+    #[command(flatten)]
     rehearsal: Rehearsal,
 }
 
 pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
-    let workspace = session.workspace("task assign")?;
+    let mut workspace = session.workspace("task assign")?;
+    workspace.network = args.away.network();
     let in_force = session.rules(&workspace)?;
     let mode = args.rehearsal.mode();
     let changed = assign(&workspace, &args.ticket, args.who.agent.as_ref(), &args.to, mode)?;

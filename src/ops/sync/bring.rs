@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use super::Left;
 use crate::audit::{AuditError, BranchLock, CommitId, Head, Locks};
 use crate::ops::error::OpsError;
 use crate::ops::heal;
@@ -15,8 +16,8 @@ pub(super) enum Brought {
     There,
     /// Somebody committed meanwhile: it has to be looked at again.
     Moved,
-    /// These files are in the way; nothing was changed.
-    InTheWay(Vec<String>),
+    /// It is left to people; nothing was changed.
+    Left(Left),
 }
 
 /// Brings branch, index and worktree to a later commit.
@@ -27,24 +28,35 @@ pub(super) fn bring(workspace: &Workspace, head: &Head, to: CommitId, subject: &
     }
     let deadline = Instant::now().max(workspace.deadline());
     let brought = workspace.repository.bring(head, to, subject, deadline, &mut |locks| record(&lock, locks));
-    match brought {
-        Ok(_) => {
+    match left(brought) {
+        Ok(Ok(_)) => {
             intent::clear(&lock)?;
             Ok(Brought::There)
         }
-        // Git looks at every file before it changes one.
-        Err(AuditError::InTheWay { files }) => {
+        // That is asked before any file is changed.
+        Ok(Err(left)) => {
             intent::clear(&lock)?;
-            Ok(Brought::InTheWay(files))
+            Ok(Brought::Left(left))
         }
         Err(error) => {
-            // If that cannot be healed now, the record stays, and the next command does it.
+            // It may have got half-way. If that cannot be healed now, the record stays, and the next command does it.
             heal::heal(workspace, &lock)?;
             match error {
                 AuditError::Moved { .. } | AuditError::Waiting { .. } => Ok(Brought::Moved),
+                _ if workspace.head()?.commit == Some(to) => Ok(Brought::There),
                 error => Err(error.into()),
             }
         }
+    }
+}
+
+/// Returns what people have to see to before files can be brought in.
+pub(super) fn left<T>(asked: Result<T, AuditError>) -> Result<Result<T, Left>, AuditError> {
+    match asked {
+        Ok(done) => Ok(Ok(done)),
+        Err(AuditError::InTheWay { files }) => Ok(Err(Left::InTheWay { files })),
+        Err(AuditError::OwnFolder { files }) => Ok(Err(Left::OwnFolder { files })),
+        Err(error) => Err(error),
     }
 }
 

@@ -10,6 +10,7 @@ use crate::model::{AgentId, Ticket};
 use crate::ops::acts::release;
 use crate::ops::error::OpsError;
 use crate::ops::in_force::{InForce, in_force};
+use crate::ops::next::is_of_the_task;
 use crate::ops::openings::openings;
 use crate::ops::transaction::{Changed, DryRun};
 use crate::ops::workspace::{Network, Workspace};
@@ -63,19 +64,49 @@ pub(in crate::ops) fn confirm(
         Ok(merge) => {
             let head = workspace.repository.look()?.commit;
             // Who claims under the same name elsewhere, and was first, is somebody else.
-            let theirs = merge.map(|merge| workspace.repository.log_entry(merge)).transpose()?;
-            let theirs = theirs.and_then(|entry| entry.parents.first().copied());
+            let theirs = match (changed.commit, head) {
+                (Some(claim), Some(head)) => met(workspace, claim, head)?,
+                _ => first_parent(workspace, merge)?,
+            };
             let holds = |commit: Option<CommitId>| holds(workspace, commit, ticket, visit, agent);
-            if holds(head)? && !(theirs.is_some() && holds(theirs)?) { Ok(()) } else { Err(lost()) }
+            if holds(head)? && !holds(theirs)? { Ok(()) } else { Err(lost()) }
         }
-        Err(error) => {
-            if changed.commit.is_some() {
-                // Where it is not the agent's any more there is nothing to give back.
-                let _ = release(workspace, ticket, Some(agent), DryRun::No);
-            }
-            Err(error)
-        }
+        Err(error) if changed.commit.is_some() => Err(given_back(workspace, ticket, agent, error)),
+        Err(error) => Err(error),
     }
+}
+
+/// Gives back what could not be confirmed, and returns why; or that it could not be given back either.
+fn given_back(workspace: &Workspace, ticket: &Ticket, agent: &AgentId, error: OpsError) -> OpsError {
+    match release(workspace, ticket, Some(agent), DryRun::No) {
+        Ok(_) => error,
+        // It is not the agent's any more.
+        Err(other) if is_of_the_task(&other) || matches!(other, OpsError::Refused(_)) => error,
+        Err(other) => OpsError::NotConfirmed {
+            code: error.code(),
+            problem: format!("{error}; and `{ticket}` could not be given back: {other}"),
+            fix: format!("`{agent}` has it here, and nowhere else: `aof task release {ticket} --agent {agent}`"),
+        },
+    }
+}
+
+/// Returns what a claim met on its way to the remote, whoever brought it there: what the remote had when they were merged. Nothing
+/// where it had nothing new.
+fn met(workspace: &Workspace, claim: CommitId, head: CommitId) -> Result<Option<CommitId>, OpsError> {
+    let mut at = head;
+    while at != claim {
+        let Some(before) = first_parent(workspace, Some(at))? else { return Ok(None) };
+        if !workspace.repository.led_to(claim, before)? {
+            return Ok(Some(before));
+        }
+        at = before;
+    }
+    Ok(None)
+}
+
+fn first_parent(workspace: &Workspace, commit: Option<CommitId>) -> Result<Option<CommitId>, OpsError> {
+    let entry = commit.map(|commit| workspace.repository.log_entry(commit)).transpose()?;
+    Ok(entry.and_then(|entry| entry.parents.first().copied()))
 }
 
 fn wish(first: First) -> Wish<'static> {

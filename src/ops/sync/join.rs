@@ -27,7 +27,7 @@ pub(super) struct Sides<'s> {
     pub unshared: &'s Unshared,
 }
 
-/// What comes of the tasks of one project, by their paths in it.
+/// What comes of the tasks of a project by their paths in it, or of all projects by those in the worktree.
 #[derive(Default)]
 pub(super) struct Mixed {
     /// What is to be otherwise than the remote has it; nothing for what is to be gone.
@@ -37,23 +37,25 @@ pub(super) struct Mixed {
     pub conflicts: Vec<(String, String)>,
 }
 
-/// Makes the merge commit, or says what people have to decide.
-pub(super) fn join(workspace: &Workspace, sides: &Sides<'_>) -> Result<Result<Joined, Left>, OpsError> {
-    let mut files = BTreeMap::new();
-    let (mut superseded, mut conflicts) = (Vec::new(), Vec::new());
+/// Merges the tasks of all projects, or says what people have to decide. Writes nothing. Paths are the worktree's.
+pub(super) fn mix(workspace: &Workspace, sides: &Sides<'_>) -> Result<Result<Mixed, Left>, OpsError> {
+    let mut all = Mixed::default();
     for folder in &sides.unshared.projects {
         let mixed = match in_project(workspace, folder)? {
             None => merge_project(workspace, sides)?,
             Some(other) => merge_project(&other, sides)?,
         };
         let full = |path: String| if folder.is_empty() { path } else { format!("{folder}/{path}") };
-        files.extend(mixed.files.into_iter().map(|(path, content)| (full(path), content)));
-        conflicts.extend(mixed.conflicts.into_iter().map(|(path, why)| (full(path), why)));
-        superseded.extend(mixed.losses);
+        all.files.extend(mixed.files.into_iter().map(|(path, content)| (full(path), content)));
+        all.conflicts.extend(mixed.conflicts.into_iter().map(|(path, why)| (full(path), why)));
+        all.losses.extend(mixed.losses);
     }
-    if !conflicts.is_empty() {
-        return Ok(Err(Left::Conflict { files: conflicts }));
-    }
+    Ok(if all.conflicts.is_empty() { Ok(all) } else { Err(Left::Conflict { files: all.conflicts }) })
+}
+
+/// Makes the merge commit of what was merged.
+pub(super) fn join(workspace: &Workspace, sides: &Sides<'_>, mixed: Mixed) -> Result<Joined, OpsError> {
+    let Mixed { files, losses: superseded, .. } = mixed;
     let commits = sides.unshared.commits;
     let noun = if commits == 1 { "commit" } else { "commits" };
     let subject = format!("sync: merge {commits} {noun} into {}", sides.upstream.name());
@@ -67,7 +69,7 @@ pub(super) fn join(workspace: &Workspace, sides: &Sides<'_>) -> Result<Result<Jo
         committer: workspace.repository.identity()?,
         at: workspace.now(),
     })?;
-    Ok(Ok(Joined { commit, superseded }))
+    Ok(Joined { commit, superseded })
 }
 
 /// Opens another project of the same repository; nothing where it is this one.

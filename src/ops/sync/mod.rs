@@ -7,8 +7,8 @@
 //!   push         plain: the remote takes it only if its branch is where it was; else from the start, at most 10 times
 //!   bring        under the writer lock and git's own: worktree, index and branch come to what the remote has
 //! ```
-//! The push comes before the local branch moves, so a merge that the remote did not take leaves nothing behind, and no merge is
-//! merged again. A kill before the push leaves unreachable objects; one after it leaves this clone behind the remote, which the
+//! The push comes before the local branch moves, so a merge that came second leaves nothing behind. Where the remote does not answer
+//! any more, or would not take it, the merge comes in all the same, and waits: what others did is known by then. A kill before the push leaves unreachable objects; one after it leaves this clone behind the remote, which the
 //! next sync brings in; one while files are brought in is finished by the next command (`heal`).
 //!
 //! Nothing is forced, no commit is rewritten. What is not the engine's to merge is left to git, and said so.
@@ -142,6 +142,23 @@ pub enum Left {
     InTheWay {
         /// Relative to the worktree.
         files: Vec<String>,
+    },
+    /// The remote has files in aof's own folder, which is this clone's alone.
+    OwnFolder {
+        /// Relative to the worktree.
+        files: Vec<String>,
+    },
+    /// The remote's branch was rewritten: commits that it had, and that are here, are not in it any more.
+    Rewritten {
+        /// The newest commit here that it had.
+        had: CommitId,
+        /// Where it is now.
+        has: CommitId,
+    },
+    /// The remote has no such branch, and this one follows none: nobody has said that it is to be published.
+    Unpublished {
+        /// This branch.
+        branch: String,
     },
     /// These tasks were changed on both sides in what is people's, or cannot be merged.
     Conflict {

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use tracing::info;
 
-use super::bring::{Brought, bring};
-use super::join::{Sides, join};
+use super::bring::{Brought, bring, left};
+use super::join::{Sides, join, mix};
 use super::{End, First, Left, Line, Loss, Strangers, Synced};
-use crate::audit::{AuditError, CommitId, Distance, Head, Prompts, Pushed, RemoteError, Upstream};
+use crate::audit::{CommitId, Distance, Head, Prompts, Pushed, RemoteError, Upstream};
 use crate::ops::error::OpsError;
 use crate::ops::heal;
 use crate::ops::transaction::DryRun;
@@ -53,6 +53,7 @@ pub fn sync(workspace: &Workspace, wish: &Wish<'_>) -> Result<Synced, OpsError> 
         wish,
         upstream,
         begun,
+        seen: begun.1,
         offered: 0,
         tip: begun.1,
         merge: None,
@@ -73,6 +74,8 @@ struct Rounds<'r> {
     upstream: Upstream,
     /// Where this branch and the remote's were at the beginning.
     begun: (Option<CommitId>, Option<CommitId>),
+    /// Where the remote's branch was when it was looked at before this.
+    seen: Option<CommitId>,
     /// How often something was offered.
     offered: u32,
     /// Where the remote's branch was when it was last looked at.
@@ -122,25 +125,44 @@ impl Rounds<'_> {
             (Some(local), Some(remote)) if local == remote => Ok(Round::Over(End::Same)),
             (None, Some(remote)) => self.come(&head, remote),
             (Some(local), Some(remote)) if repository.led_to(local, remote)? => self.come(&head, remote),
-            (Some(local), None) => self.go(local),
-            (Some(local), Some(remote)) if repository.led_to(remote, local)? => self.go(local),
-            (Some(local), Some(remote)) => self.join(&head, local, remote),
+            (Some(local), None) => match self.unpublished(&head)? {
+                Some(left) => Ok(Round::Over(End::Left(left))),
+                None => self.go(local),
+            },
+            (Some(local), Some(remote)) => {
+                // What the remote does not want any more is not brought back without a word.
+                if let Some(had) = repository.rewritten(&self.upstream, self.seen, local, remote)? {
+                    return Ok(Round::Over(End::Left(Left::Rewritten { had, has: remote })));
+                }
+                if repository.led_to(remote, local)? { self.go(local) } else { self.join(&head, local, remote) }
+            }
         }
+    }
+
+    /// Returns whether this branch, which the remote does not have, is to be published at all: as by `git push`, one that follows a
+    /// branch is. So are that of the project alone, and whatever is the first branch of an empty remote.
+    fn unpublished(&self, head: &Head) -> Result<Option<Left>, OpsError> {
+        let is_own = self.workspace.checkout != self.workspace.paths.root();
+        if is_own
+            || self.upstream.followed
+            || self.workspace.repository.is_empty_there(&self.upstream, self.wish.prompts)?
+        {
+            return Ok(None);
+        }
+        Ok(Some(Left::Unpublished { branch: head.branch().to_owned() }))
     }
 
     /// Only the remote went on.
     fn come(&self, head: &Head, remote: CommitId) -> Result<Round, OpsError> {
         if self.wish.dry_run == DryRun::Yes {
-            return Ok(Round::Over(match self.workspace.repository.may_bring(head, remote) {
-                Err(AuditError::InTheWay { files }) => End::Left(Left::InTheWay { files }),
-                other => other.map(|()| End::Rehearsed)?,
-            }));
+            let asked = left(self.workspace.repository.may_bring(head, remote))?;
+            return Ok(Round::Over(asked.map_or_else(End::Left, |()| End::Rehearsed)));
         }
         let subject = format!("sync: fast-forward to {}", self.upstream.name());
         Ok(match bring(self.workspace, head, remote, &subject)? {
             Brought::There => Round::Over(End::Same),
             Brought::Moved => Round::Again,
-            Brought::InTheWay(files) => Round::Over(End::Left(Left::InTheWay { files })),
+            Brought::Left(left) => Round::Over(End::Left(left)),
         })
     }
 
@@ -179,19 +201,18 @@ impl Rounds<'_> {
             return Ok(Round::Over(End::Left(Left::Unrelated)));
         };
         let sides = Sides { upstream: &self.upstream, base, remote, local, unshared: &unshared };
-        let joined = match join(self.workspace, &sides)? {
-            Ok(joined) => joined,
+        let mixed = match mix(self.workspace, &sides)? {
+            Ok(mixed) => mixed,
             Err(left) => return Ok(Round::Over(End::Left(left))),
         };
-        match repository.may_bring(head, joined.commit) {
-            Ok(()) => {}
-            Err(AuditError::InTheWay { files }) => return Ok(Round::Over(End::Left(Left::InTheWay { files }))),
-            Err(error) => return Err(error.into()),
-        }
         if self.wish.dry_run == DryRun::Yes {
-            (self.merge, self.superseded) = (Some(joined.commit), joined.superseded);
+            self.superseded = mixed.losses;
             self.went = Some((Some(remote), local));
             return Ok(Round::Over(End::Rehearsed));
+        }
+        let joined = join(self.workspace, &sides, mixed)?;
+        if let Err(left) = left(repository.may_bring(head, joined.commit))? {
+            return Ok(Round::Over(End::Left(left)));
         }
         let end = match self.offer(joined.commit)? {
             Ok(Pushed::Moved) => return Ok(Round::Again),
@@ -209,7 +230,7 @@ impl Rounds<'_> {
         Ok(match bring(self.workspace, head, joined.commit, &subject)? {
             Brought::Moved if end == End::Same => Round::Again,
             Brought::There | Brought::Moved => Round::Over(end),
-            Brought::InTheWay(files) => Round::Over(End::Left(Left::InTheWay { files })),
+            Brought::Left(left) => Round::Over(End::Left(left)),
         })
     }
 

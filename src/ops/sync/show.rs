@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{End, Left, Line, Loss, Synced};
 use crate::audit::trailers::Trailer;
-use crate::audit::{RemoteError, Upstream};
+use crate::audit::{CommitId, RemoteError, Upstream};
 use crate::model::{TaskId, listed};
 
 impl Left {
@@ -13,6 +13,9 @@ impl Left {
         match self {
             Self::Stranger { .. } => "left_to_git",
             Self::InTheWay { .. } => "in_the_way",
+            Self::OwnFolder { .. } => "own_folder",
+            Self::Rewritten { .. } => "rewritten",
+            Self::Unpublished { .. } => "unpublished",
             Self::Conflict { .. } => "merge_conflict",
             Self::Unrelated => "unrelated_histories",
         }
@@ -24,12 +27,11 @@ impl Left {
             Self::Stranger { commit, path, apart: true } => format!(
                 "`{}` went on, and commit {} here changes `{path}`, which is no task: that merge is left to git",
                 upstream.name(),
-                &commit.to_string()[..7]
+                short(*commit)
             ),
-            Self::Stranger { commit, path, apart: false } => format!(
-                "commit {} changes `{path}`, which is no task, so it is for you to push",
-                &commit.to_string()[..7]
-            ),
+            Self::Stranger { commit, path, apart: false } => {
+                format!("commit {} changes `{path}`, which is no task, so it is for you to push", short(*commit))
+            }
             Self::InTheWay { files } => {
                 let (are, them) = if files.len() == 1 { ("is", "it") } else { ("are", "them") };
                 format!(
@@ -37,6 +39,20 @@ impl Left {
                     listed(files),
                     upstream.name()
                 )
+            }
+            Self::OwnFolder { files } => format!(
+                "`{}` has {} in aof's own folder, which is each clone's alone: nobody else may put files there",
+                upstream.name(),
+                listed(files)
+            ),
+            Self::Rewritten { had, has } => format!(
+                "`{}` was rewritten: it had commit {}, which is here, and is at {} now, which does not follow from it",
+                upstream.name(),
+                short(*had),
+                short(*has)
+            ),
+            Self::Unpublished { branch } => {
+                format!("`{}` has no branch `{}`, and `{branch}` follows none", upstream.remote, upstream.branch())
             }
             Self::Conflict { files } => {
                 let told: Vec<String> = files.iter().map(|(file, why)| format!("`{file}`: {why}")).collect();
@@ -50,17 +66,33 @@ impl Left {
     pub fn fix(&self, upstream: &Upstream) -> String {
         let (remote, branch) = (&upstream.remote, upstream.branch());
         match self {
-            Self::Stranger { apart: true, .. } => {
-                format!(
-                    "run `git pull --no-rebase {remote} {branch}`, then `aof sync`; tasks are merged by meaning there too"
-                )
-            }
+            Self::Stranger { apart: true, .. } => format!(
+                "run `git pull --no-rebase {remote} {branch}`, then `aof sync`; tasks are merged by meaning there too, but what you \
+                 have stands there, since you merge into your branch"
+            ),
             Self::Stranger { apart: false, .. } => {
                 format!("run `git push {remote} HEAD:{branch}`, or `aof sync` by hand")
             }
-            Self::InTheWay { .. } => {
-                "nothing was changed; commit them, or put them away with `git stash`, then `aof sync`".to_owned()
-            }
+            Self::InTheWay { .. } => "nothing was changed; commit them, move them elsewhere, or put them away with \
+                                      `git stash --include-untracked`, then `aof sync`"
+                .to_owned(),
+            Self::OwnFolder { .. } => format!(
+                "nothing was changed; see `git log {} -- '*.aof/*'`; whoever put them there takes them out with `git rm`, then \
+                 `aof sync`",
+                upstream.name()
+            ),
+            Self::Rewritten { had, has } => format!(
+                "nothing was changed; to go along, `git reset --keep {}`, or, if you have commits of your own, \
+                 `git rebase --onto {} {}`; to bring the old commits back, `git pull --no-rebase {remote} {branch}` (or push them); \
+                 then `aof sync`",
+                short(*has),
+                short(*has),
+                short(*had)
+            ),
+            Self::Unpublished { branch: local } => format!(
+                "nothing was changed; publish it with `git push --set-upstream {remote} {local}`, or have it follow another: \
+                 `git branch --set-upstream-to {remote}/BRANCH`; then `aof sync`"
+            ),
             Self::Conflict { .. } => format!(
                 "nothing was changed; run `git pull --no-rebase {remote} {branch}`, solve what is marked, commit, then `aof sync`"
             ),
@@ -71,6 +103,10 @@ impl Left {
             }
         }
     }
+}
+
+fn short(commit: CommitId) -> String {
+    commit.to_string()[..7].to_owned()
 }
 
 impl RemoteError {
@@ -176,7 +212,7 @@ pub fn sync_value(synced: &Synced) -> Value {
         End::Left(left) => (left.code(), Some(left.problem(&synced.upstream)), Some(left.fix(&synced.upstream))),
     };
     let files: Vec<&String> = match &synced.end {
-        End::Left(Left::InTheWay { files }) => files.iter().collect(),
+        End::Left(Left::InTheWay { files } | Left::OwnFolder { files }) => files.iter().collect(),
         End::Left(Left::Conflict { files }) => files.iter().map(|(file, _)| file).collect(),
         _ => Vec::new(),
     };

@@ -1,0 +1,115 @@
+//! What keeps a worktree from being brought to another commit: what people staged, changed, left untracked or have ignored where
+//! something is to change, and aof's own folder, which nothing may come into. Looks, and changes nothing.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use super::bring::Changes;
+use super::error::{At, AuditError};
+use super::id::CommitId;
+use super::repository::Repository;
+use super::spawn;
+
+/// What each clone has for itself: locks, records, what is dropped there. Whoever could put files there would act for its user.
+const OWN_FOLDER: &str = ".aof";
+/// So many paths fit into one command line anywhere.
+const PATHS_A_COMMAND: usize = 200;
+/// So many files in the way are told.
+const MOST_TOLD: usize = 20;
+
+/// Refuses what would change aof's own folder, of whichever project.
+pub(super) fn keeps_out(changes: &Changes) -> Result<(), AuditError> {
+    // Where names differ by case alone they may mean the same file.
+    let is_own = |path: &&String| path.split('/').any(|part| part.eq_ignore_ascii_case(OWN_FOLDER));
+    let files: Vec<String> = changes.keys().filter(is_own).take(MOST_TOLD).cloned().collect();
+    if files.is_empty() { Ok(()) } else { Err(AuditError::OwnFolder { files }) }
+}
+
+impl Repository {
+    /// Asks whether anything is in the way, by this index.
+    pub(super) fn ask(
+        &self,
+        index: &Path,
+        from: Option<CommitId>,
+        to: CommitId,
+        changes: &Changes,
+    ) -> Result<(), AuditError> {
+        let files = self.untracked_in_the_way(index, changes)?;
+        if !files.is_empty() {
+            return Err(AuditError::InTheWay { files });
+        }
+        let mut git = self.read_tree(index, from, to);
+        git.arg("-n");
+        let Err(error) = spawn::run_git(git, &[]) else { return Ok(()) };
+        let files = self.changed_in_the_way(changes)?;
+        if files.is_empty() { Err(error) } else { Err(AuditError::InTheWay { files }) }
+    }
+
+    /// Returns files that git does not know, where something new is to come. Git itself takes those for expendable that it was told
+    /// to ignore; but they may be somebody's only copy.
+    fn untracked_in_the_way(&self, index: &Path, changes: &Changes) -> Result<Vec<String>, AuditError> {
+        let root = self.worktree_root();
+        let mut found = BTreeSet::new();
+        for (path, _) in changes.iter().filter(|(_, (before, after))| before.is_none() && after.is_some()) {
+            for (at, _) in path.match_indices('/') {
+                match fs::symlink_metadata(root.join(&path[..at])) {
+                    Ok(data) if data.is_dir() => {}
+                    Ok(_) => {
+                        found.insert(path[..at].to_owned());
+                        break;
+                    }
+                    Err(_) => break,
+                }
+            }
+            files_at(root, path, &mut found)?;
+        }
+        found.retain(|path| changes.get(path).is_none_or(|(before, _)| before.is_none()));
+        let candidates: Vec<String> = found.iter().cloned().collect();
+        for candidates in candidates.chunks(PATHS_A_COMMAND) {
+            let mut git = self.git_on(index);
+            git.args(["--literal-pathspecs", "ls-files", "-z", "--full-name", "--"]).args(candidates);
+            for known in spawn::run_git(git, &[])?.split(|byte| *byte == 0) {
+                found.remove(String::from_utf8_lossy(known).as_ref());
+            }
+        }
+        Ok(found.into_iter().take(MOST_TOLD).collect())
+    }
+
+    /// Returns what people staged, changed or left untracked where something is to change.
+    fn changed_in_the_way(&self, changes: &Changes) -> Result<Vec<String>, AuditError> {
+        let mut files = Vec::new();
+        let paths: Vec<&String> = changes.keys().collect();
+        for paths in paths.chunks(PATHS_A_COMMAND) {
+            let mut git = spawn::git(self);
+            git.args(["--literal-pathspecs", "status", "--porcelain", "-z", "--no-renames", "--untracked-files=all"]);
+            git.arg("--ignore-submodules=dirty").arg("--").args(paths);
+            let output = spawn::run_git(git, &[])?;
+            let lines = output.split(|byte| *byte == 0).filter_map(|line| line.get(3..));
+            files.extend(lines.map(|path| String::from_utf8_lossy(path).into_owned()));
+            if files.len() > MOST_TOLD {
+                break;
+            }
+        }
+        files.truncate(MOST_TOLD);
+        Ok(files)
+    }
+}
+
+/// Adds the file at a path, or all those below it; what is a repository of its own is git's to judge.
+fn files_at(root: &Path, path: &str, found: &mut BTreeSet<String>) -> Result<(), AuditError> {
+    let place = root.join(path);
+    let Ok(data) = fs::symlink_metadata(&place) else { return Ok(()) };
+    if !data.is_dir() {
+        found.insert(path.to_owned());
+        return Ok(());
+    }
+    if place.join(".git").exists() {
+        return Ok(());
+    }
+    for entry in fs::read_dir(&place).at("read", &place)? {
+        let name = entry.at("read", &place)?.file_name();
+        files_at(root, &format!("{path}/{}", name.to_string_lossy()), found)?;
+    }
+    Ok(())
+}
