@@ -471,12 +471,14 @@ fn behind(apart: bool) -> (Clones, String) {
     let clones = Clones::new(PROJECT, &["b"]);
     let id = clones.env.new_task(&["Add login"]);
     clones.env.write("notes.txt", "one\n");
+    clones.env.write("gone.txt", "one\n");
     clones.env.commit_all("notes");
     clones.does(".", &["sync"]);
     clones.does("b", &["sync"]);
     clones.completes("b", &id, "agent-2");
     clones.env.write("../b/new/file.txt", "new\n");
     clones.env.write("../b/notes.txt", "two\n");
+    fs::remove_file(clones.env.path("../b/gone.txt")).unwrap();
     clones.git("b", &["add", "--all"]);
     clones.git("b", &["commit", "--quiet", "--message", "more"]);
     clones.does("b", &["sync"]);
@@ -531,7 +533,25 @@ fn what_somebody_changes_after_a_kill_stays_and_the_rest_goes_back() {
     clones.does(".", &["task", "comment", &id, "Still there"]);
     assert_eq!(clones.git(".", &["rev-parse", "HEAD^"]), head);
     assert_eq!(clones.status("."), " M notes.txt\n");
-    assert!(!clones.env.exists("new"));
+    assert!(!clones.env.exists("new") && clones.env.exists("gone.txt"));
+}
+
+/// What a filter gets from elsewhere takes its time, and goes on where aof is killed meanwhile.
+#[test]
+fn a_git_that_outlives_aof_is_waited_for() {
+    let clones = Clones::new(PROJECT, &["b"]);
+    filtered(&clones, "touch ../begun; until test -e ../go; do sleep 0.02; done; cat");
+    let mut sync = clones.command(".", &["sync"]).stdout(std::process::Stdio::null()).spawn().unwrap();
+    eventually("the filter runs", || clones.env.exists("../begun"));
+    sync.kill().unwrap();
+    let _ = sync.wait();
+    let output = clones.aof(".", &["task", "new", "Meanwhile"]);
+    assert!(output.stderr.contains("a git that a killed command left behind still writes files"), "{}", output.stderr);
+    clones.env.write("../go", "");
+    clones.does(".", &["task", "new", "Afterwards"]);
+    assert_eq!((clones.status("."), clones.env.is_in_the_middle()), (String::new(), false));
+    clones.does(".", &["sync"]);
+    assert_eq!(clones.env.read("some/m.big"), "two\n");
 }
 
 #[test]
@@ -791,6 +811,29 @@ fn an_assignment_counts_once_the_remote_has_it() {
     let output = clones.aof(".", &["task", "assign", &id, "agent-3"]).code(1);
     assert!(output.stderr.contains("cannot be reached"), "{}", output.stderr);
     clones.does(".", &["task", "assign", &id, "agent-3", "--offline"]);
+}
+
+/// Two workers of one name, and a watcher that brings the claim of the second to the remote before that asks who was first.
+#[test]
+fn whoever_was_first_is_asked_of_what_the_remote_had() {
+    let clones = Clones::new(&synced_project(), &["b"]);
+    let id = clones.env.new_task(&["Add login"]);
+    clones.does(".", &["sync"]);
+    clones.does("b", &["sync"]);
+    clones.does(".", &["task", "assign", &id, "agent-1", "--offline"]);
+    let hook = clones.env.path("../b/.git/hooks/pre-push");
+    let push = format!("git -C '{}' push --quiet origin main", clones.env.path(".").display());
+    let watcher = clones.command("b", &["sync"]);
+    let watcher = watcher.get_program().to_string_lossy();
+    fs::write(
+        &hook,
+        format!("#!/bin/sh\nunset GIT_DIR\nmkdir ../once 2>/dev/null && {push} && '{watcher}' sync >&2\nexit 0\n"),
+    )
+    .unwrap();
+    executable(&hook);
+    let output = clones.aof("b", &["task", "assign", &id, "agent-1"]).code(5);
+    assert!(output.stderr.contains("was claimed on another machine first"), "{}", output.stderr);
+    assert!(clones.git("b", &["log", "-1", "--format=%s"]).starts_with("sync: merge"));
 }
 
 #[test]
