@@ -348,9 +348,17 @@ impl Repository {
                 }
             }
         }
-        let mut git = self.git_on(&staged.path);
-        git.args(["checkout-index", "--force", "-z", "--stdin"]);
-        spawn::run_git_for(git, &paths, PATIENCE).map(drop)
+        let written = |paths: &[u8]| {
+            let mut git = self.git_on(&staged.path);
+            git.args(["checkout-index", "--force", "-z", "--stdin"]);
+            spawn::run_git_for(git, paths, PATIENCE)
+        };
+        if written(&paths).is_ok() {
+            return Ok(());
+        }
+        // One that cannot be written keeps none of the others from it.
+        let failed = paths.split_inclusive(|byte| *byte == 0).filter_map(|path| written(path).err()).last();
+        failed.map_or(Ok(()), |error| Err(AuditError::NotSentBack { detail: error.to_string() }))
     }
 
     /// A git that was started by a killed process goes on by itself, and ends soon; until then it holds its copy of the index.

@@ -61,6 +61,13 @@ pub enum AuditError {
         /// What git said.
         detail: String,
     },
+    #[error(
+        "git can write neither what a sync brought nor what was there before: {detail}; the next command tries again, so mend that first"
+    )]
+    NotSentBack {
+        /// What git said.
+        detail: String,
+    },
     #[error("the change leaves every file as the branch has it, so there is nothing to commit")]
     Unchanged,
     #[error("the files could not be written, so nothing was committed")]

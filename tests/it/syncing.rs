@@ -632,6 +632,30 @@ fn what_git_cannot_write_goes_back_and_comes_once_it_can() {
 }
 
 #[test]
+fn what_cannot_even_go_back_is_told_until_it_can() {
+    let clones = Clones::new(PROJECT, &["b"]);
+    clones.env.write("m.big", "one\n");
+    filtered(&clones, "false");
+    clones.git("b", &["pull", "--quiet"]);
+    clones.env.write("../b/m.big", "two\n");
+    clones.git("b", &["commit", "--quiet", "--all", "--message", "bigger"]);
+    clones.does("b", &["sync"]);
+    let head = clones.head(".");
+    for args in [&["sync"][..], &["task", "new", "Meanwhile"]] {
+        let output = clones.aof(".", args).code(1);
+        assert!(output.stderr.contains("smudge filter far failed"), "{}", output.stderr);
+        assert_eq!(
+            (clones.head("."), clones.status("."), clones.env.is_in_the_middle()),
+            (head.clone(), " D m.big\n".to_owned(), true)
+        );
+    }
+    clones.env.git(&["config", "filter.far.smudge", "cat"]);
+    clones.does(".", &["task", "new", "Meanwhile"]);
+    clones.does(".", &["sync"]);
+    assert_eq!((clones.env.read("m.big").as_str(), clones.status(".")), ("two\n", String::new()));
+}
+
+#[test]
 fn what_git_ignores_is_in_the_way_like_any_file() {
     let clones = Clones::new(PROJECT, &["b"]);
     clones.env.write(".gitignore", "secret*\n");
