@@ -30,7 +30,8 @@ impl Line {
 
     /// Returns whether it stands there.
     fn stands_at(&self, file: &File, place: u64) -> bool {
-        let Ok(length) = usize::try_from(self.0) else { return false };
+        // The record may be damaged, and no line is longer.
+        let Some(length) = usize::try_from(self.0).ok().filter(|_| self.0 <= LONGEST) else { return false };
         let mut bytes = vec![0; length];
         file.read_exact_at(&mut bytes, place).is_ok() && digest(&bytes) == self.1
     }
@@ -99,4 +100,22 @@ impl End {
 
 fn digest(line: &[u8]) -> String {
     Digest::of(line).as_str().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    #[test]
+    fn a_damaged_record_costs_no_memory() {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(b"{}\n").unwrap();
+        let end = End::default().after(b"{}\n");
+        assert_eq!(end.clone().find(&file).unwrap(), Some(end.clone()));
+        let absurd = Some(Line(u64::MAX >> 1, digest(b"{}\n")));
+        let damaged = End { first: absurd, ..end };
+        assert_eq!(damaged.find(&file).unwrap(), None);
+    }
 }
