@@ -155,10 +155,14 @@ fn deeper(depth: usize) -> Option<usize> {
     (depth + 2 < DEEPEST).then_some(depth + 1)
 }
 
-/// Returns how long the key is that stands there, if one does.
+/// Longer keys are told apart from texts by rules of their own.
+const LONGEST_KEY: usize = 1_000;
+
+/// Returns how long the key is that stands there, if one does that is read here.
 fn key_length(bytes: &[u8]) -> Option<usize> {
     let length = bytes.iter().take_while(|byte| byte.is_ascii_alphanumeric() || **byte == b'_').count();
-    (bytes.first()?.is_ascii_alphabetic() && bytes.get(length) == Some(&b':')).then_some(length)
+    let is_key = bytes.first()?.is_ascii_alphabetic() && bytes.get(length) == Some(&b':');
+    (is_key && length <= LONGEST_KEY).then_some(length)
 }
 
 fn is_ascii_text(bytes: &[u8]) -> bool {
@@ -259,6 +263,13 @@ mod tests {
         ]);
         let line = (0..5_usize, piece).prop_map(|(indent, piece)| format!("{}{piece}\n", " ".repeat(indent)));
         prop::collection::vec(line, 1..9).prop_map(|lines| lines.concat())
+    }
+
+    #[test]
+    fn long_keys_are_left_to_the_events() {
+        for (length, is_read) in [(1_000, true), (1_001, false), (1_024, false), (1_025, false), (5_000, false)] {
+            assert_eq!(is_as_its_events_say(&format!("{}: x\n", "k".repeat(length))), is_read, "{length}");
+        }
     }
 
     proptest! {
