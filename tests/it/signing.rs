@@ -445,6 +445,9 @@ fn plain_ssh_keygen_makes_and_checks_them() {
             command.args(["-c", script]).current_dir(&folder);
             env.run(command)
         };
+        // What stands there may be the list that ssh goes by.
+        let again = env.aof(&["task", "history", ticket, "--export", folder.to_str().unwrap()]).code(4);
+        assert!(again.stderr.contains("is there already, and is not written over"), "{again}");
         let good = check(exported["check"].as_str().unwrap()).success();
         assert!(good.stdout.contains("Good \"aof\" signature for human-ada"), "{good}");
         let forged = exported["check"].as_str().unwrap().replace("< completion", "< other");

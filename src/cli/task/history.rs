@@ -1,5 +1,6 @@
 //! `aof task history`
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -65,9 +66,18 @@ fn export(session: &Session, workspace: &Workspace, ticket: &Ticket, folder: &Pa
         ("completion.sig", format!("{}\n", found.signature)),
         ("allowed_signers", found.allowed_signers),
     ];
+    // What stands there may be anything, even the list that ssh itself goes by.
+    if let Some((name, _)) = files.iter().find(|(name, _)| folder.join(name).symlink_metadata().is_ok()) {
+        return Err(Trouble::Unfit {
+            code: "file_exists",
+            problem: format!("`{}` is there already, and is not written over", folder.join(name).display()),
+            fix: "name another folder, or one that is not there yet".to_owned(),
+        });
+    }
     for (name, text) in &files {
         let path = folder.join(name);
-        std::fs::write(&path, text).map_err(fault(&path))?;
+        let file = std::fs::OpenOptions::new().write(true).create_new(true).open(&path);
+        file.and_then(|mut file| file.write_all(text.as_bytes())).map_err(fault(&path))?;
     }
     let check = format!(
         "ssh-keygen -Y verify -f allowed_signers -I {} -n {NAMESPACE} -s completion.sig < completion",
