@@ -1,6 +1,7 @@
 //! What tells git to merge tasks by their meaning: a line in `.gitattributes`, which is committed, and in each clone git's
 //! configuration and a hook. A person's lines stay as they are; a person's hook is never changed.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use crate::audit::Hooks;
@@ -8,8 +9,8 @@ use crate::ops::error::OpsError;
 use crate::ops::rule_files::commit_files;
 use crate::ops::transaction::Beside;
 use crate::ops::workspace::Workspace;
-use crate::store::StoreError;
 use crate::store::tasks::read;
+use crate::store::{Folder, StoreError};
 
 /// The file that says which files our driver merges.
 pub const ATTRIBUTES: &str = ".gitattributes";
@@ -139,9 +140,19 @@ fn write_hook(folder: &Path) -> Result<(), OpsError> {
          command -v aof >/dev/null 2>&1 || exit 0\n{HOOK_LINE}\n"
     );
     let path = folder.join(HOOK);
+    let temp = format!(".{HOOK}.aof-{}", std::process::id());
     let written = std::fs::create_dir_all(folder).and_then(|()| {
-        let mut file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o755).open(&path)?;
-        file.write_all(text.as_bytes())
+        let mut options = std::fs::OpenOptions::new();
+        let mut file = options.write(true).create(true).truncate(true).mode(0o755).open(folder.join(&temp))?;
+        file.write_all(text.as_bytes())?;
+        file.sync_all()
     });
-    written.map_err(|cause| StoreError::Io { doing: "write the hook", path, cause }.into())
+    written.map_err(|cause| StoreError::Io { doing: "write the hook", path, cause })?;
+    // A hook is there as a whole or not at all, and a person's is never replaced.
+    let hooks = Folder::open(folder, "")?;
+    let moved = hooks.move_new(OsStr::new(&temp), &hooks, OsStr::new(HOOK));
+    if moved.is_err() {
+        hooks.remove(&temp)?;
+    }
+    Ok(moved?)
 }
