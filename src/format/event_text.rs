@@ -78,8 +78,8 @@ pub(super) fn text_of(occurrence: &Occurrence, reader: Reader) -> String {
             match reader {
                 Reader::Affected => format!(
                     "your `{}` for {ticket} at gate '{at}' counts no more: two branches were merged, and on the one that \
-                     stands {winner} had ended that visit.\nWhat you said is kept in git's history and in the body of the \
-                     task; see where it stands with `aof why {}`.",
+                     stands {winner} had ended that visit.\nWhat you said is kept in git's history, and a text that came \
+                     with it in the body of the task; see where it stands with `aof why {}`.",
                     visit.outcome, ticket.task
                 ),
                 _ => format!(
