@@ -203,7 +203,7 @@ fn markers_stand_around_a_disputed_key_and_nothing_else() {
     assert_eq!(both.conflicts, [&keys[..], &[Conflict::Body]].concat());
     let text = String::from_utf8(both.bytes).unwrap();
     let marked = |ours: &str, theirs: &str| format!("<<<<<<< ours\n{ours}\n=======\n{theirs}\n>>>>>>> theirs");
-    let mut expected = ours.replace("3d", "\"4d\"");
+    let mut expected = ours.replace("3d", "4d");
     for (mine, yours) in [
         ("title: Add a login  # keep the quotes", "title: Log in  # keep the quotes"),
         ("  team: two", "  team: three"),
@@ -329,4 +329,29 @@ proptest! {
             prop_assert_eq!(&text, changed, "who changed something alone has it to the byte");
         }
     }
+}
+
+#[test]
+fn comments_survive_beside_lines_that_the_engine_changed() {
+    let ours = completed(OPEN, "agent-7", "one", 1, None);
+    for (before, after) in [
+        ("id: AOF-abc\n", "id: AOF-abc # mine\n"),
+        ("metadata:\n", "metadata: # whose\n"),
+        ("  team: one\nid: AOF-abc\n", "  team: one\n# above the id\nid: AOF-abc\n# below it\n"),
+    ] {
+        let theirs = OPEN.replace(before, after);
+        for (one, two) in [(&ours, &theirs), (&theirs, &ours)] {
+            let versions = Versions { base: Some(OPEN.as_bytes()), ours: one.as_bytes(), theirs: two.as_bytes() };
+            let merged = merge_files(&rules(), &id(), versions, &Marks::default()).unwrap();
+            assert_eq!(merged.conflicts, []);
+            assert_eq!(String::from_utf8(merged.bytes).unwrap(), ours.replace(before, after));
+        }
+    }
+    // Where a key is disputed, what was said beside others stays.
+    let ours = ours.replace("'Add login'", "'Log in'");
+    let theirs = OPEN.replace("'Add login'", "'Sign in'").replace("id: AOF-abc\n", "id: AOF-abc # mine\n");
+    let versions = Versions { base: Some(OPEN.as_bytes()), ours: ours.as_bytes(), theirs: theirs.as_bytes() };
+    let merged = merge_files(&rules(), &id(), versions, &Marks::default()).unwrap();
+    assert_eq!(merged.conflicts, [Conflict::Key("title".to_owned())]);
+    assert!(String::from_utf8(merged.bytes).unwrap().contains("id: AOF-abc # mine\n"));
 }
