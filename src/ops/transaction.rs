@@ -374,7 +374,7 @@ fn drafts(write: &Write, user: &Person, committer: &Person, now: Timestamp) -> V
 }
 
 /// Finished tasks stand in the archive, active ones do not; otherwise a file stays where people put it.
-fn destination(standing: &Standing, after: &TaskFile) -> ProjectPath {
+pub(super) fn destination(standing: &Standing, after: &TaskFile) -> ProjectPath {
     let layout: Layout = standing.in_force.rules.project.layout;
     let here = &standing.snapshot.path;
     let finished = after.origin == Origin::Adopted && after.task.status.is_finished();

@@ -203,9 +203,13 @@ fn an_index_that_was_left_behind_catches_up_and_what_is_staged_stays() {
     let earlier = env.git(&["rev-parse", &format!("HEAD~1:{path}")]).trim().to_owned();
     env.git(&["update-index", "--cacheinfo", &format!("100644,{earlier},{path}")]);
     is_mended(&env, "index_behind");
-    env.git(&["rm", "-q", "--cached", &path]);
-    is_mended(&env, "index_behind");
     assert_eq!(env.git(&["status", "--porcelain"]), "");
+    // What is out of the index was taken out by somebody.
+    env.git(&["rm", "-q", "--cached", &path]);
+    let codes = found(&env, &["--fix"]);
+    assert!(codes.contains(&"task_staged: told".to_owned()), "{codes:?}");
+    assert_eq!(env.git(&["diff", "--cached", "--name-status"]).trim(), format!("D\t{path}"));
+    env.git(&["reset", "-q"]);
     env.edit(&path, "Add login", "Add a login");
     env.git(&["add", &path]);
     let codes = found(&env, &["--fix"]);
@@ -427,4 +431,41 @@ fn a_damaged_cache_is_removed() {
     let _ = env.aof(&["task", "list"]).success();
     env.write(".aof/cache", "nonsense");
     is_mended(&env, "cache_damaged");
+}
+
+#[test]
+fn files_that_git_left_in_the_wrong_place_are_moved() {
+    let (env, id) = scene();
+    let other = env.new_task(&["Another"]);
+    let active = env.task_path(&id);
+    let _ = env.complete(&id, "agent-3").success();
+    let archived = env.task_path(&id);
+    assert!(archived.starts_with("tasks/archive/"), "{archived}");
+    env.git(&["mv", &archived, &active]);
+    env.git(&["mv", &env.task_path(&other), &format!("tasks/archive/2026/02/16/{other}.md")]);
+    env.git(&["commit", "-q", "-m", "merge"]);
+    is_mended(&env, "task_misplaced");
+    assert_eq!(env.task_path(&id), archived);
+    assert_eq!(env.task_path(&other), format!("tasks/{other}.md"));
+    assert_eq!(env.git(&["status", "--porcelain"]), "");
+}
+
+#[test]
+fn the_remote_that_the_rules_name_is_the_one_that_is_looked_at() {
+    let (env, _) = scene();
+    env.write("project.yaml", format!("{PROJECT}git: {{remote: hub}}\n"));
+    env.commit_all("hub");
+    for name in ["hub", "spare"] {
+        let server = env.home().join(format!("{name}.git"));
+        env.git(&["init", "-q", "--bare", "--initial-branch=main", &server.to_string_lossy()]);
+        env.git(&["remote", "add", name, &server.to_string_lossy()]);
+        env.git(&["push", "-q", name, "main"]);
+    }
+    let there = env.home().join("clone").to_string_lossy().into_owned();
+    env.git(&["clone", "-q", &env.home().join("hub.git").to_string_lossy(), &there]);
+    env.git(&["-C", &there, "commit", "-q", "--allow-empty", "-m", "more"]);
+    env.git(&["-C", &there, "push", "-q"]);
+    env.git(&["fetch", "-q", "hub"]);
+    let said = env.aof(&["doctor"]).to_string();
+    assert!(said.contains("`hub/main` has 1 commit") && said.contains("git pull --ff-only hub main"), "{said}");
 }

@@ -9,6 +9,7 @@ mod known;
 mod leftovers;
 mod locks;
 mod merging;
+mod misplaced;
 mod refused;
 mod remote;
 mod settings;
@@ -114,18 +115,19 @@ struct Patient<'w> {
 type Check = fn(&Patient<'_>) -> Vec<Complaint>;
 
 /// All of them, in the order in which people are told: what stops everything comes first.
-const CHECKS: [Check; 14] = [
+const CHECKS: [Check; 15] = [
     |patient| told(surroundings::look(patient)),
     |patient| told(settings::look(patient)),
     |patient| told(signing::look(patient)),
     |patient| told(locks::look(patient)),
     known::look,
     |patient| told(copies::look(patient)),
+    misplaced::look,
     |patient| told(staged::look(patient)),
     |patient| told(leftovers::look(patient)),
     |patient| told(refused::look(patient)),
     |patient| told(merging::look(patient)),
-    |patient| told(remote::look(patient)),
+    remote::look,
     folders::look,
     |patient| told(storage::look(patient)),
     drifted::look,

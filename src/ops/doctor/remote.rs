@@ -2,31 +2,32 @@
 
 use super::{Complaint, Patient, count};
 use crate::audit::Distance;
-use crate::ops::error::OpsError;
+use crate::ops::sync::RemoteStanding;
 
-pub(super) fn look(patient: &Patient<'_>) -> Result<Vec<Complaint>, OpsError> {
-    let repository = &patient.workspace.repository;
-    let head = repository.look()?;
-    let Some(commit) = head.commit.filter(|_| head.reference != "HEAD") else { return Ok(Vec::new()) };
+pub(super) fn look(patient: &Patient<'_>) -> Vec<Complaint> {
     // Who has no remote, or has not said which, works alone.
-    let Ok(upstream) = repository.upstream(&head, None)? else { return Ok(Vec::new()) };
-    let Some(there) = repository.remembered(&upstream)? else { return Ok(Vec::new()) };
-    let Distance { ahead, behind } = repository.distance(commit, there)?;
-    let name = upstream.name();
+    let Some(RemoteStanding { upstream, distance: Some(distance), .. }) = &patient.overview.remote else {
+        return Vec::new();
+    };
+    let Distance { ahead, behind } = *distance;
+    let (name, branch) = (upstream.name(), patient.overview.branch.as_deref().unwrap_or_default());
+    let (remote, there) = (&upstream.remote, upstream.branch());
     let (ours, theirs) = (count(ahead, "commit", "commits"), count(behind, "commit", "commits"));
-    Ok(match (ahead, behind) {
+    match (ahead, behind) {
         (_, 0) => Vec::new(),
         (0, _) => vec![Complaint::advice(
             "remote_ahead",
-            format!("`{name}` has {theirs} that `{}` has not", head.branch()),
+            format!("`{name}` has {theirs} that `{branch}` has not"),
             "what others did is not seen here, and may be done twice",
-            "bring it: `aof sync`, or `git pull --ff-only`".to_owned(),
+            format!("bring it: `aof sync`, or `git pull --ff-only {remote} {there}`"),
         )],
         _ => vec![Complaint::wrong(
             "remote_diverged",
-            format!("`{}` and `{name}` have diverged: {ours} here, {theirs} there", head.branch()),
+            format!("`{branch}` and `{name}` have diverged: {ours} here, {theirs} there"),
             "two clones may have moved the same task, and each further step makes it harder to bring them together",
-            "bring them together: `aof sync`, or `git pull --no-rebase` and `git push`".to_owned(),
+            format!(
+                "bring them together: `aof sync`, or `git pull --no-rebase {remote} {there}` and `git push {remote} HEAD:{there}`"
+            ),
         )],
-    })
+    }
 }

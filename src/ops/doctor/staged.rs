@@ -9,15 +9,7 @@ use crate::store::layout::TASKS;
 use crate::store::tasks;
 
 pub(super) fn look(patient: &Patient<'_>) -> Result<Vec<Complaint>, OpsError> {
-    let workspace = patient.workspace;
-    let repository = &workspace.repository;
-    // In the middle of a merge, what is staged is git's to tell.
-    let Some(head) = repository.head().ok().and_then(|head| head.commit) else { return Ok(Vec::new()) };
-    let (mut behind, mut staged) = (Vec::new(), Vec::new());
-    for file in repository.staged_below(TASKS)? {
-        let list = if is_left_behind(workspace, head, &file)? { &mut behind } else { &mut staged };
-        list.push(file.path);
-    }
+    let Apart { behind, staged } = apart(patient.workspace)?;
     let mut complaints = Vec::new();
     if !behind.is_empty() {
         let names: Vec<&str> = behind.iter().map(String::as_str).collect();
@@ -31,9 +23,11 @@ pub(super) fn look(patient: &Patient<'_>) -> Result<Vec<Complaint>, OpsError> {
             "the next `git commit` would take back what was committed since",
             format!("`git restore --staged {}`; `aof doctor --fix` does it", some(&names)),
         );
-        complaints.push(complaint.cured_by(move |workspace| {
+        complaints.push(complaint.cured_by(|workspace| {
             let _lock = workspace.lock()?;
-            Ok(workspace.repository.unstage(&behind)?)
+            // Since they were looked at, a person may have staged something, or git begun a merge.
+            let Apart { behind, .. } = apart(workspace)?;
+            if behind.is_empty() { Ok(()) } else { Ok(workspace.repository.unstage(&behind)?) }
         }));
     }
     if !staged.is_empty() {
@@ -52,6 +46,27 @@ pub(super) fn look(patient: &Patient<'_>) -> Result<Vec<Complaint>, OpsError> {
     Ok(complaints)
 }
 
+/// The task files that the index has otherwise than HEAD.
+#[derive(Default)]
+struct Apart {
+    /// Those that nobody staged.
+    behind: Vec<String>,
+    /// Those that a person did.
+    staged: Vec<String>,
+}
+
+fn apart(workspace: &Workspace) -> Result<Apart, OpsError> {
+    let repository = &workspace.repository;
+    let mut apart = Apart::default();
+    // In the middle of a merge, what is staged is git's to tell.
+    let Some(head) = repository.head().ok().and_then(|head| head.commit) else { return Ok(apart) };
+    for file in repository.staged_below(TASKS)? {
+        let list = if is_left_behind(workspace, head, &file)? { &mut apart.behind } else { &mut apart.staged };
+        list.push(file.path);
+    }
+    Ok(apart)
+}
+
 /// Returns whether nobody staged that: the file is as HEAD has it, and the index has what a commit before had.
 fn is_left_behind(workspace: &Workspace, head: CommitId, file: &StagedFile) -> Result<bool, OpsError> {
     let here = file.path.parse().ok().and_then(|path| tasks::read(&workspace.paths, &path).ok());
@@ -61,7 +76,7 @@ fn is_left_behind(workspace: &Workspace, head: CommitId, file: &StagedFile) -> R
     }
     match file.staged {
         Some(staged) => Ok(workspace.repository.has_had(head, &file.path, staged)?),
-        // The file stands there and is committed: to be rid of it, one would have removed it.
-        None => Ok(here.is_some()),
+        // `git rm --cached`: only a person takes a file out of the index and leaves it where it is.
+        None => Ok(false),
     }
 }
