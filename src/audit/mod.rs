@@ -61,7 +61,7 @@ pub use staged_below::StagedFile;
 pub use storage::Storage;
 pub use texts::{Both, Marks, merge_texts};
 pub use unmerged::Unmerged;
-pub use worktrees::BranchSource;
+pub use worktrees::{BranchSource, Stage, Worktree};
 
 #[cfg(test)]
 mod tests;

@@ -39,16 +39,17 @@ pub(super) fn run(command: Command, input: &[u8], timeout: Duration) -> io::Resu
 /// on that file last.
 pub(super) fn run_holding(mut command: Command, held: &File, timeout: Duration) -> io::Result<Finished> {
     command.stdin(Stdio::from(held.try_clone()?));
-    run_prepared(Group::Own, command, &[], timeout)
+    run_with(Group::Own, command, &[], timeout)
 }
 
 /// Does so in that group; of a shared one, only the program itself is killed.
 pub(super) fn run_in(group: Group, mut command: Command, input: &[u8], timeout: Duration) -> io::Result<Finished> {
     command.stdin(Stdio::piped());
-    run_prepared(group, command, input, timeout)
+    run_with(group, command, input, timeout)
 }
 
-fn run_prepared(group: Group, mut command: Command, input: &[u8], timeout: Duration) -> io::Result<Finished> {
+/// Does so with that as its input already, or a pipe.
+fn run_with(group: Group, mut command: Command, input: &[u8], timeout: Duration) -> io::Result<Finished> {
     let deadline = Instant::now() + timeout;
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     if group == Group::Own {
@@ -56,6 +57,8 @@ fn run_prepared(group: Group, mut command: Command, input: &[u8], timeout: Durat
     }
     let mut child = command.spawn()?;
     let stdin = child.stdin.take();
+    // It would hold what the program was given.
+    drop(command);
     let (ended, outputs) = mpsc::channel();
     let streams: [Box<dyn Read + Send>; 2] =
         [Box::new(child.stdout.take().expect("piped above")), Box::new(child.stderr.take().expect("piped above"))];
@@ -69,12 +72,12 @@ fn run_prepared(group: Group, mut command: Command, input: &[u8], timeout: Durat
         });
     }
     let input = input.to_vec();
-    thread::spawn(move || {
-        if let Some(mut stdin) = stdin {
+    if let Some(mut stdin) = stdin {
+        thread::spawn(move || {
             // A program that does not read its input says so by its exit status.
             let _ = stdin.write_all(&input);
-        }
-    });
+        });
+    }
 
     let mut collected = [Vec::new(), Vec::new()];
     for _ in 0..2 {
@@ -141,9 +144,24 @@ pub(super) fn run_git(command: Command, input: &[u8]) -> Result<Vec<u8>, AuditEr
 
 /// Does so for as long as it may take.
 pub(super) fn run_git_for(command: Command, input: &[u8], timeout: Duration) -> Result<Vec<u8>, AuditError> {
+    let words = words_of(&command);
+    output_of(&words, run(command, input, timeout))
+}
+
+/// Does so while that open file is held, by git too: a lock on it lasts until both have ended.
+pub(super) fn run_git_holding(command: Command, held: &File, timeout: Duration) -> Result<(), AuditError> {
+    let words = words_of(&command);
+    output_of(&words, run_holding(command, held, timeout)).map(drop)
+}
+
+fn words_of(command: &Command) -> String {
     let words: Vec<_> = command.get_args().map(|word| word.to_string_lossy().into_owned()).skip(6).take(3).collect();
-    let failed = |detail| AuditError::Command { command: format!("git {}", words.join(" ")), detail };
-    let finished = run(command, input, timeout).map_err(|error| failed(error.to_string()))?;
+    format!("git {}", words.join(" "))
+}
+
+fn output_of(command: &str, finished: io::Result<Finished>) -> Result<Vec<u8>, AuditError> {
+    let failed = |detail| AuditError::Command { command: command.to_owned(), detail };
+    let finished = finished.map_err(|error| failed(error.to_string()))?;
     if finished.status.success() {
         Ok(finished.stdout)
     } else {

@@ -1,13 +1,36 @@
 //! Other worktrees of the repository: where a branch is checked out, and checking one out beside the one that people work in.
 
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
-use super::error::{AuditError, During};
+use super::error::{At, AuditError, During};
 use super::id::{CommitId, ObjectId};
 use super::identity::Person;
 use super::repository::Repository;
 use super::spawn;
+
+/// How long checking out a branch may take: it may be large, and the disk slow.
+const CHECKOUT_TIMEOUT: Duration = Duration::from_mins(30);
+
+/// Another worktree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Worktree {
+    /// Where its files are.
+    pub folder: PathBuf,
+    /// Whether they are all there.
+    pub stage: Stage,
+}
+
+/// How far git has come with a worktree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stage {
+    /// It is checked out.
+    Whole,
+    /// It is being checked out, or git was killed doing so.
+    Begun,
+}
 
 /// Where a branch can be had from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,16 +47,36 @@ impl Repository {
         has_it(self.git_dir(), branch)
     }
 
-    /// Returns the folder of the other worktree that has the branch checked out, if one has.
-    pub fn worktree_of(&self, branch: &str) -> Result<Option<PathBuf>, AuditError> {
-        let names = self.git().worktrees().during(|| "list the worktrees".to_owned())?;
-        for name in names.iter().flatten().flatten() {
-            let Ok(worktree) = self.git().find_worktree(name) else { continue };
-            if has_it(&self.common_dir().join("worktrees").join(name), branch) && worktree.path().is_dir() {
-                return Ok(Some(worktree.path().to_owned()));
+    /// Returns how far this worktree has come.
+    pub fn stage(&self) -> Stage {
+        stage(self.git_dir())
+    }
+
+    /// Returns the other worktree that has the branch checked out, if one has.
+    pub fn worktree_of(&self, branch: &str) -> Option<Worktree> {
+        let mut others = self.records().into_iter().filter(|record| has_it(record, branch));
+        others.find_map(|record| {
+            let folder = folder_of(&record).filter(|folder| folder.is_dir())?;
+            Some(Worktree { folder, stage: stage(&record) })
+        })
+    }
+
+    /// Forgets a worktree of that folder that git was killed making. The caller knows that no git makes it still; its files stay.
+    pub fn forget_begun(&self, folder: &Path) -> Result<(), AuditError> {
+        for record in self.records() {
+            if stage(&record) == Stage::Begun && folder_of(&record).is_some_and(|other| other == folder) {
+                fs::remove_dir_all(&record).at("remove", &record)?;
             }
         }
-        Ok(None)
+        Ok(())
+    }
+
+    /// Returns the folders in which git keeps what it knows of other worktrees.
+    fn records(&self) -> Vec<PathBuf> {
+        let listing = fs::read_dir(self.common_dir().join("worktrees"));
+        let mut records: Vec<PathBuf> = listing.into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+        records.sort();
+        records
     }
 
     /// Returns where the branch can be had from; the remote that is named comes before others.
@@ -52,8 +95,15 @@ impl Repository {
         Ok(None)
     }
 
-    /// Checks the branch out in a folder of its own; one that is not there yet begins where the remote has it.
-    pub fn add_worktree(&self, folder: &Path, branch: &str, source: &BranchSource) -> Result<(), AuditError> {
+    /// Checks the branch out in a folder of its own; one that is not there yet begins where the remote has it. The open file is
+    /// git's until it has ended, with the lock on it.
+    pub fn add_worktree(
+        &self,
+        folder: &Path,
+        branch: &str,
+        source: &BranchSource,
+        held: &File,
+    ) -> Result<(), AuditError> {
         let mut git = self.worktree_git();
         // What is remembered of a folder that somebody removed is no hindrance.
         git.args(["worktree", "add", "--force", "--quiet"]);
@@ -61,7 +111,7 @@ impl Repository {
             BranchSource::Here => git.arg("--").arg(folder).arg(branch),
             BranchSource::Remote(from) => git.args(["--track", "-b", branch, "--"]).arg(folder).arg(from),
         };
-        spawn::run_git(git, &[]).map(drop)
+        spawn::run_git_holding(git, held, CHECKOUT_TIMEOUT)
     }
 
     /// Begins a branch with a commit of that message that holds nothing.
@@ -81,12 +131,30 @@ impl Repository {
     /// Returns git for commands that look for the repository themselves, and run none of its hooks.
     fn worktree_git(&self) -> Command {
         let mut git = spawn::git(self);
-        git.env_remove("GIT_WORK_TREE").env("GIT_DIR", self.common_dir());
+        // The folder of this worktree may be the very one that is taken away and made again.
+        git.current_dir(self.common_dir()).env_remove("GIT_WORK_TREE").env("GIT_DIR", self.common_dir());
         git
     }
 }
 
 fn has_it(git_dir: &Path, branch: &str) -> bool {
-    let head = std::fs::read_to_string(git_dir.join("HEAD"));
+    let head = fs::read_to_string(git_dir.join("HEAD"));
     head.is_ok_and(|text| text.trim_end().strip_prefix("ref: refs/heads/") == Some(branch))
+}
+
+/// Returns where the files of the worktree are that this folder of git's is about.
+fn folder_of(record: &Path) -> Option<PathBuf> {
+    let link = fs::read_to_string(record.join("gitdir")).ok()?;
+    // Git may write it relative to its own folder.
+    let link = record.join(link.trim_end_matches(['\n', '\r']));
+    let folder = link.parent()?;
+    Some(fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned()))
+}
+
+/// Git locks a worktree until it has checked it out, and gives the reason in its own language; a person who locks one has an index.
+fn stage(git_dir: &Path) -> Stage {
+    match fs::read_to_string(git_dir.join("locked")) {
+        Ok(reason) if reason.trim() == "initializing" || !git_dir.join("index").exists() => Stage::Begun,
+        _ => Stage::Whole,
+    }
 }

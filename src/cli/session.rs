@@ -1,5 +1,6 @@
 //! One run of the command line: its options, how it shows things, and the project that it works on.
 
+use std::cell::OnceCell;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -11,7 +12,7 @@ use super::trouble::Trouble;
 use crate::engine::Warning;
 use crate::format::plain::inert;
 use crate::model::Timestamp;
-use crate::ops::{InForce, OpsError, Past, Remark, Workspace};
+use crate::ops::{GitWords, InForce, OpsError, Past, Remark, Workspace};
 
 /// One run of the command line.
 pub(super) struct Session {
@@ -20,6 +21,8 @@ pub(super) struct Session {
     pub wait: Duration,
     pub verbose: bool,
     pub log_format: LogFormat,
+    /// How commands of git are written; known once a project is open.
+    git_words: OnceCell<GitWords>,
 }
 
 impl Session {
@@ -31,6 +34,15 @@ impl Session {
             wait: global.wait,
             verbose: global.verbose > 0,
             log_format: global.log_format,
+            git_words: OnceCell::new(),
+        }
+    }
+
+    /// Returns what people are to do, with commands of git as they have to be where people stand.
+    pub(super) fn git_said(&self, text: String) -> String {
+        match self.git_words.get() {
+            Some(words) => words.said(text),
+            None => text,
         }
     }
 
@@ -46,7 +58,9 @@ impl Session {
 
     fn open(&self, command: &str, on_wait: fn(&str)) -> Result<Workspace, Trouble> {
         let opened = Workspace::open(&self.directory, format!("aof {command}"), now, self.wait, on_wait);
-        opened.map_err(|error| self.unopened(error))
+        let workspace = opened.map_err(|error| self.unopened(error))?;
+        self.git_words.get_or_init(|| workspace.git_words.clone());
+        Ok(workspace)
     }
 
     fn unopened(&self, error: OpsError) -> Trouble {
@@ -93,6 +107,10 @@ impl Session {
                     let files = files.join(", ");
                     self.warn(&format!("{files} {differ} from what is committed; the committed rules count"));
                 }
+                Remark::Unheeded(file) => self.warn(&format!(
+                    "`{}` differs from what is committed; which branch the project lives on is said by what is committed",
+                    file.display()
+                )),
                 Remark::Superseded { commit, .. } => self.warn(&format!(
                     "the committed rules are invalid, so those of commit {} stay in force; see `aof workflow validate`",
                     &commit.to_string()[..7]

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::arguments::Rehearsal;
 use super::output::{BOLD, CYAN, DIM, GREEN, YELLOW, styled};
@@ -52,9 +52,12 @@ pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
         if mode == DryRun::Yes {
             value["dryRun"] = json!(true);
         }
+        if let Some(Value::String(fix)) = value.get_mut("fix") {
+            *fix = session.git_said(std::mem::take(fix));
+        }
         session.output.data(value);
     } else {
-        session.output.print(&page(&synced, mode));
+        session.output.print(&page(session, &synced, mode));
     }
     Ok(ExitCode::from(code(&synced.end)))
 }
@@ -69,7 +72,7 @@ fn code(end: &End) -> u8 {
     }
 }
 
-fn page(synced: &Synced, mode: DryRun) -> String {
+fn page(session: &Session, synced: &Synced, mode: DryRun) -> String {
     let upstream = inert(&synced.upstream.name());
     let would = mode == DryRun::Yes;
     let mut text = String::new();
@@ -84,7 +87,7 @@ fn page(synced: &Synced, mode: DryRun) -> String {
             text.push_str(&format!("  {} {}\n", styled(YELLOW, "!"), inert(loss.what())));
         }
     }
-    text.push_str(&end(synced, &upstream));
+    text.push_str(&end(session, synced, &upstream));
     text
 }
 
@@ -103,10 +106,10 @@ fn list(text: &mut String, title: &str, lines: &[Line]) {
     }
 }
 
-fn end(synced: &Synced, upstream: &str) -> String {
+fn end(session: &Session, synced: &Synced, upstream: &str) -> String {
     match (synced.trouble(), &synced.end) {
         (Some((problem, fix)), _) => {
-            format!("{} {}\n  {}\n", styled(YELLOW, "!"), indented(&problem), indented(&fix))
+            format!("{} {}\n  {}\n", styled(YELLOW, "!"), indented(&problem), indented(&session.git_said(fix)))
         }
         (None, End::Rehearsed) => "dry run: nothing was changed\n".to_owned(),
         (None, _) if synced.is_idle() => {

@@ -48,7 +48,7 @@ impl Trouble {
     pub(super) fn show(&self, session: &Session) -> ExitCode {
         let output = session.output;
         if output.is_json() {
-            output.data(self.value());
+            output.data(self.said_value(session));
             output.say(inert(&self.problem()));
         } else {
             output.say(format!("{} {}", styled(RED, "error:"), inert(&self.problem())));
@@ -61,7 +61,7 @@ impl Trouble {
                 output.say(format!("\n{}", render_all(diagnostics, output.paint()).trim_end()));
             }
             if let Some(fix) = self.fix() {
-                output.say(format!("\n{} {}", styled(BOLD, "hint:"), inert(&fix)));
+                output.say(format!("\n{} {}", styled(BOLD, "hint:"), inert(&session.git_said(fix))));
             }
             if let Some(example) = self.example() {
                 output.say(format!("\nexample:\n{example}"));
@@ -74,7 +74,7 @@ impl Trouble {
     pub(super) fn end(&self, session: &Session) -> ExitCode {
         let mut value =
             json!({"jsonVersion": JSON_VERSION, "event": "ended", "success": false, "error": self.problem()});
-        if let (Value::Object(map), Value::Object(fields)) = (&mut value, self.value()) {
+        if let (Value::Object(map), Value::Object(fields)) = (&mut value, self.said_value(session)) {
             // What stands for the error elsewhere stands beside its sentence here.
             for (key, field) in fields {
                 map.insert(if key == "error" { "code".to_owned() } else { key }, field);
@@ -140,6 +140,17 @@ impl Trouble {
             text.push_str(&format!(" \\\n    --output '{name}={}'", value.replace('\'', "'\\''")));
         }
         Some(text)
+    }
+
+    /// Returns what stands for it in JSON, with commands of git as they have to be where people stand.
+    fn said_value(&self, session: &Session) -> Value {
+        let mut value = self.value();
+        for key in ["message", "fix"] {
+            if let Some(Value::String(text)) = value.get_mut(key) {
+                *text = session.git_said(std::mem::take(text));
+            }
+        }
+        value
     }
 
     fn value(&self) -> Value {

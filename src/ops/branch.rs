@@ -6,6 +6,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use tracing::info;
 
@@ -14,56 +15,145 @@ use super::init::{Begun, NewProject, folder_name, init, refuse_existing, reposit
 use super::rule_files::commit_new;
 use super::transaction::DryRun;
 use super::workspace::Workspace;
-use crate::audit::{BranchSource, Repository};
+use crate::audit::{BranchSource, Repository, Stage, Worktree};
 use crate::format::config::{PROJECT_FILE, Source, read};
 use crate::model::{BranchName, Git, RemoteName, Timestamp};
-use crate::store::{Paths, ProjectPath};
+use crate::store::{Folder, Holder, Paths, ProjectPath, StoreError, WriterLock};
 
 /// Where the branch is checked out, below the project's folder.
 const FOLDER: &str = ".aof/branch";
 
-/// Returns the folder that the project in this one lives in: itself, or the worktree of the branch that its project.yaml names,
-/// which is made if it is not there.
-pub fn follow_branch(root: &Path) -> Result<PathBuf, OpsError> {
-    let Some(git) = said_of_git(root) else { return Ok(root.to_owned()) };
-    let Some(branch) = git.branch else { return Ok(root.to_owned()) };
-    let repository = Repository::discover(root)?;
+/// How long a command waits for another one that checks the branch out.
+const CHECKOUT_WAIT: Duration = Duration::from_mins(30);
+
+/// Where a project lives that lives on a branch of its own.
+pub(super) struct Elsewhere {
+    /// The folder that the branch is checked out in.
+    pub root: PathBuf,
+    /// The project.yaml that names the branch, where it says something else by now than what is committed of it.
+    pub unheeded: Option<PathBuf>,
+}
+
+/// Returns where the project in this folder lives, if not there: in the worktree of the branch that its committed project.yaml names,
+/// which is made if it is not there. `on_wait` is told when somebody else makes it.
+pub(super) fn follow_branch(
+    root: &Path,
+    repository: &Repository,
+    us: &Holder,
+    on_wait: fn(&str),
+) -> Result<Option<Elsewhere>, OpsError> {
+    let Some((git, unheeded)) = said_of_git(root, repository) else { return Ok(None) };
+    let Some(branch) = git.branch.clone() else { return Ok(None) };
     if repository.has_checked_out(branch.as_str()) {
-        return Ok(root.to_owned());
+        if repository.stage() == Stage::Whole {
+            return Ok(None);
+        }
+        let Some(home) = root.ancestors().nth(2).filter(|_| root.ends_with(FOLDER)) else { return Ok(None) };
+        let root = check_out(home, repository, (&branch, &git), us, on_wait)?;
+        return Ok(Some(Elsewhere { root, unheeded: None }));
     }
-    if let Some(folder) = repository.worktree_of(branch.as_str())? {
-        return Ok(folder);
+    let elsewhere = |root| Ok(Some(Elsewhere { root, unheeded }));
+    if let Some(Worktree { folder, stage: Stage::Whole }) = repository.worktree_of(branch.as_str()) {
+        return elsewhere(folder);
     }
-    let remote = git.remote.as_ref().map(RemoteName::as_str);
-    let Some(source) = repository.branch_source(branch.as_str(), remote)? else {
-        return Err(OpsError::Unfit {
+    elsewhere(check_out(&home(root, repository), repository, (&branch, &git), us, on_wait)?)
+}
+
+/// Checks the branch out, unless another command does so meanwhile. What a killed one left of it is made again.
+fn check_out(
+    home: &Path,
+    repository: &Repository,
+    (branch, git): (&BranchName, &Git),
+    us: &Holder,
+    on_wait: fn(&str),
+) -> Result<PathBuf, OpsError> {
+    let find = || {
+        let remote = git.remote.as_ref().map(RemoteName::as_str);
+        repository.branch_source(branch.as_str(), remote)?.ok_or_else(|| OpsError::Unfit {
             code: "branch_missing",
             problem: format!(
                 "the project lives on the branch `{branch}` (`git.branch` in project.yaml), which is not here"
             ),
             fix: format!("get it with `git fetch {} {branch}:{branch}`", remote.unwrap_or("origin")),
-        });
+        })
     };
-    let home = home(root, &repository);
-    Paths::at(&home).prepare_local()?;
-    let folder = home.join(FOLDER);
-    match repository.add_worktree(&folder, branch.as_str(), &source) {
-        Ok(()) => info!(%branch, folder = %folder.display(), "checked out the branch of the project"),
-        // Another command may have been faster.
-        Err(error) => return repository.worktree_of(branch.as_str())?.ok_or_else(|| error.into()),
+    // Without it nothing is written.
+    find()?;
+    let lock = lock(home, us, on_wait)?;
+    match repository.worktree_of(branch.as_str()) {
+        Some(Worktree { folder, stage: Stage::Whole }) => return Ok(folder),
+        Some(Worktree { folder, stage: Stage::Begun }) if !folder.ends_with(FOLDER) => {
+            return Err(unfit(
+                "branch_unfinished",
+                format!("`{}` was never checked out to the end", folder.display()),
+                format!(
+                    "if no git works there, remove it with `git worktree remove --force --force {}`",
+                    folder.display()
+                ),
+            ));
+        }
+        _ => {}
     }
+    begin(home, repository, branch, &find()?, &lock)
+}
+
+/// Takes the lock under which the branch is checked out. Git holds it as well, so whoever gets it knows that no git works there.
+fn lock(home: &Path, us: &Holder, on_wait: fn(&str)) -> Result<WriterLock, OpsError> {
+    Ok(WriterLock::acquire(&Paths::at(home), us, CHECKOUT_WAIT, &mut |_| {
+        on_wait("another command is checking out the branch that the project lives on");
+    })?)
+}
+
+/// Checks the branch out under that lock.
+fn begin(
+    home: &Path,
+    repository: &Repository,
+    branch: &BranchName,
+    source: &BranchSource,
+    lock: &WriterLock,
+) -> Result<PathBuf, OpsError> {
+    // Where a link leads is nobody's to write to.
+    let folder = Folder::create(home, FOLDER)?.path().canonicalize();
+    let folder = folder.map_err(|cause| StoreError::Io { doing: "find", path: home.join(FOLDER), cause })?;
+    repository.forget_begun(&folder)?;
+    clear(home, &folder)?;
+    repository.add_worktree(&folder, branch.as_str(), source, &lock.share()?)?;
+    info!(%branch, folder = %folder.display(), "checked out the branch of the project");
     Ok(folder)
 }
 
-/// Returns what project.yaml says of git, as it stands in the folder. Most say nothing, and are not read any further.
-fn said_of_git(root: &Path) -> Option<Git> {
-    let bytes = fs::read(root.join(PROJECT_FILE)).ok()?;
+/// Takes away what a killed git left in the folder. Where commands have worked in it, all of it is kept beside.
+fn clear(home: &Path, folder: &Path) -> Result<(), OpsError> {
+    // Whatever else stands there, git says that it is in the way.
+    if !folder.join(".git").is_file() {
+        return Ok(());
+    }
+    let fault = |cause| StoreError::Io { doing: "take away", path: folder.to_owned(), cause };
+    if folder.join(".aof").exists() {
+        let free = (1..).map(|number| home.join(format!("{FOLDER}-unfinished-{number}"))).find(|path| !path.exists());
+        if let Some(beside) = free {
+            fs::rename(folder, beside).map_err(fault)?;
+        }
+    } else {
+        fs::remove_dir_all(folder).map_err(fault)?;
+    }
+    Ok(())
+}
+
+/// Returns what the committed project.yaml says of git, and where the file says something else. Most say nothing, and are not read
+/// any further.
+fn said_of_git(root: &Path, repository: &Repository) -> Option<(Git, Option<PathBuf>)> {
+    // Whatever is the matter with HEAD is told by who needs it.
+    let commit = repository.look().ok()?.commit?;
+    let bytes = repository.read(commit, PROJECT_FILE).ok()??;
     let says = |word: &[u8]| bytes.windows(word.len()).any(|window| window == word);
     if !says(b"branch") || !says(b"git") {
         return None;
     }
+    let file = root.join(PROJECT_FILE);
+    let unheeded = fs::read(&file).is_ok_and(|standing| standing != bytes).then_some(file);
     let reading = read(&[Source { name: PROJECT_FILE.to_owned(), bytes }]);
-    Some(reading.configuration.project.git)
+    Some((reading.configuration.project.git, unheeded))
 }
 
 /// Returns the same folder in the main worktree, which stays when others are removed.
@@ -123,8 +213,9 @@ pub fn init_on_branch(
         return init(&inside, now, open, dry_run);
     }
     repository.begin_branch(branch.as_str(), &format!("Begin {branch}: a branch for tasks"))?;
-    Paths::at(&home).prepare_local()?;
-    repository.add_worktree(&inside.folder, branch.as_str(), &BranchSource::Here)?;
+    let lock = lock(&home, &Holder::this_process("aof init", now), |_| {})?;
+    begin(&home, &repository, branch, &BranchSource::Here, &lock)?;
+    drop(lock);
     let begun = init(&inside, now, open, dry_run)?;
     let outside = open(&new.folder)?;
     let files = [(PROJECT_FILE.parse::<ProjectPath>()?, pointer(branch).into_bytes())];

@@ -1,5 +1,6 @@
 //! What an operation can fail with; each says what is wrong and what to do about it.
 
+use super::way_back::WayBack;
 use crate::audit::{AuditError, RemoteError};
 use crate::engine::Refusal;
 use crate::format::diagnostic::Diagnostic;
@@ -64,8 +65,8 @@ pub enum OpsError {
         path: ProjectPath,
         /// Everything wrong with it.
         diagnostics: Vec<Diagnostic>,
-        /// How git names the newest commit whose version of it can be read, as far as that was looked for.
-        readable: Option<String>,
+        /// How it comes to be readable again, as far as that was looked for.
+        way_back: WayBack,
     },
     /// The rules in force, or a file of theirs, are invalid.
     #[error("the configuration is invalid")]
@@ -296,8 +297,8 @@ impl OpsError {
             Self::Remote(error) => error.fix(),
             Self::ClaimLost { .. } => "take another with `aof task next`".to_owned(),
             Self::Audit(AuditError::Io { path, source, .. }) => return io_hint(path, source),
-            Self::UnreadableTask { path, readable: Some(commit), .. } => {
-                format!("mend it, or bring back what can be read: `git restore --source={commit} {path}`")
+            Self::UnreadableTask { path, way_back, .. } if *way_back != WayBack::Unknown => {
+                return way_back.fix("mend it", path.as_str());
             }
             Self::UnreadableTask { path, diagnostics, .. } if diagnostics.iter().all(|found| found.help.is_none()) => {
                 format!("mend it there; `git log -p -- {path}` shows what it said before")
@@ -313,14 +314,14 @@ impl OpsError {
             Self::NoTask { committed: Some(path), .. } => missing(path),
             Self::NoTask { nearest: Some(near), .. } => format!("did you mean `{near}`?"),
             Self::NoTask { nearest: None, .. } => "see what there is with `aof task list --all`".to_owned(),
-            Self::Frozen { id, path, head_path, .. } => {
-                let thaw = thaw(path, head_path.as_ref());
+            Self::Frozen { id, path, fields, head_path } => {
+                let thaw = thaw(fields, path, head_path.as_ref());
                 match head_path {
-                    Some(_) => format!(
+                    Some(_) if !is_unreadable_before(fields) => format!(
                         "{thaw}; if you meant to move the task, do that first, then `aof task override {id} --to GATE \
                          --reason \"...\"`"
                     ),
-                    None => thaw,
+                    _ => thaw,
                 }
             }
             Self::Splice { path, .. } => format!("write that part of `{path}` more plainly, then try again"),
@@ -355,9 +356,20 @@ pub(super) fn missing(path: &ProjectPath) -> String {
     format!("bring it back with `git restore --source=HEAD --staged --worktree {path}`, or commit that it is gone")
 }
 
-/// Returns how to take back what was changed by hand in a task file.
-pub(super) fn thaw(path: &ProjectPath, head_path: Option<&ProjectPath>) -> String {
+/// What is said to be changed where nobody can tell, since what HEAD has cannot be read.
+pub(super) const UNREADABLE_BEFORE: &str = "frontmatter";
+
+fn is_unreadable_before(fields: &[String]) -> bool {
+    matches!(fields, [only] if only == UNREADABLE_BEFORE)
+}
+
+/// Returns how to take back what was changed by hand in these fields of a task file; what HEAD has is no way back if it cannot be read.
+pub(super) fn thaw(fields: &[String], path: &ProjectPath, head_path: Option<&ProjectPath>) -> String {
     match head_path {
+        Some(before) if is_unreadable_before(fields) => format!(
+            "what HEAD has cannot be read, so a person has to say that this counts: see it with `git diff HEAD -- {before}`, then \
+             commit it yourself: `git add {path} && git commit`"
+        ),
         Some(before) if before == path => {
             format!(
                 "see the change with `git diff HEAD -- {path}` and take it back with `git restore --source=HEAD {path}`"

@@ -1,6 +1,7 @@
 //! The rules that decide: the committed ones. Where HEAD's are invalid, the newest valid ones before them stay in force.
 
 use std::cell::RefCell;
+use std::path::PathBuf;
 use std::rc::Rc;
 
 use tracing::{debug, info};
@@ -40,6 +41,8 @@ pub(super) struct LastRules(RefCell<Option<(Vec<TreeFile>, Rc<Rules>)>>);
 pub enum Remark {
     /// These files say something else in the worktree; it counts once it is committed.
     Uncommitted(Vec<String>),
+    /// The project lives on a branch of its own, and this file, which names it, says something else than what is committed of it.
+    Unheeded(PathBuf),
     /// The rules of HEAD are invalid; those of an earlier commit stay in force.
     Superseded {
         /// The commit whose rules are in force.
@@ -118,6 +121,7 @@ pub(super) fn in_force_and_seen(workspace: &Workspace, head: &Head) -> Result<In
     if !differing.is_empty() {
         in_force.remarks.insert(0, Remark::Uncommitted(differing));
     }
+    in_force.remarks.extend(workspace.unheeded.clone().map(Remark::Unheeded));
     Ok(in_force)
 }
 

@@ -25,6 +25,7 @@ mod evidence;
 mod files;
 mod following;
 mod gates;
+mod git_words;
 mod hand_out;
 mod happened;
 mod header;
@@ -77,7 +78,7 @@ pub use acts::{assign, cancel, hold, override_to, release, renew, reopen, unbloc
 pub use adopt::{Seen, Tended, tend};
 pub use agents::{Wired, WiredFile, Wiring, agents_to_wire, wire_agents};
 pub use author::{acting_agent, viewer};
-pub use branch::{follow_branch, init_on_branch};
+pub use branch::init_on_branch;
 pub use brief_text::{brief_markdown, output_lines, verdict_in_words};
 pub use changed::{changed_value, ended, warnings_value, way};
 pub use complete::{Completed, add_text, complete, note_run};
@@ -94,6 +95,7 @@ pub use events::{
 pub use evidence::{Evidence, evidence};
 pub use following::{Following, following};
 pub use gates::{GateReport, GateRow, gate_report_value, gate_status};
+pub use git_words::GitWords;
 pub use hand_out::{Dependent, Exhausted, Given, HandedOut, hand_out, hands_out};
 pub use happened::Left;
 pub use header::{Header, NEW, Part, header_value, time};

@@ -42,6 +42,7 @@ pub fn rules_report(workspace: &Workspace) -> Result<RulesReport, OpsError> {
     for remark in in_force.remarks {
         match remark {
             Remark::Uncommitted(files) => report.uncommitted = files,
+            Remark::Unheeded(file) => report.uncommitted.push(file.display().to_string()),
             Remark::Superseded { diagnostics, .. } => (report.valid, report.diagnostics) = (false, diagnostics),
         }
     }

@@ -3,10 +3,10 @@
 use std::rc::Rc;
 
 use super::author;
-use super::error::OpsError;
+use super::error::{OpsError, UNREADABLE_BEFORE};
 use super::in_force::{InForce, in_force};
 use super::message;
-use super::way_back::with_way_back;
+use super::way_back::{WayBack, with_way_back};
 use super::workspace::Workspace;
 use crate::audit::{CommitId, Head, Person};
 use crate::engine::{Act, Change, Found, explain, flaw};
@@ -112,7 +112,7 @@ impl Standing {
                 match task_file::parse(&bytes, &self.id, &defaults) {
                     Ok(file) => Some(file),
                     // What HEAD has cannot be read; a person mended it, and nothing can tell what else.
-                    Err(_) => return Ok(Pending::Foreign(vec!["frontmatter".to_owned()])),
+                    Err(_) => return Ok(Pending::Foreign(vec![UNREADABLE_BEFORE.to_owned()])),
                 }
             }
         };
@@ -276,7 +276,7 @@ pub(super) fn spliced(
 
 fn unreadable(id: &TaskId, path: &ProjectPath, text: &str, faults: &[Fault]) -> OpsError {
     let diagnostics = faults.iter().map(|fault| Diagnostic::from_fault(path.as_str(), text, fault)).collect();
-    OpsError::UnreadableTask { id: id.clone(), path: path.clone(), diagnostics, readable: None }
+    OpsError::UnreadableTask { id: id.clone(), path: path.clone(), diagnostics, way_back: WayBack::Unknown }
 }
 
 /// Returns where HEAD has the file of a task that the worktree lacks, as far as that can be told.

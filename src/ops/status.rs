@@ -14,7 +14,7 @@ use super::notices::{OutgoingStanding, outgoing};
 use super::stand::is_drifted;
 use super::standing::{Pending, Standing};
 use super::sync::{RemoteStanding, remote_standing, remote_value};
-use super::way_back::last_readable;
+use super::way_back::{WayBack, ways_back};
 use super::workspace::Workspace;
 use crate::audit::{Head, ObjectId};
 use crate::model::TaskId;
@@ -82,9 +82,7 @@ pub fn overview(workspace: &Workspace, watcher: bool) -> Result<Overview, OpsErr
     attention.extend(behind(&in_force.rules, &listing));
     attention.extend(of_dependencies(workspace, &in_force, &listing));
     let committed = committed_files(workspace, &head)?;
-    for file in &listing.unreadable {
-        attention.push(of_unreadable(workspace, &in_force, file));
-    }
+    attention.extend(of_unreadable(workspace, &in_force, &listing.unreadable));
     let name = in_force.rules.project.name.clone();
     // In the middle of a merge, what differs from HEAD is git's to tell.
     if busy.is_none() {
@@ -123,6 +121,9 @@ pub fn overview(workspace: &Workspace, watcher: bool) -> Result<Overview, OpsErr
     };
     if let Some((code, problem, fix)) = remote.as_ref().and_then(RemoteStanding::attention) {
         attention.push(Attention { code, problem, fix });
+    }
+    for point in &mut attention {
+        point.fix = workspace.git_words.said(std::mem::take(&mut point.fix));
     }
     Ok(Overview { name, branch, remote, counts, drifted, attention })
 }
@@ -207,6 +208,14 @@ fn of_remark(workspace: &Workspace, remark: &Remark) -> Result<Attention, OpsErr
                 fix: if valid { bring } else { "see `aof workflow validate`, mend it, and commit".to_owned() },
             }
         }
+        Remark::Unheeded(file) => Attention {
+            code: "rules_not_committed",
+            problem: format!(
+                "`{}` differs from what is committed; which branch the project lives on is said by what is committed",
+                file.display()
+            ),
+            fix: "commit it where it stands to bring it into force, or take it back".to_owned(),
+        },
         Remark::Superseded { commit, diagnostics } => Attention {
             code: "workflow_config_invalid",
             problem: format!(
@@ -234,7 +243,7 @@ fn uncommitted_tasks(
             Pending::Foreign(fields) => attention.push(Attention {
                 code: "task_frozen",
                 problem: format!("{id} was changed by hand in what the engine keeps: {}", fields.join(", ")),
-                fix: thaw(&standing.snapshot.path, standing.head_path.as_ref()),
+                fix: thaw(fields, &standing.snapshot.path, standing.head_path.as_ref()),
             }),
             Pending::Versions(_) => edited.push(id),
             Pending::Nothing => {}
@@ -282,27 +291,34 @@ fn committed_files(workspace: &Workspace, head: &Head) -> Result<HashMap<String,
 }
 
 /// What was committed can be brought back only where something else stands.
-fn of_unreadable(workspace: &Workspace, in_force: &InForce, file: &Unreadable) -> Attention {
-    let help = file.diagnostics.first().and_then(|first| first.help.clone());
-    let readable = || {
+fn of_unreadable(workspace: &Workspace, in_force: &InForce, files: &[Unreadable]) -> Vec<Attention> {
+    let task = |file: &Unreadable| {
         let path: ProjectPath = file.path.parse().ok()?;
-        let id = layout::task_id(path.name())?.ok()?;
-        last_readable(workspace, in_force, &id, &path)
+        Some((layout::task_id(path.name())?.ok()?, path))
     };
-    Attention {
-        code: "unreadable_task",
-        problem: format!("`{}` cannot be read: {}", file.path, file.reason),
-        fix: match (&file.diagnostics[..], help, readable()) {
-            ([], ..) => "mend that, or move it out of `tasks/`".to_owned(),
-            (_, help, Some(commit)) => format!(
-                "mend it{}, or bring back what was committed: `git restore --source={commit} {}`",
-                help.map(|help| format!(" ({help})")).unwrap_or_default(),
-                file.path
-            ),
-            (_, Some(help), None) => format!("mend it: {help}"),
-            (_, None, None) => "mend it, or move it out of `tasks/`".to_owned(),
-        },
-    }
+    let known: Vec<_> = files.iter().filter(|file| !file.diagnostics.is_empty()).filter_map(task).collect();
+    let ways = ways_back(workspace, in_force, &known);
+    let way = |path: &str| {
+        let place = known.iter().position(|(_, known)| known.as_str() == path)?;
+        Some(ways[place].clone()).filter(|way| *way != WayBack::Unknown)
+    };
+    let point = |file: &Unreadable| {
+        let help = file.diagnostics.first().and_then(|first| first.help.clone());
+        Attention {
+            code: "unreadable_task",
+            problem: format!("`{}` cannot be read: {}", file.path, file.reason),
+            fix: match (&file.diagnostics[..], help, way(&file.path)) {
+                ([], ..) => "mend that, or move it out of `tasks/`".to_owned(),
+                (_, help, Some(way)) => {
+                    let mend = format!("mend it{}", help.map(|help| format!(" ({help})")).unwrap_or_default());
+                    way.fix(&mend, &file.path).unwrap_or(mend)
+                }
+                (_, Some(help), None) => format!("mend it: {help}"),
+                (_, None, None) => "mend it, or move it out of `tasks/`".to_owned(),
+            },
+        }
+    };
+    files.iter().map(point).collect()
 }
 
 /// Active tasks that HEAD has, and no file in the worktree.

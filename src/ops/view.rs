@@ -58,9 +58,11 @@ pub fn frozen(workspace: &Workspace, id: &TaskId) -> Option<(Vec<String>, String
     let head = workspace.repository.look().ok()?;
     let in_force = Rc::new(in_force(workspace, &head).ok()?);
     let standing = Standing::read_under(workspace, id, head, in_force).ok()?;
-    let fix = thaw(&standing.snapshot.path, standing.head_path.as_ref());
     match standing.pending {
-        Pending::Foreign(fields) => Some((fields, fix)),
+        Pending::Foreign(fields) => {
+            let fix = thaw(&fields, &standing.snapshot.path, standing.head_path.as_ref());
+            Some((fields, workspace.git_words.said(fix)))
+        }
         Pending::Nothing | Pending::Versions(_) => None,
     }
 }

@@ -1,47 +1,118 @@
-//! Where a task file that cannot be read was readable last: in HEAD, or, where that has the same, in a commit before it. Only reads.
+//! What to do about a task file that cannot be read: bring back the newest version that can be, from HEAD or, where that has the same,
+//! from a commit before it; or, where a merge left its markers, solve those, since any one version lacks what the other side has.
+//! Only reads.
 
 use super::error::OpsError;
 use super::in_force::InForce;
 use super::workspace::Workspace;
-use crate::audit::CommitId;
 use crate::format::task_file;
 use crate::model::TaskId;
-use crate::store::ProjectPath;
+use crate::store::{ProjectPath, tasks};
 
-/// So many changes of the file are looked at.
+/// So many changes of a file are looked at.
 const LOOK_BACK: usize = 50;
 
-/// Puts to the error how git names the newest commit that has a version of the file which can be read, if there is one.
+/// For so many files it is looked as far back as for each of them alone.
+const MANY: usize = 10;
+
+/// How a file that cannot be read comes to be readable again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WayBack {
+    /// Nothing is known.
+    Unknown,
+    /// The newest version that can be read is in that commit, as git names it.
+    Readable(String),
+    /// What a merge left in it is solved by hand; the merge may be under way still.
+    Solve {
+        /// How the merge is taken back, while it is.
+        abort: Option<&'static str>,
+    },
+}
+
+impl WayBack {
+    /// Returns what to do about the file at that path, if that is known; `mend` says how to mend it.
+    pub(super) fn fix(&self, mend: &str, path: &str) -> Option<String> {
+        Some(match self {
+            Self::Unknown => return None,
+            Self::Readable(commit) => {
+                format!("{mend}, or bring back what can be read: `git restore --source={commit} {path}`")
+            }
+            Self::Solve { abort } => {
+                let abort = abort.map(|abort| format!("; or take the whole merge back with `{abort}`"));
+                format!(
+                    "keep what counts of both sides, take the markers out, then `git add {path}` and commit{}",
+                    abort.unwrap_or_default()
+                )
+            }
+        })
+    }
+}
+
+/// Puts to the error what to do about it.
 pub(super) fn with_way_back(workspace: &Workspace, in_force: &InForce, error: OpsError) -> OpsError {
     match error {
         OpsError::UnreadableTask { id, path, diagnostics, .. } => {
-            let readable = last_readable(workspace, in_force, &id, &path);
-            OpsError::UnreadableTask { id, path, diagnostics, readable }
+            let way_back = way_back(workspace, in_force, &id, &path);
+            OpsError::UnreadableTask { id, path, diagnostics, way_back }
         }
         other => other,
     }
 }
 
-/// Returns how git names that commit.
-pub(super) fn last_readable(
-    workspace: &Workspace,
-    in_force: &InForce,
-    id: &TaskId,
-    path: &ProjectPath,
-) -> Option<String> {
+/// Returns what to do about it.
+fn way_back(workspace: &Workspace, in_force: &InForce, id: &TaskId, path: &ProjectPath) -> WayBack {
+    ways_back(workspace, in_force, &[(id.clone(), path.clone())]).pop().unwrap_or(WayBack::Unknown)
+}
+
+/// Returns what to do about each of these files, in their order. History is walked once for all of them.
+pub(super) fn ways_back(workspace: &Workspace, in_force: &InForce, files: &[(TaskId, ProjectPath)]) -> Vec<WayBack> {
     let repository = &workspace.repository;
+    let mut ways = vec![WayBack::Unknown; files.len()];
+    let Ok(Some(head)) = repository.look().map(|head| head.commit) else { return ways };
+    let unmerged = if files.is_empty() { Vec::new() } else { repository.unmerged().unwrap_or_default() };
+    let abort = (!repository.merge_heads().is_empty()).then_some("git merge --abort");
+    let is_busy = workspace.head_now().is_err();
     let defaults = in_force.defaults(workspace.now());
-    let is_readable = |commit: CommitId| {
-        let bytes = repository.read(commit, path.as_str()).ok().flatten();
-        bytes.is_some_and(|bytes| task_file::parse(&bytes, id, &defaults).is_ok())
-    };
-    let head = repository.look().ok()?.commit?;
-    if is_readable(head) {
-        return Some("HEAD".to_owned());
+    let is_readable = |bytes: &[u8], id: &TaskId| task_file::parse(bytes, id, &defaults).is_ok() && !is_marked(bytes);
+    let mut wanted = Vec::new();
+    for (place, (id, path)) in files.iter().enumerate() {
+        let standing = tasks::read(&workspace.paths, path).map(|file| file.bytes).unwrap_or_default();
+        let committed = repository.read(head, path.as_str()).ok().flatten().unwrap_or_default();
+        if unmerged.iter().any(|own| own.path == path.as_str()) || is_marked(&standing) || is_marked(&committed) {
+            ways[place] = WayBack::Solve { abort };
+        } else if is_busy {
+            // What git is in the middle of is in no commit yet.
+        } else if is_readable(&committed, id) {
+            ways[place] = WayBack::Readable("HEAD".to_owned());
+        } else {
+            wanted.push(place);
+        }
     }
-    let changes = repository.log_of(head, &[path.as_str()]).ok()?.take(LOOK_BACK);
-    let mut before = changes.filter_map(|entry| entry.ok()?.parents.first().copied());
-    before
-        .find(|commit| repository.has_commit(*commit) && is_readable(*commit))
-        .map(|commit| commit.to_string()[..10].to_owned())
+    let paths: Vec<&str> = wanted.iter().map(|place| files[*place].1.as_str()).collect();
+    let Some(changes) = (!paths.is_empty()).then(|| repository.log_of(head, &paths).ok()).flatten() else {
+        return ways;
+    };
+    for before in
+        changes.take(LOOK_BACK * paths.len().min(MANY)).filter_map(|entry| entry.ok()?.parents.first().copied())
+    {
+        if wanted.is_empty() || !repository.has_commit(before) {
+            break;
+        }
+        wanted.retain(|place| {
+            let (id, path) = &files[*place];
+            let bytes = repository.read(before, path.as_str()).ok().flatten();
+            let found = bytes.is_some_and(|bytes| is_readable(&bytes, id));
+            if found {
+                ways[*place] = WayBack::Readable(before.to_string()[..10].to_owned());
+            }
+            !found
+        });
+    }
+    ways
+}
+
+/// Returns whether git's markers stand in it.
+fn is_marked(bytes: &[u8]) -> bool {
+    let mut lines = bytes.split(|byte| *byte == b'\n');
+    lines.by_ref().any(|line| line.starts_with(b"<<<<<<< ")) && lines.any(|line| line.starts_with(b">>>>>>> "))
 }

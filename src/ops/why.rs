@@ -98,7 +98,7 @@ pub fn why(workspace: &Workspace, id: &TaskId) -> Result<(Reason, Rc<InForce>), 
         because.push(format!(
             "nothing moves it: its file was changed by hand in what the engine keeps ({}); {}",
             fields.join(", "),
-            thaw(&standing.snapshot.path, standing.head_path.as_ref())
+            workspace.git_words.said(thaw(fields, &standing.snapshot.path, standing.head_path.as_ref()))
         ));
     }
     if !task.status.is_finished() {

@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 
 use tracing::info;
 
-use super::branch::follow_branch;
+use super::branch::{Elsewhere, follow_branch};
 use super::error::OpsError;
+use super::git_words::GitWords;
 use super::in_force::{InForce, LastRules, in_force_and_seen};
 use crate::audit::{AuditError, Head, Repository};
 use crate::model::Timestamp;
@@ -41,6 +42,7 @@ pub struct Seed {
     root: PathBuf,
     ground: Ground,
     checkout: PathBuf,
+    git_words: GitWords,
     command: String,
     clock: Clock,
     wait: Duration,
@@ -56,7 +58,8 @@ impl Seed {
             Ground::Files => Workspace::at(&self.root, command, self.clock, self.wait, self.on_wait),
             Ground::Commits(folder) => Workspace::of_commits(&self.root, folder, command, self.clock),
         }?;
-        Ok(Workspace { network: self.network, checkout: self.checkout.clone(), ..workspace })
+        let (checkout, git_words) = (self.checkout.clone(), self.git_words.clone());
+        Ok(Workspace { network: self.network, checkout, git_words, ..workspace })
     }
 }
 
@@ -68,6 +71,10 @@ pub struct Workspace {
     pub repository: Repository,
     /// Where people work: the same folder, unless the project lives on a branch of its own.
     pub checkout: PathBuf,
+    /// The project.yaml there that names the branch, where it says something else than what is committed of it.
+    pub(super) unheeded: Option<PathBuf>,
+    /// How commands of git are written for whoever reads them.
+    pub git_words: GitWords,
     /// What runs, in the words that waiting commands are shown: `aof task complete`.
     pub command: String,
     ground: Ground,
@@ -91,15 +98,37 @@ impl Workspace {
         on_wait: fn(&str),
     ) -> Result<Self, OpsError> {
         let paths = Paths::find(start)?;
-        let workspace = Self::at(&follow_branch(paths.root())?, command, clock, wait, on_wait)?;
-        Ok(Self { checkout: paths.root().to_owned(), ..workspace })
+        let root = paths.root();
+        let repository = Repository::discover(root)?;
+        let us = Holder::this_process(command.clone(), clock());
+        match follow_branch(root, &repository, &us, on_wait)? {
+            None => Ok(Self::of_files(root, repository, command, clock, wait, on_wait)),
+            Some(Elsewhere { root: place, unheeded }) => {
+                let workspace = Self::at(&place, command, clock, wait, on_wait)?;
+                // Whoever named a folder may stand in another one.
+                let here = (start == Path::new(".")).then(|| start.canonicalize().ok()).flatten();
+                let near = here.as_deref().and_then(|here| place.strip_prefix(here).ok());
+                let git_words = GitWords::in_folder(near.unwrap_or(&place));
+                Ok(Self { checkout: root.to_owned(), unheeded, git_words, ..workspace })
+            }
+        }
     }
 
     /// Opens the project in that very folder, whether or not anything of it stands there yet.
     pub fn at(root: &Path, command: String, clock: Clock, wait: Duration, on_wait: fn(&str)) -> Result<Self, OpsError> {
-        let repository = Repository::discover(root)?;
+        Ok(Self::of_files(root, Repository::discover(root)?, command, clock, wait, on_wait))
+    }
+
+    fn of_files(
+        root: &Path,
+        repository: Repository,
+        command: String,
+        clock: Clock,
+        wait: Duration,
+        on_wait: fn(&str),
+    ) -> Self {
         let begun = Self::begin(root, repository, Ground::Files, command, clock);
-        Ok(Self { wait, deadline: Instant::now() + wait, on_wait, ..begun })
+        Self { wait, deadline: Instant::now() + wait, on_wait, ..begun }
     }
 
     /// Opens the commits of the nearest repository, whether or not it has a worktree, for whoever only reads what they say of the
@@ -116,6 +145,8 @@ impl Workspace {
             command,
             ground,
             checkout: root.to_owned(),
+            unheeded: None,
+            git_words: GitWords::default(),
             network: Network::Used,
             clock,
             wait: Duration::ZERO,
@@ -151,6 +182,7 @@ impl Workspace {
         Seed {
             root,
             checkout: self.checkout.clone(),
+            git_words: self.git_words.clone(),
             ground,
             command,
             clock: self.clock,

@@ -4,6 +4,7 @@
 //! same process waits like any other.
 
 use std::fmt;
+use std::fs::File;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -33,7 +34,7 @@ pub struct Holder {
 #[derive(Debug)]
 pub struct WriterLock {
     /// Held for as long as this is.
-    _held: Marked,
+    held: Marked,
     paths: Paths,
     /// `.aof/`, in which the lock stands.
     local: Folder,
@@ -74,7 +75,7 @@ impl WriterLock {
             // Where git sees nothing that is local.
             let local = paths.prepare_local()?;
             let other = match Marked::attempt(&local, NAME, paths.root(), holder)? {
-                Attempt::Locked(held) => return Ok(Self { _held: held, paths: paths.clone(), local }),
+                Attempt::Locked(held) => return Ok(Self { held, paths: paths.clone(), local }),
                 Attempt::Held(other) => other,
                 Attempt::Replaced => None,
             };
@@ -89,6 +90,11 @@ impl WriterLock {
             thread::sleep(pause.min(wait.saturating_sub(waited)));
             pause = (pause * 2).min(LONGEST_PAUSE);
         }
+    }
+
+    /// Returns the lock for another program to hold as well: should this process be killed, it is held until that one has ended.
+    pub fn share(&self) -> Result<File, StoreError> {
+        self.held.share()
     }
 
     /// Returns the places of the project that is locked.

@@ -85,6 +85,13 @@ impl Drop for Marked {
     }
 }
 
+impl Marked {
+    /// Returns another hold on the file: it stays ours until that one is closed too, unless this is dropped.
+    pub(super) fn share(&self) -> Result<File, StoreError> {
+        self.file.try_clone().map_err(|cause| StoreError::io("lock", &self.path, cause))
+    }
+}
+
 /// Returns who wrote such a file last: the holder, while it is held.
 pub(super) fn holder(folder: &Folder, name: &str) -> Option<Holder> {
     let (bytes, _) = folder.read(name, RECORD_LIMIT).ok()??;

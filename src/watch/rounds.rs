@@ -232,7 +232,7 @@ impl<'t> Rounds<'t> {
                     };
                     (problem, Some(fix))
                 }
-                Err(error) => (error.problem(), error.fix()),
+                Err(error) => (error.problem(), error.fix().map(|fix| self.workspace.git_words.said(fix))),
             };
             if self.told_of_sync.is_news(problem.clone()) {
                 self.desk.tell(Report::Unsynced { problem, fix });
@@ -437,6 +437,7 @@ impl<'t> Rounds<'t> {
             for remark in in_force.remarks {
                 match remark {
                     Remark::Uncommitted(files) => uncommitted = files,
+                    Remark::Unheeded(file) => uncommitted.push(file.display().to_string()),
                     Remark::Superseded { commit, diagnostics } => {
                         valid = false;
                         if known.is_none() || is_new {

@@ -157,7 +157,7 @@ fn what_both_changed_otherwise_is_marked_and_only_that_task_waits() {
       |
       = help: keep what counts of lines 3 to 7, take the markers out, then `git add` the file and commit
 
-    hint: mend it, or bring back what can be read: `git restore --source=HEAD tasks/AOF-xxxxx.md`
+    hint: keep what counts of both sides, take the markers out, then `git add tasks/AOF-xxxxx.md` and commit; or take the whole merge back with `git merge --abort`
     ");
     assert_snapshot!(env.plain(&env.aof(&["why", &id]).to_string()), @"
     exit 6
@@ -172,7 +172,7 @@ fn what_both_changed_otherwise_is_marked_and_only_that_task_waits() {
       |
       = help: keep what counts of lines 3 to 7, take the markers out, then `git add` the file and commit
 
-    hint: mend it, or bring back what can be read: `git restore --source=HEAD tasks/AOF-xxxxx.md`
+    hint: keep what counts of both sides, take the markers out, then `git add tasks/AOF-xxxxx.md` and commit; or take the whole merge back with `git merge --abort`
     ");
     assert_snapshot!(env.plain(&env.aof(&["task", "complete", &id, "--agent", "agent-7", "--outcome", "complete", "--summary", "x", "--wait", "0"]).to_string()), @"
     exit 7
@@ -192,7 +192,7 @@ fn what_both_changed_otherwise_is_marked_and_only_that_task_waits() {
       ! 1 task stands where the rules have changed: AOF-xxxxx
         `aof watch` has them follow; `aof org reload` does it now
       ! `tasks/AOF-xxxxx.md` cannot be read: line 3 is a merge conflict marker
-        mend it (keep what counts of lines 3 to 7, take the markers out, then `git add` the file and commit), or bring back what was committed: `git restore --source=HEAD tasks/AOF-xxxxx.md`
+        keep what counts of both sides, take the markers out, then `git add tasks/AOF-xxxxx.md` and commit; or take the whole merge back with `git merge --abort`
       ! no watcher is running
         start one with `aof watch`; without it, commands work but dropped files and edits wait
     ");
@@ -395,5 +395,63 @@ fn what_git_left_unmerged_is_settled_by_its_meaning() {
     env.git(&["add", &path]);
     env.git(&["commit", "-q", "--no-edit"]);
     assert_eq!(env.git(&["status", "--porcelain"]), "");
+    let _ = verified(&env).success();
+}
+
+#[test]
+fn no_advice_throws_away_what_the_other_side_did() {
+    let (env, id) = scene();
+    let path = env.task_path(&id);
+    aside(&env, "side", || {
+        let _ = env.aof(&["task", "edit", &id, "--title", "Sign in"]).success();
+        let _ = env.complete(&id, "agent-7").success();
+    });
+    let _ = env.aof(&["task", "edit", &id, "--title", "Log in"]).success();
+    assert_eq!(env.try_git(&["merge", "--no-edit", "side"]).code, Some(1));
+    let advice = |env: &TestEnvironment| {
+        let commands: [&[&str]; 3] = [&["status"], &["doctor"], &["task", "show", &id]];
+        let said: Vec<String> = commands.iter().map(|args| env.aof_aside(args).to_string()).collect();
+        for said in &said {
+            assert!(!said.contains("git restore"), "{said}");
+            assert!(said.contains("`git add tasks/"), "{said}");
+        }
+        said
+    };
+    for said in advice(&env) {
+        assert!(said.contains("git merge --abort"), "{said}");
+    }
+    // Whoever commits the markers is told to solve them, and to commit that.
+    env.git(&["commit", "--quiet", "-a", "--no-edit"]);
+    for said in advice(&env) {
+        assert!(!said.contains("git merge --abort"), "{said}");
+    }
+    let solved: String = env
+        .read(&path)
+        .split_inclusive('\n')
+        .filter(|line| !["<<<<<<<", "=======", ">>>>>>>", "title: Log in"].iter().any(|start| line.starts_with(start)))
+        .collect();
+    env.write(&path, solved);
+    let status = env.aof(&["status"]).success().to_string();
+    assert!(
+        !status.contains("git restore") && status.contains("`git add tasks/AOF-xxxxx.md && git commit`"),
+        "{status}"
+    );
+    env.commit_all("solved");
+    assert_eq!(entries(&env, &id), ["implement agent-7 complete"]);
+    assert!(env.task_text(&id).contains("title: Sign in"));
+}
+
+#[test]
+fn comments_of_the_side_that_does_not_stand_survive() {
+    let (env, id) = scene();
+    let path = env.task_path(&id);
+    aside(&env, "side", || {
+        env.edit(&path, "title: Add login\n", "title: Add login # keep\n");
+        env.commit_all("why");
+    });
+    let _ = env.complete(&id, "agent-7").success();
+    env.git(&["merge", "-q", "--no-edit", "side"]);
+    assert!(env.read(&path).contains("title: Add login # keep\n"), "{}", env.read(&path));
+    assert_eq!(entries(&env, &id), ["implement agent-7 complete"]);
     let _ = verified(&env).success();
 }

@@ -1,10 +1,11 @@
 //! A project on a branch of its own: the log of the code stays free of it, and every command finds it.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 
 use insta::assert_snapshot;
 
-use crate::environment::TestEnvironment;
+use crate::environment::{TestEnvironment, eventually};
 
 fn repository() -> TestEnvironment {
     let env = TestEnvironment::without_rules();
@@ -112,10 +113,159 @@ fn what_is_missing_for_it_is_said() {
     hint: name another; if a project lives on it, commit a project.yaml with `git: {branch: aof}` here, and every command finds it
     ");
     env.write("project.yaml", "git: {branch: tasks}\n");
+    env.commit_all("pointer");
     assert_snapshot!(env.aof(&["status"]).code(4).stderr, @"
     error: the project lives on the branch `tasks` (`git.branch` in project.yaml), which is not here
 
     hint: get it with `git fetch origin tasks:tasks`
     ");
     assert!(!env.exists(".aof"));
+}
+
+/// Returns a project on a branch of its own with a task, whose folder somebody removed.
+fn without_its_folder() -> (TestEnvironment, String) {
+    let env = repository();
+    let _ = env.aof(&["init", "--branch", "aof"]).success();
+    let id = env.new_task(&["Add login"]);
+    fs::remove_dir_all(env.path(".aof")).unwrap();
+    env.git(&["worktree", "prune"]);
+    (env, id)
+}
+
+#[test]
+fn who_comes_first_waits_for_the_whole_of_it() {
+    let (env, id) = without_its_folder();
+    // Git stops in the middle of checking out.
+    env.write(".git/info/attributes", "tasks/** filter=slow\n");
+    env.git(&[
+        "config",
+        "filter.slow.smudge",
+        &format!("touch '{0}/begun'; cat '{0}/go' >/dev/null; cat", env.home().display()),
+    ]);
+    let made = env.command("mkfifo").arg(env.home().join("go")).status().unwrap();
+    assert!(made.success());
+    let mut first = env.start(&["task", "show", &id]);
+    eventually("git checks out", || env.home().join("begun").exists());
+    // Git lives on where the command that started it is killed.
+    first.kill().unwrap();
+    let _ = first.wait().unwrap();
+    assert!(env.exists(".git/worktrees/branch/locked"));
+    let others = [env.start(&["task", "show", &id]), env.start(&["task", "list"])];
+    // As many readers as there are files, each when it asks.
+    let go = env.home().join("go");
+    let done = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let opener = std::thread::spawn({
+        let done = std::sync::Arc::clone(&done);
+        move || {
+            while !done.load(std::sync::atomic::Ordering::Relaxed) {
+                // Both ways, so that it does not wait for a reader that is gone.
+                drop(fs::OpenOptions::new().read(true).write(true).open(&go).unwrap());
+                std::thread::yield_now();
+            }
+        }
+    });
+    let outputs = others.map(|child| env.finish("aof", child));
+    done.store(true, std::sync::atomic::Ordering::Relaxed);
+    opener.join().unwrap();
+    for output in outputs {
+        assert!(output.success().stdout.contains("Add login"));
+    }
+    assert!(env.exists(&format!(".aof/branch/tasks/{id}.md")));
+}
+
+#[test]
+fn what_a_killed_git_left_is_made_again() {
+    let (env, id) = without_its_folder();
+    let _ = env.aof(&["task", "show", &id]).success();
+    let broken = |env: &TestEnvironment| {
+        env.write(".git/worktrees/branch/locked", "initializing\n");
+        env.write(".git/worktrees/branch/index.lock", "");
+        fs::remove_file(env.path(&format!(".aof/branch/tasks/{id}.md"))).unwrap();
+    };
+    let _ = fs::remove_dir_all(env.path(".aof/branch/.aof"));
+    broken(&env);
+    let _ = env.aof(&["task", "show", &id]).success();
+    let _ = env.aof(&["task", "comment", &id, "Seen"]).success();
+    assert!(!env.exists(".aof/branch-unfinished-1"));
+    // Where somebody worked in it, all of that is kept beside.
+    env.write(".aof/branch/.aof/inbox/one.yaml", "x\n");
+    broken(&env);
+    let mut inside = env.aof_command(&["task", "show", &id]);
+    inside.current_dir(env.path(".aof/branch"));
+    let _ = env.run(inside).success();
+    assert!(env.read(&format!(".aof/branch/tasks/{id}.md")).contains("Seen"));
+    assert_eq!(env.read(".aof/branch-unfinished-1/.aof/inbox/one.yaml"), "x\n");
+}
+
+#[test]
+fn no_link_leads_the_branch_elsewhere() {
+    for link in [".aof", ".aof/branch"] {
+        let (env, id) = without_its_folder();
+        let elsewhere = env.home().join("elsewhere");
+        fs::create_dir(&elsewhere).unwrap();
+        let path = env.path(link);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        symlink(&elsewhere, &path).unwrap();
+        let output = env.aof(&["task", "show", &id]);
+        assert_ne!(output.code, Some(0), "{output}");
+        assert!(output.stderr.contains("symbolic link") || output.stderr.contains("symlink"), "{output}");
+        assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 0);
+        assert!(!env.exists(".git/worktrees/branch"));
+    }
+}
+
+#[test]
+fn the_committed_project_yaml_says_where_it_lives() {
+    let env = repository();
+    let _ = env.aof(&["init", "--branch", "aof"]).success();
+    env.new_task(&["Add login"]);
+    env.write("project.yaml", "git: {branch: other}\n");
+    let shown = env.aof(&["task", "list"]).success();
+    assert!(shown.stdout.contains("Add login"), "{shown}");
+    assert_snapshot!(env.plain(&shown.stderr), @"warning: `$PROJECT/project.yaml` differs from what is committed; which branch the project lives on is said by what is committed");
+    let status = env.aof(&["status"]).success();
+    assert!(status.stdout.contains("differs from what is committed; which branch"), "{status}");
+    // What nobody committed decides nothing.
+    let env = TestEnvironment::new();
+    env.git(&["branch", "other"]);
+    env.write("project.yaml", "git: {branch: other}\n");
+    let _ = env.aof(&["task", "list"]).success();
+    assert!(!env.exists(".aof/branch"));
+}
+
+#[test]
+fn commands_of_git_that_are_told_work_where_they_are_read() {
+    let env = repository();
+    let _ = env.aof(&["init", "--branch", "aof"]).success();
+    let id = env.new_task(&["Add login"]);
+    let path = format!(".aof/branch/tasks/{id}.md");
+    fs::remove_file(env.path(&path)).unwrap();
+    let status = env.aof(&["status", "--json"]).success().json();
+    let points = status["attention"].as_array().unwrap();
+    let missing = points.iter().find(|point| point["code"] == "task_missing").unwrap();
+    let told = missing["fix"].as_str().unwrap().split('`').nth(1).unwrap();
+    assert!(told.starts_with("git -C .aof/branch restore "), "{told}");
+    let run = |told: &str| {
+        env.run({
+            let mut shell = env.command("sh");
+            shell.args(["-c", told]);
+            shell
+        })
+    };
+    let _ = run(&told.replace("AOF-xxxxx", &id)).success();
+    assert!(env.exists(&path));
+    env.edit(&path, "status: ready", "status: blocked");
+    let refused = env.aof(&["task", "comment", &id, "Seen"]);
+    assert!(refused.stderr.contains("`git -C .aof/branch restore --source=HEAD tasks/"), "{refused}");
+    for command in ["doctor", "status", "why"] {
+        let args = [command, &id];
+        let said = env.aof(if command == "why" { &args } else { &args[..1] });
+        assert!(said.stdout.contains("`git -C .aof/branch restore --source=HEAD tasks/"), "{said}");
+    }
+    // From elsewhere the whole path is told.
+    env.write("sub/x.txt", "x");
+    let mut inside = env.aof_command(&["status"]);
+    inside.current_dir(env.path("sub"));
+    let said = env.run(inside).success();
+    assert!(said.stdout.contains("git -C $PROJECT/.aof/branch restore"), "{said}");
 }

@@ -146,6 +146,9 @@ pub fn examine(workspace: &Workspace, watcher: bool) -> Result<Vec<Complaint>, O
     let in_force = workspace.rules().ok();
     let patient = Patient { workspace, overview, in_force };
     complaints.extend(CHECKS.iter().flat_map(|check| check(&patient)));
+    for complaint in &mut complaints {
+        complaint.fix = workspace.git_words.said(std::mem::take(&mut complaint.fix));
+    }
     Ok(complaints)
 }
 
