@@ -33,8 +33,11 @@ pub(super) fn merged(
     let head = if both.agree() { both.ours } else { merged_apart(texts)? };
     let text = [&head[..], standing.rest().as_bytes()].concat();
     let read = task_file::parse(&text, &standing.task.id, &sides.defaults).ok();
-    let written = read.and_then(|file| sides.written(&file, keys.merged.clone(), None, standing.body()).ok());
-    Ok(written.filter(|file| file.task == *meant && file.keys(sides.scope()) == keys.merged))
+    let says_it = |file: &TaskFile| {
+        let written = sides.written(file, keys.merged.clone(), None, standing.body());
+        written.is_ok_and(|written| written.task == *meant && written.keys(sides.scope()) == keys.merged)
+    };
+    Ok(read.filter(says_it))
 }
 
 /// Merges the texts with something between all of their keys that none of them changed: what different keys say is not disputed,
