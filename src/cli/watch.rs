@@ -311,7 +311,7 @@ fn told(session: &Session, error: &OpsError) -> String {
         text.push_str(&format!("\n{}", diagnosed(session, diagnostics)));
     }
     if let Some(fix) = error.fix() {
-        text.push_str(&format!("\n{}", inert(&fix)));
+        text.push_str(&format!("\n{}", inert(&session.git_said(fix))));
     }
     text
 }

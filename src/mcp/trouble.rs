@@ -37,6 +37,9 @@ impl Trouble {
             value["message"] = json!(in_tools(message));
         }
         let project = desk.open(tool.name).ok();
+        if let (Some(project), Some(message)) = (&project, value["message"].as_str()) {
+            value["message"] = json!(project.workspace.git_words.said(message.to_owned()));
+        }
         let state = project.as_ref().and_then(|project| state(project, &self.task(project, tool, given)?));
         let agent = project.as_ref().and_then(Project::viewer);
         let next = next_call(self, tool, given, state.as_ref(), agent.as_ref());

@@ -130,7 +130,8 @@ fn clear(home: &Path, folder: &Path) -> Result<(), OpsError> {
     }
     let fault = |cause| StoreError::Io { doing: "take away", path: folder.to_owned(), cause };
     if folder.join(".aof").exists() {
-        let free = (1..).map(|number| home.join(format!("{FOLDER}-unfinished-{number}"))).find(|path| !path.exists());
+        let free =
+            (1..1_000).map(|number| home.join(format!("{FOLDER}-unfinished-{number}"))).find(|path| !path.exists());
         if let Some(beside) = free {
             fs::rename(folder, beside).map_err(fault)?;
         }
