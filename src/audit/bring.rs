@@ -357,8 +357,11 @@ impl Repository {
             return Ok(());
         }
         // One that cannot be written keeps none of the others from it.
-        let failed = paths.split_inclusive(|byte| *byte == 0).filter_map(|path| written(path).err()).last();
-        failed.map_or(Ok(()), |error| Err(AuditError::NotSentBack { detail: error.to_string() }))
+        let mut errors = Vec::new();
+        for path in paths.split_inclusive(|byte| *byte == 0) {
+            errors.extend(written(path).err());
+        }
+        errors.pop().map_or(Ok(()), |error| Err(AuditError::NotSentBack { detail: error.to_string() }))
     }
 
     /// A git that was started by a killed process goes on by itself, and ends soon; until then it holds its copy of the index.
