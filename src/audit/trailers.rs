@@ -70,7 +70,7 @@ pub fn message(subject: &str, body: &str, trailers: &[Trailer]) -> String {
     message
 }
 
-/// Reads the trailers of a message, as git does: see [`Block`].
+/// Reads the trailers of a message, as git does: those of its last paragraph, comments aside.
 pub fn parse(message: &str) -> Vec<Trailer> {
     let mut trailers: Vec<(String, String)> = Vec::new();
     for line in Block::of(message).lines {
