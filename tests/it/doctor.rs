@@ -215,6 +215,14 @@ fn an_index_that_was_left_behind_catches_up_and_what_is_staged_stays() {
     let codes = found(&env, &["--fix"]);
     assert!(codes.contains(&"task_staged: told".to_owned()), "{codes:?}");
     assert_eq!(env.git(&["diff", "--cached", "--name-only"]).trim(), path);
+    // What it tells to do can be pasted, also where it is about several files.
+    let other = env.task_path(&env.new_task(&["Write docs"]));
+    env.edit(&other, "Write docs", "Write the docs");
+    env.git(&["add", &other]);
+    let told = String::from_utf8(env.aof_command(&["doctor"]).output().unwrap().stdout).unwrap();
+    let command = told.split('`').find(|part| part.starts_with("git restore --staged")).expect("a command");
+    env.git(&command.split(' ').skip(1).collect::<Vec<_>>());
+    assert_eq!(env.git(&["diff", "--cached", "--name-only"]), "", "{command}");
 }
 
 #[test]

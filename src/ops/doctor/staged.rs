@@ -21,7 +21,7 @@ pub(super) fn look(patient: &Patient<'_>) -> Result<Vec<Complaint>, OpsError> {
                 some(&names)
             ),
             "the next `git commit` would take back what was committed since",
-            format!("`git restore --staged {}`; `aof doctor --fix` does it", some(&names)),
+            format!("`git restore --staged {}`; `aof doctor --fix` does it", names.join(" ")),
         );
         complaints.push(complaint.cured_by(|workspace| {
             let _lock = workspace.lock()?;
@@ -40,7 +40,7 @@ pub(super) fn look(patient: &Patient<'_>) -> Result<Vec<Complaint>, OpsError> {
                 some(&names)
             ),
             "a command that changes one of them is refused, so that what you staged is not lost",
-            format!("commit it, or take it back with `git restore --staged {}`", some(&names)),
+            format!("commit it, or take it back with `git restore --staged {}`", names.join(" ")),
         ));
     }
     Ok(complaints)
