@@ -42,7 +42,7 @@ use crate::stop;
 /// Files may come through a filter that gets them from elsewhere.
 const PATIENCE: Duration = Duration::from_mins(15);
 /// So many paths fit into one command line anywhere.
-const PATHS_A_COMMAND: usize = 200;
+pub(super) const PATHS_A_COMMAND: usize = 200;
 /// What the copies of the index are called.
 const COPY: &str = "aof-index-copy";
 /// The mode of a submodule.

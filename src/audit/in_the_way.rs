@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use super::bring::Changes;
+use super::bring::{Changes, PATHS_A_COMMAND};
 use super::error::{At, AuditError};
 use super::id::CommitId;
 use super::repository::Repository;
@@ -13,8 +13,6 @@ use super::spawn;
 
 /// What each clone has for itself: locks, records, what is dropped there. Whoever could put files there would act for its user.
 const OWN_FOLDER: &str = ".aof";
-/// So many paths fit into one command line anywhere.
-const PATHS_A_COMMAND: usize = 200;
 /// So many files in the way are told.
 const MOST_TOLD: usize = 20;
 

@@ -8,8 +8,9 @@
 //!   bring        under the writer lock and git's own: worktree, index and branch come to what the remote has
 //! ```
 //! The push comes before the local branch moves, so a merge that came second leaves nothing behind. Where the remote does not answer
-//! any more, or would not take it, the merge comes in all the same, and waits: what others did is known by then. A kill before the push leaves unreachable objects; one after it leaves this clone behind the remote, which the
-//! next sync brings in; one while files are brought in is finished by the next command (`heal`).
+//! any more, or would not take it, the merge comes in all the same, and waits: what others did is known by then. A kill before the
+//! push leaves unreachable objects; one after it leaves this clone behind the remote, which the next sync brings in; one while files
+//! are brought in is finished by the next command (`heal`).
 //!
 //! Nothing is forced, no commit is rewritten. What is not the engine's to merge is left to git, and said so.
 
