@@ -37,10 +37,10 @@ impl Person {
         &self.email
     }
 
-    /// Reads a signature of an existing commit, whatever its tool let in.
-    pub(super) fn of_signature(signature: &git2::Signature<'_>) -> Self {
+    /// Reads the name and the address of an existing commit, whatever its tool let in.
+    pub(super) fn of_signature(name: &[u8], email: &[u8]) -> Self {
         let text = |bytes| clean(&String::from_utf8_lossy(bytes));
-        Self { name: text(signature.name_bytes()), email: text(signature.email_bytes()) }
+        Self { name: text(name), email: text(email) }
     }
 }
 

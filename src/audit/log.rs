@@ -3,43 +3,18 @@
 //! Two commits are compared at the paths asked for by the names of the objects there, so a walk costs a few tree
 //! entries a commit, whatever else the commits changed.
 
-use std::collections::{BTreeSet, BinaryHeap, HashMap, HashSet};
+use std::collections::{BinaryHeap, HashMap, HashSet};
 
 use git2::{ErrorClass, ErrorCode};
-use jiff::Timestamp;
 
 use super::error::{AuditError, During};
 use super::id::{CommitId, ObjectId};
-use super::identity::Person;
 use super::repository::Repository;
+use super::said::{Links, LogEntry};
 use super::tree::Leaf;
 
 /// How many changes of a file are looked at to tell an old version of it from a new one.
 const LOOK_BACK: usize = 100;
-
-/// A commit as history tells it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LogEntry {
-    pub id: CommitId,
-    pub parents: Vec<CommitId>,
-    pub author: Person,
-    pub authored: Timestamp,
-    pub committer: Person,
-    pub committed: Timestamp,
-    /// Invalid UTF-8 is replaced.
-    pub message: String,
-}
-
-/// How a file of the project changed between a commit and its first parent.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct ChangedFile {
-    /// Relative to the project.
-    pub path: String,
-    /// `None`: the commit adds the file.
-    pub before: Option<ObjectId>,
-    /// `None`: the commit deletes the file.
-    pub after: Option<ObjectId>,
-}
 
 /// The commits of a stretch of history.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -90,33 +65,19 @@ impl Repository {
         Ok(false)
     }
 
-    /// Reads one commit.
-    pub fn log_entry(&self, id: CommitId) -> Result<LogEntry, AuditError> {
-        let commit = self.git().find_commit(id.to_git()).during(|| format!("read the commit `{id}`"))?;
-        let (author, committer) = (commit.author(), commit.committer());
-        Ok(LogEntry {
-            id,
-            parents: parents(&commit),
-            author: Person::of_signature(&author),
-            authored: timestamp(author.when()),
-            committer: Person::of_signature(&committer),
-            committed: timestamp(committer.when()),
-            message: String::from_utf8_lossy(commit.message_bytes()).into_owned(),
-        })
-    }
-
     /// Returns the commits that a branch has grown by up to this one, oldest first, as far as history goes here. Of what was merged
     /// in, only the merge counts.
     pub fn line_to(&self, head: CommitId) -> Result<Vec<CommitId>, AuditError> {
-        let doing = || format!("read what led to the commit `{head}`");
         let mut line = vec![head];
-        let mut walk = self.git().revwalk().during(doing)?;
-        walk.simplify_first_parent().during(doing)?;
-        walk.push(head.to_git()).during(doing)?;
-        for id in walk.skip(1) {
-            // A shallow clone ends at commits whose parents it does not have.
-            let Some(id) = known_here(id).during(doing)? else { break };
-            line.push(CommitId::new(ObjectId::from_git(id)));
+        let mut at = self.links(head)?;
+        while let Some(parent) = at.parents.first().copied() {
+            at = match self.links(parent) {
+                Ok(links) => links,
+                // A shallow clone ends at commits whose parents it does not have.
+                Err(_) if !self.has_commit(parent) && self.git().is_shallow() => break,
+                Err(fault) => return Err(fault),
+            };
+            line.push(parent);
         }
         line.reverse();
         Ok(line)
@@ -202,65 +163,6 @@ impl Repository {
         self.git().find_commit(id.to_git()).is_ok()
     }
 
-    /// Returns what a commit changed in the project, compared with its first parent; sorted by path. Where a shallow clone ends, all
-    /// that there is counts as new.
-    pub fn changed_files(&self, id: CommitId) -> Result<Vec<ChangedFile>, AuditError> {
-        let doing = || format!("compare the commit `{id}` with its parent");
-        let commit = self.git().find_commit(id.to_git()).during(doing)?;
-        let parent = match commit.parent(0) {
-            Ok(parent) => Some(parent),
-            Err(_) if commit.parent_count() == 0 || self.git().is_shallow() => None,
-            Err(fault) => return Err(fault).during(doing),
-        };
-        self.compare(self.prefix(), parent.as_ref(), &commit)
-    }
-
-    /// Returns the paths of all files of the repository that a commit has otherwise than one of its parents, those of other projects
-    /// as well, from its top.
-    pub fn changed_anywhere(&self, id: CommitId) -> Result<BTreeSet<String>, AuditError> {
-        let doing = || format!("compare the commit `{id}` with its parents");
-        let commit = self.git().find_commit(id.to_git()).during(doing)?;
-        let mut parents: Vec<_> = commit.parents().map(Some).collect();
-        if parents.is_empty() {
-            parents.push(None);
-        }
-        let mut paths = BTreeSet::new();
-        for parent in parents {
-            paths.extend(self.compare("", parent.as_ref(), &commit)?.into_iter().map(|file| file.path));
-        }
-        Ok(paths)
-    }
-
-    /// Returns whether a commit has a file, by its path from the top of the repository.
-    pub fn has_anywhere(&self, commit: CommitId, path: &str) -> Result<bool, AuditError> {
-        Ok(self.trees().file(Some(self.root_tree(commit)?), path)?.is_some())
-    }
-
-    /// Returns in which files of the project two commits differ, sorted by path.
-    pub fn changed_between(&self, one: CommitId, other: CommitId) -> Result<Vec<ChangedFile>, AuditError> {
-        let doing = || format!("compare the commits `{one}` and `{other}`");
-        let one = self.git().find_commit(one.to_git()).during(doing)?;
-        self.compare(self.prefix(), Some(&one), &self.git().find_commit(other.to_git()).during(doing)?)
-    }
-
-    fn compare(
-        &self,
-        folder: &str,
-        one: Option<&git2::Commit<'_>>,
-        other: &git2::Commit<'_>,
-    ) -> Result<Vec<ChangedFile>, AuditError> {
-        let trees = self.trees();
-        let project = |commit: &git2::Commit<'_>| trees.folder(Some(ObjectId::from_git(commit.tree_id())), folder);
-        let before = one.map(project).transpose()?.flatten();
-        let mut files = Vec::new();
-        trees.compare(before, project(other)?, "", &mut |path, before, after| {
-            let id = |leaf: Option<Leaf>| leaf.map(|leaf| leaf.id);
-            files.push(ChangedFile { path, before: id(before), after: id(after) });
-        })?;
-        files.sort();
-        Ok(files)
-    }
-
     /// Turns a path of the worktree into one of the project, if it is one.
     pub(super) fn own_path(&self, full: &str) -> Option<String> {
         match self.prefix() {
@@ -287,22 +189,18 @@ impl<'r> Log<'r> {
 
     fn add(&mut self, id: CommitId) -> Result<(), AuditError> {
         if self.seen.insert(id) {
-            let commit = self.load(id)?;
+            let committed = self.repository.links(id)?.committed;
             self.number += 1;
-            self.waiting.push((commit.time().seconds(), std::cmp::Reverse(self.number), id));
+            self.waiting.push((committed, std::cmp::Reverse(self.number), id));
         }
         Ok(())
-    }
-
-    fn load(&self, id: CommitId) -> Result<git2::Commit<'r>, AuditError> {
-        self.repository.git().find_commit(id.to_git()).during(|| format!("read the commit `{id}`"))
     }
 
     /// Takes commits off until one changed a path that was asked for.
     fn advance(&mut self) -> Result<Option<CommitId>, AuditError> {
         while let Some((_, _, id)) = self.waiting.pop() {
-            let commit = self.load(id)?;
-            let parents = self.parents_in_reach(&commit);
+            let links = self.repository.links(id)?;
+            let parents = self.parents_in_reach(&links);
             if self.paths.is_empty() {
                 for parent in parents {
                     self.add(parent)?;
@@ -311,11 +209,11 @@ impl<'r> Log<'r> {
             }
             let here = match self.looked.remove(&id) {
                 Some(here) => here,
-                None => self.look(&commit)?,
+                None => self.look(links.tree)?,
             };
             let mut same = None;
             for parent in &parents {
-                let there = self.look(&self.load(*parent)?)?;
+                let there = self.look(self.repository.root_tree(*parent)?)?;
                 let is_same = there == here;
                 self.looked.insert(*parent, there);
                 if is_same {
@@ -339,15 +237,14 @@ impl<'r> Log<'r> {
     }
 
     /// A shallow clone ends at commits whose parents it does not have.
-    fn parents_in_reach(&self, commit: &git2::Commit<'_>) -> Vec<CommitId> {
-        let git = self.repository.git();
-        parents(commit).into_iter().filter(|parent| !self.shallow || git.find_commit(parent.to_git()).is_ok()).collect()
+    fn parents_in_reach(&self, links: &Links) -> Vec<CommitId> {
+        let is_here = |parent: &CommitId| !self.shallow || self.repository.has_commit(*parent);
+        links.parents.iter().copied().filter(is_here).collect()
     }
 
-    /// What the paths stand for in a commit.
-    fn look(&self, commit: &git2::Commit<'_>) -> Result<Vec<Option<Leaf>>, AuditError> {
+    /// What the paths stand for in a commit with that tree.
+    fn look(&self, root: ObjectId) -> Result<Vec<Option<Leaf>>, AuditError> {
         let trees = self.repository.trees();
-        let root = ObjectId::from_git(commit.tree_id());
         self.paths.iter().map(|path| trees.lookup(root, path)).collect()
     }
 }
@@ -368,14 +265,4 @@ fn known_here<T>(answer: Result<T, git2::Error>) -> Result<Option<T>, git2::Erro
         Err(fault) if fault.code() == ErrorCode::NotFound || fault.class() == ErrorClass::Odb => Ok(None),
         answer => answer.map(Some),
     }
-}
-
-fn parents(commit: &git2::Commit<'_>) -> Vec<CommitId> {
-    commit.parent_ids().map(|id| CommitId::new(ObjectId::from_git(id))).collect()
-}
-
-/// A commit may claim a year that no calendar has; the nearest one stands for it.
-fn timestamp(time: git2::Time) -> Timestamp {
-    let latest = if time.seconds() < 0 { Timestamp::MIN } else { Timestamp::MAX };
-    Timestamp::from_second(time.seconds()).unwrap_or(latest)
 }

@@ -9,6 +9,7 @@
 
 mod bring;
 mod commit;
+mod compared;
 mod configuration;
 mod deflate;
 mod error;
@@ -31,6 +32,7 @@ mod reading;
 mod reference;
 mod remote;
 mod repository;
+mod said;
 mod sign;
 mod spawn;
 mod ssh;
@@ -44,6 +46,7 @@ mod unmerged;
 mod worktrees;
 
 pub use commit::{Change, Draft, Prepared};
+pub use compared::ChangedFile;
 pub use error::AuditError;
 pub use head::Head;
 pub use id::{CommitId, NotAnId, ObjectId};
@@ -51,11 +54,12 @@ pub use identity::Person;
 pub use join::{MergeDraft, Unshared};
 pub use left_behind::LeftBehind;
 pub use locks::{BranchLock, Cleared, LockFile, Locks};
-pub use log::{ChangedFile, Log, LogEntry, Reach};
+pub use log::{Log, Reach};
 pub use merging::Hooks;
 pub use publish::{Intent, Published, WriteFiles};
 pub use remote::{Distance, Prompts, Pushed, RemoteError, Upstream};
 pub use repository::{Repository, TreeFile};
+pub use said::LogEntry;
 pub use ssh::{Asking, SshKey};
 pub use staged_below::StagedFile;
 pub use storage::Storage;

@@ -13,7 +13,7 @@ use super::error::{At, AuditError, During};
 use super::id::{CommitId, ObjectId};
 use super::objects::{Kind, ObjectFolder, name};
 use super::quarantine;
-use super::reading::{Kept, Reader};
+use super::reading::{Known, Reader};
 use super::tree::Trees;
 
 /// A file of a commit.
@@ -30,8 +30,10 @@ pub struct Repository {
     worktree_root: PathBuf,
     prefix: String,
     objects: ObjectFolder,
-    kept: Kept,
+    known: Known,
     config: OnceCell<Configuration>,
+    /// Whether history was cut off or grafted.
+    cut: OnceCell<bool>,
 }
 
 impl Repository {
@@ -62,8 +64,9 @@ impl Repository {
             worktree_root,
             objects,
             git,
-            kept: Kept::default(),
+            known: Known::default(),
             config: OnceCell::new(),
+            cut: OnceCell::new(),
         })
     }
 
@@ -79,8 +82,9 @@ impl Repository {
             worktree_root: git.path().to_owned(),
             objects,
             git,
-            kept: Kept::default(),
+            known: Known::default(),
             config: OnceCell::new(),
+            cut: OnceCell::new(),
         })
     }
 
@@ -196,9 +200,14 @@ impl Repository {
         Ok(self.config.get_or_init(|| config))
     }
 
-    /// Lets the next question about git's configuration be answered by what it says then.
-    pub fn forget_configuration(&mut self) {
+    /// Lets the next question about git's configuration, and about where history ends, be answered by what is so then.
+    pub fn look_anew(&mut self) {
         self.config.take();
+        self.cut.take();
+    }
+
+    pub(super) fn cut(&self) -> &OnceCell<bool> {
+        &self.cut
     }
 
     pub(super) fn objects(&self) -> &ObjectFolder {
@@ -210,13 +219,11 @@ impl Repository {
     }
 
     pub(super) fn root_tree(&self, commit: CommitId) -> Result<ObjectId, AuditError> {
-        let bytes = self.reader().read(Kind::Commit, commit.object())?;
-        let tree = bytes.strip_prefix(b"tree ").and_then(|rest| str::from_utf8(rest.get(..40)?).ok()?.parse().ok());
-        tree.ok_or_else(|| git2::Error::from_str("it names no tree")).during(|| format!("read the commit `{commit}`"))
+        Ok(self.links(commit)?.tree)
     }
 
-    fn reader(&self) -> Reader<'_> {
-        Reader::new(&self.git, &self.objects, &self.kept)
+    pub(super) fn reader(&self) -> Reader<'_> {
+        Reader::new(&self.git, &self.objects, &self.known)
     }
 
     /// Turns a path of the project into one of the worktree.

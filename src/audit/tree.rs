@@ -13,6 +13,8 @@ use super::reading::Reader;
 pub(super) const MODE_FILE: u32 = 0o100_644;
 pub(super) const MODE_EXECUTABLE: u32 = 0o100_755;
 const MODE_TREE: u32 = 0o040_000;
+/// So many bytes of two trees are compared at once.
+const SPAN: usize = 256;
 
 /// A name in a tree, with what it stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -125,9 +127,16 @@ impl<'r> Trees<'r> {
         found: &mut impl FnMut(String, Option<Leaf>, Option<Leaf>),
     ) -> Result<(), AuditError> {
         let load = |tree: Option<ObjectId>| tree.map_or_else(|| Ok(Arc::from([])), |tree| self.load(tree));
-        let (old, new) = (load(before)?, load(after)?);
-        let (mut old, mut new) = (entries(&old).peekable(), entries(&new).peekable());
+        let (before, after) = (load(before)?, load(after)?);
+        // A commit changes few names of a folder, which may have thousands.
+        let (start, end) = (same_entries(&before, &after), same_end(&before, &after));
+        let (mut old, mut new) = (entries_from(&before, start).peekable(), entries_from(&after, start).peekable());
         loop {
+            let left = |raw: &[u8], next: Option<&Entry<'_>>| next.map_or(0, |entry| raw.len() - entry.start);
+            let rest = left(&before, old.peek());
+            if rest == left(&after, new.peek()) && rest <= end {
+                return Ok(());
+            }
             let order = match (old.peek(), new.peek()) {
                 (None, None) => return Ok(()),
                 (Some(_), None) => Ordering::Less,
@@ -245,9 +254,26 @@ fn sort_key(name: &[u8], is_tree: bool) -> impl Iterator<Item = u8> + '_ {
     name.iter().copied().chain(is_tree.then_some(b'/'))
 }
 
+/// Returns how many bytes of whole entries two trees begin with alike.
+fn same_entries(one: &[u8], other: &[u8]) -> usize {
+    let pairs = one.chunks(SPAN).zip(other.chunks(SPAN));
+    let spans = pairs.take_while(|(a, b)| a == b).map(|(span, _)| span.len()).sum::<usize>();
+    entries(one).map(|entry| entry.end).take_while(|end| *end <= spans).last().unwrap_or(0)
+}
+
+/// Returns how many bytes two trees end with alike, at least.
+fn same_end(one: &[u8], other: &[u8]) -> usize {
+    let pairs = one.rchunks(SPAN).zip(other.rchunks(SPAN));
+    pairs.take_while(|(a, b)| a == b).map(|(span, _)| span.len()).sum()
+}
+
 /// Reads the entries of a raw tree, up to the first malformed one.
 fn entries(raw: &[u8]) -> impl Iterator<Item = Entry<'_>> {
-    let mut start = 0;
+    entries_from(raw, 0)
+}
+
+/// Reads the entries from where one begins.
+fn entries_from(raw: &[u8], mut start: usize) -> impl Iterator<Item = Entry<'_>> {
     std::iter::from_fn(move || {
         let rest = raw.get(start..)?;
         let space = rest.iter().take(8).position(|byte| *byte == b' ')?;

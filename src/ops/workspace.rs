@@ -219,7 +219,7 @@ impl Workspace {
     /// Gives a long-running command its full wait again, and has it see what git's configuration says by now.
     pub fn restart_wait(&mut self, wait: Duration) {
         self.deadline = Instant::now() + wait;
-        self.repository.forget_configuration();
+        self.repository.look_anew();
     }
 
     pub(super) fn deadline(&self) -> Instant {

@@ -15,14 +15,14 @@ use crate::disk::Unsynced;
 /// What `git fsck` may say about a sound repository.
 const QUIET: [&str; 3] = ["dangling ", "notice:", "hint:"];
 
-pub(super) struct TestRepository {
+pub(in crate::audit) struct TestRepository {
     folder: tempfile::TempDir,
     clock: Cell<i64>,
 }
 
 impl TestRepository {
     /// An empty repository, with an identity of its own.
-    pub(super) fn empty() -> Self {
+    pub(in crate::audit) fn empty() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let test = Self { folder, clock: Cell::new(1_700_000_000) };
         fs::create_dir(test.folder.path().join("home")).unwrap();
@@ -33,7 +33,7 @@ impl TestRepository {
     }
 
     /// A repository with two source files and three tasks committed.
-    pub(super) fn with_tasks() -> Self {
+    pub(in crate::audit) fn with_tasks() -> Self {
         let test = Self::empty();
         for (path, content) in [
             ("src/x.txt", "x\n"),
@@ -50,7 +50,7 @@ impl TestRepository {
     }
 
     /// Local settings that a developer's own configuration must not change.
-    pub(super) fn configure(&self) {
+    pub(in crate::audit) fn configure(&self) {
         for (name, value) in [
             ("user.name", "Ada Lovelace"),
             ("user.email", "ada@example.org"),
@@ -62,24 +62,24 @@ impl TestRepository {
         }
     }
 
-    pub(super) fn root(&self) -> PathBuf {
+    pub(in crate::audit) fn root(&self) -> PathBuf {
         self.folder.path().join("work")
     }
 
     /// A place beside the repository.
-    pub(super) fn beside(&self, name: &str) -> PathBuf {
+    pub(in crate::audit) fn beside(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
-    pub(super) fn open(&self) -> Repository {
+    pub(in crate::audit) fn open(&self) -> Repository {
         Repository::discover(&self.root()).unwrap()
     }
 
-    pub(super) fn path(&self, path: &str) -> PathBuf {
+    pub(in crate::audit) fn path(&self, path: &str) -> PathBuf {
         self.root().join(path)
     }
 
-    pub(super) fn write(&self, path: &str, content: &str) {
+    pub(in crate::audit) fn write(&self, path: &str, content: &str) {
         let path = self.path(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         let temp = path.with_extension("new");
@@ -88,18 +88,18 @@ impl TestRepository {
     }
 
     /// Runs git in the worktree; it must succeed. Returns what it printed.
-    pub(super) fn git(&self, arguments: &[&str]) -> String {
+    pub(in crate::audit) fn git(&self, arguments: &[&str]) -> String {
         self.git_in(&self.root(), arguments)
     }
 
-    pub(super) fn git_in(&self, folder: &Path, arguments: &[&str]) -> String {
+    pub(in crate::audit) fn git_in(&self, folder: &Path, arguments: &[&str]) -> String {
         let (done, text) = self.try_git(folder, arguments);
         assert!(done, "git {arguments:?}: {text}");
         text
     }
 
     /// Runs git; says whether it succeeded, and what it printed on both streams.
-    pub(super) fn try_git(&self, folder: &Path, arguments: &[&str]) -> (bool, String) {
+    pub(in crate::audit) fn try_git(&self, folder: &Path, arguments: &[&str]) -> (bool, String) {
         self.clock.set(self.clock.get() + 1);
         let date = format!("{} +0000", self.clock.get());
         let output = Command::new("git")
@@ -120,11 +120,11 @@ impl TestRepository {
     }
 
     /// `git status`, and a check that no object or reference is broken.
-    pub(super) fn status(&self) -> String {
+    pub(in crate::audit) fn status(&self) -> String {
         self.git(&["status", "--porcelain"])
     }
 
-    pub(super) fn assert_sound(&self) {
+    pub(in crate::audit) fn assert_sound(&self) {
         let (sound, text) = self.try_git(&self.root(), &["fsck", "--strict", "--full"]);
         let complaint =
             text.lines().find(|line| !line.is_empty() && !QUIET.iter().any(|start| line.starts_with(start)));
@@ -138,7 +138,7 @@ impl TestRepository {
     }
 
     /// Asserts that the worktree, the index and HEAD agree without git reading a file again, and with it.
-    pub(super) fn assert_clean(&self) {
+    pub(in crate::audit) fn assert_clean(&self) {
         assert_eq!(self.status(), "");
         assert_eq!(self.git(&["diff-index", "--cached", "HEAD"]), "");
         let tree = self.git(&["rev-parse", "HEAD^{tree}"]);
@@ -147,15 +147,15 @@ impl TestRepository {
     }
 }
 
-pub(super) fn put(path: &str, content: &str) -> Change {
+pub(in crate::audit) fn put(path: &str, content: &str) -> Change {
     Change { path: path.to_owned(), content: Some(content.as_bytes().to_vec()) }
 }
 
-pub(super) fn delete(path: &str) -> Change {
+pub(in crate::audit) fn delete(path: &str) -> Change {
     Change { path: path.to_owned(), content: None }
 }
 
-pub(super) fn draft(changes: Vec<Change>) -> Draft {
+pub(in crate::audit) fn draft(changes: Vec<Change>) -> Draft {
     Draft {
         changes,
         message: "AOF-aaa: implement -> review (complete)\n\nDone.\n\nAof-Task: AOF-aaa\n".to_owned(),
@@ -166,18 +166,18 @@ pub(super) fn draft(changes: Vec<Change>) -> Draft {
     }
 }
 
-pub(super) fn soon() -> Instant {
+pub(in crate::audit) fn soon() -> Instant {
     Instant::now() + Duration::from_secs(10)
 }
 
 #[allow(clippy::unnecessary_wraps, reason = "the shape of an intent")]
-pub(super) fn no_intent(_: &Locks) -> io::Result<Vec<Unsynced>> {
+pub(in crate::audit) fn no_intent(_: &Locks) -> io::Result<Vec<Unsynced>> {
     Ok(Vec::new())
 }
 
 #[allow(clippy::needless_pass_by_value, reason = "tests write the list in place")]
 /// Steps 4 to 6 as the operations do them: prepare, write the files, publish, unlink what was deleted.
-pub(super) fn commit(
+pub(in crate::audit) fn commit(
     test: &TestRepository,
     repository: &Repository,
     changes: Vec<Change>,
@@ -186,7 +186,7 @@ pub(super) fn commit(
     write_and_publish(test, repository, &changes, &prepared)
 }
 
-pub(super) fn write_and_publish(
+pub(in crate::audit) fn write_and_publish(
     test: &TestRepository,
     repository: &Repository,
     changes: &[Change],

@@ -1,6 +1,6 @@
 //! The git floor against real repositories, read back by the git command line.
 
-mod environment;
+pub(super) mod environment;
 
 mod commits;
 mod history;

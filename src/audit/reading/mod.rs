@@ -1,11 +1,16 @@
-//! Objects read by their names, each once. Loose files are read here; what is packed or borrowed from elsewhere, and whatever
+//! Objects read by their names, each once. Loose files are read here, and packs; what is borrowed from elsewhere, and whatever
 //! looks odd, is left to libgit2, which knows every way an object can be stored. Writes nothing.
 //!
-//! A loose object counts only if its bytes have the name that was asked for. A name stands for the same bytes for ever, so what
+//! An object counts only if its bytes have the name that was asked for. A name stands for the same bytes for ever, so what
 //! was read need never be looked at again.
 
+mod delta;
+mod index;
+mod kept;
+mod packed;
+mod packs;
+
 use std::cell::RefCell;
-use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::AsFd;
@@ -14,25 +19,42 @@ use std::sync::Arc;
 use flate2::bufread::ZlibDecoder;
 use rustix::io::Errno;
 
+use self::kept::{Inflated, Kept};
+use self::packs::Packs;
 use super::error::{AuditError, During};
 use super::id::ObjectId;
 use super::objects::{Kind, ObjectFolder, name};
 
-/// Inflated objects kept for the next look; one flat folder of 100,000 tasks is 3.5 MB.
-const KEPT_BYTES: usize = 16 << 20;
+/// Half of the room for objects that were read, in bytes; one flat folder of 100,000 tasks is 3.5 MB.
+const ROOM: usize = 8 << 20;
+
+/// No object of more bytes is read here.
+const LARGEST: usize = 64 << 20;
 
 /// More than a small file has, so that one read tells that it has ended.
 const SMALL: usize = 8 << 10;
 
-/// Objects that were read lately.
-#[derive(Default)]
-pub(super) struct Kept(RefCell<Known>);
+/// Objects that were read lately, and the packs that they came from.
+pub(super) struct Known(RefCell<State>);
 
-#[derive(Default)]
-struct Known {
-    objects: HashMap<ObjectId, (Kind, Arc<[u8]>)>,
-    /// How many bytes they have.
-    size: usize,
+struct State {
+    kept: Kept<ObjectId>,
+    packs: Packs,
+    /// Where the last object was, and the next one probably is.
+    last: Place,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Loose,
+    Packed,
+}
+
+impl Default for Known {
+    fn default() -> Self {
+        let (kept, packs) = (Kept::with_room(ROOM), Packs::default());
+        Self(RefCell::new(State { kept, packs, last: Place::Loose }))
+    }
 }
 
 /// Reads the objects of a repository.
@@ -40,40 +62,45 @@ struct Known {
 pub(super) struct Reader<'r> {
     git: &'r git2::Repository,
     folder: &'r ObjectFolder,
-    kept: &'r Kept,
+    known: &'r Known,
 }
 
 impl<'r> Reader<'r> {
-    pub(super) fn new(git: &'r git2::Repository, folder: &'r ObjectFolder, kept: &'r Kept) -> Self {
-        Self { git, folder, kept }
+    pub(super) fn new(git: &'r git2::Repository, folder: &'r ObjectFolder, known: &'r Known) -> Self {
+        Self { git, folder, known }
     }
 
     /// Returns the bytes of an object of that kind.
     pub(super) fn read(self, kind: Kind, id: ObjectId) -> Result<Arc<[u8]>, AuditError> {
-        if let Some((_, bytes)) = self.kept.0.borrow().objects.get(&id).filter(|(known, _)| *known == kind) {
-            return Ok(Arc::clone(bytes));
+        let State { kept, packs, last } = &mut *self.known.0.borrow_mut();
+        if let Some((_, bytes)) = kept.get(id).filter(|(known, _)| *known == kind) {
+            return Ok(bytes);
         }
-        let bytes: Arc<[u8]> = match self.loose(kind, id) {
-            Some(bytes) => bytes.into(),
+        let places = if *last == Place::Loose { [Place::Loose, Place::Packed] } else { [Place::Packed, Place::Loose] };
+        let found = places.into_iter().find_map(|place| {
+            let object = match place {
+                Place::Loose => self.loose(kind, id),
+                Place::Packed => packs.read(self.folder.path(), id),
+            };
+            *last = place;
+            object.filter(|(found, bytes)| *found == kind && name(kind, bytes) == id)
+        });
+        let bytes = match found {
+            Some((_, bytes)) => bytes,
             None => self.stored(kind, id).during(|| format!("read the {} `{id}`", kind.word()))?,
         };
-        let mut kept = self.kept.0.borrow_mut();
-        if kept.size > KEPT_BYTES {
-            *kept = Known::default();
-        }
-        kept.size += bytes.len();
-        kept.objects.insert(id, (kind, Arc::clone(&bytes)));
+        kept.keep(id, (kind, Arc::clone(&bytes)));
         Ok(bytes)
     }
 
-    fn loose(self, kind: Kind, id: ObjectId) -> Option<Vec<u8>> {
+    fn loose(self, kind: Kind, id: ObjectId) -> Option<Inflated> {
         let file = File::open(self.folder.place(id)).ok()?;
         let deflated = read_to_end(&file, SMALL).ok()?;
         let mut bytes = Vec::with_capacity(deflated.len() * 2);
         ZlibDecoder::new(deflated.as_slice()).read_to_end(&mut bytes).ok()?;
         let start = bytes.iter().take(32).position(|byte| *byte == 0)? + 1;
         bytes.drain(..start);
-        (name(kind, &bytes) == id).then_some(bytes)
+        Some((kind, bytes.into()))
     }
 
     fn stored(self, kind: Kind, id: ObjectId) -> Result<Arc<[u8]>, git2::Error> {
@@ -100,3 +127,6 @@ pub(super) fn read_to_end(file: impl AsFd, expected: usize) -> io::Result<Vec<u8
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

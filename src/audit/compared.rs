@@ -1,0 +1,72 @@
+//! In what two commits differ. Reads no worktree: folders are compared by the names of their objects, so what is the same in both costs
+//! nothing.
+
+use std::collections::BTreeSet;
+
+use super::error::AuditError;
+use super::id::{CommitId, ObjectId};
+use super::repository::Repository;
+use super::tree::Leaf;
+
+/// How a file of the project changed between a commit and its first parent.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ChangedFile {
+    /// Relative to the project.
+    pub path: String,
+    /// `None`: the commit adds the file.
+    pub before: Option<ObjectId>,
+    /// `None`: the commit deletes the file.
+    pub after: Option<ObjectId>,
+}
+
+impl Repository {
+    /// Returns what a commit changed in the project, compared with its first parent; sorted by path. Where a shallow clone ends, all
+    /// that there is counts as new.
+    pub fn changed_files(&self, id: CommitId) -> Result<Vec<ChangedFile>, AuditError> {
+        let links = self.links(id)?;
+        let parent = links.parents.first().filter(|parent| !self.git().is_shallow() || self.has_commit(**parent));
+        let before = parent.map(|parent| self.root_tree(*parent)).transpose()?;
+        self.compare(self.prefix(), before, links.tree)
+    }
+
+    /// Returns the paths of all files of the repository that a commit has otherwise than one of its parents, those of other projects
+    /// as well, from its top.
+    pub fn changed_anywhere(&self, id: CommitId) -> Result<BTreeSet<String>, AuditError> {
+        let links = self.links(id)?;
+        let mut parents = Vec::new();
+        for parent in &links.parents {
+            parents.push(Some(self.root_tree(*parent)?));
+        }
+        if parents.is_empty() {
+            parents.push(None);
+        }
+        let mut paths = BTreeSet::new();
+        for parent in parents {
+            paths.extend(self.compare("", parent, links.tree)?.into_iter().map(|file| file.path));
+        }
+        Ok(paths)
+    }
+
+    /// Returns whether a commit has a file, by its path from the top of the repository.
+    pub fn has_anywhere(&self, commit: CommitId, path: &str) -> Result<bool, AuditError> {
+        Ok(self.trees().file(Some(self.root_tree(commit)?), path)?.is_some())
+    }
+
+    /// Returns in which files of the project two commits differ, sorted by path.
+    pub fn changed_between(&self, one: CommitId, other: CommitId) -> Result<Vec<ChangedFile>, AuditError> {
+        self.compare(self.prefix(), Some(self.root_tree(one)?), self.root_tree(other)?)
+    }
+
+    /// Compares a folder of two trees.
+    fn compare(&self, folder: &str, one: Option<ObjectId>, other: ObjectId) -> Result<Vec<ChangedFile>, AuditError> {
+        let trees = self.trees();
+        let (before, after) = (trees.folder(one, folder)?, trees.folder(Some(other), folder)?);
+        let mut files = Vec::new();
+        trees.compare(before, after, "", &mut |path, before, after| {
+            let id = |leaf: Option<Leaf>| leaf.map(|leaf| leaf.id);
+            files.push(ChangedFile { path, before: id(before), after: id(after) });
+        })?;
+        files.sort();
+        Ok(files)
+    }
+}

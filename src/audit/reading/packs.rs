@@ -1,0 +1,142 @@
+//! Objects read out of the packs of a repository's own folder. Answers with nothing wherever it is in doubt: who asked has libgit2 for
+//! that, and expects the bytes to have the name that they were asked by.
+//!
+//! A pack keeps most objects as changes of others, a chain of up to some fifty. What came out on the way is kept: history is read in
+//! order, so it is what is asked for next.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use flate2::Decompress;
+
+use super::LARGEST;
+use super::delta;
+use super::index::Index;
+use super::kept::{Inflated, Kept};
+use super::packed::{Form, Packed};
+use crate::audit::id::ObjectId;
+
+/// So many packs are held open at most, the largest; a repository that is looked after has few.
+const MOST: usize = 32;
+/// No chain that git makes is longer.
+const LONGEST: usize = 4_095;
+/// Half of the room for what came out on the way, in bytes.
+const ROOM: usize = 8 << 20;
+
+/// The packs of a folder.
+pub(super) struct Packs {
+    held: Vec<Pack>,
+    /// When the folder was changed last that they were found in.
+    changed: Option<SystemTime>,
+    /// Which one had the last object.
+    last: usize,
+    /// The number of the next one.
+    next: usize,
+    /// By the number of the pack, and the place in it.
+    kept: Kept<(usize, u64)>,
+    inflater: Decompress,
+}
+
+struct Pack {
+    path: PathBuf,
+    /// What tells it from all others that were ever held.
+    number: usize,
+    index: Index,
+    packed: Packed,
+}
+
+impl Default for Packs {
+    fn default() -> Self {
+        let (held, kept, inflater) = (Vec::new(), Kept::with_room(ROOM), Decompress::new(true));
+        Self { held, changed: None, last: 0, next: 0, kept, inflater }
+    }
+}
+
+impl Packs {
+    /// Returns an object that is in one of the packs of this `objects` folder.
+    pub(super) fn read(&mut self, objects: &Path, id: ObjectId) -> Option<Inflated> {
+        let found = match self.find(id) {
+            Some(found) => found,
+            None if self.look(&objects.join("pack")) => self.find(id)?,
+            None => return None,
+        };
+        self.inflated(found)
+    }
+
+    /// Returns which pack has an object, and where.
+    fn find(&mut self, id: ObjectId) -> Option<(usize, u64)> {
+        let count = self.held.len();
+        for place in (0..count).map(|step| (self.last + step) % count) {
+            if let Some(at) = self.held[place].index.find(id) {
+                self.last = place;
+                return Some((place, at));
+            }
+        }
+        None
+    }
+
+    /// Looks which packs there are, and says whether there are others than before.
+    fn look(&mut self, folder: &Path) -> bool {
+        let Ok(changed) = fs::metadata(folder).and_then(|found| found.modified()) else { return false };
+        if self.changed == Some(changed) {
+            return false;
+        }
+        self.changed = Some(changed);
+        let Ok(entries) = fs::read_dir(folder) else { return false };
+        let mut found: Vec<(u64, PathBuf)> = entries
+            .filter_map(|entry| {
+                let entry = entry.ok()?;
+                let path = entry.path();
+                (path.extension()? == "idx").then_some((entry.metadata().ok()?.len(), path))
+            })
+            .collect();
+        found.sort_by(|one, other| other.cmp(one));
+        let mut known: Vec<Pack> = std::mem::take(&mut self.held);
+        for (_, path) in found.into_iter().take(MOST) {
+            if let Some(place) = known.iter().position(|pack| pack.path == path) {
+                self.held.push(known.swap_remove(place));
+            } else if let (Some(index), Some(packed)) = (Index::open(&path), Packed::open(&path.with_extension("pack")))
+            {
+                self.held.push(Pack { path, number: self.next, index, packed });
+                self.next += 1;
+            }
+        }
+        self.last = 0;
+        true
+    }
+
+    /// Follows the chain to something that is known or whole, and makes what was asked for of it.
+    fn inflated(&mut self, (place, mut at): (usize, u64)) -> Option<Inflated> {
+        let Pack { number, index, packed, .. } = &mut self.held[place];
+        let (mut changes, mut size) = (Vec::<(u64, Vec<u8>)>::new(), 0);
+        let mut object = loop {
+            if let Some(known) = self.kept.get((*number, at)) {
+                break known;
+            }
+            let stored = packed.stored(at)?;
+            let bytes = packed.inflate(&stored, &mut self.inflater)?;
+            let base = match stored.form {
+                Form::Whole(kind) => {
+                    let object: Inflated = (kind, Arc::from(bytes));
+                    self.kept.keep((*number, at), object.clone());
+                    break object;
+                }
+                Form::ChangeOf(base) => base,
+                Form::ChangeOfNamed(id) => index.find(id)?,
+            };
+            size += bytes.len();
+            changes.push((at, bytes));
+            at = base;
+            if changes.len() > LONGEST || size > LARGEST {
+                return None;
+            }
+        };
+        for (at, change) in changes.into_iter().rev() {
+            object = (object.0, Arc::from(delta::apply(&object.1, &change)?));
+            self.kept.keep((*number, at), object.clone());
+        }
+        Some(object)
+    }
+}
