@@ -122,6 +122,11 @@ impl Repository {
         }
     }
 
+    /// Returns whether history was cut off here, as in a shallow clone.
+    pub fn is_shallow(&self) -> bool {
+        self.git.is_shallow()
+    }
+
     /// The folder that git's paths start from. Where a repository was opened for its commits alone, it is the repository's own.
     pub fn worktree_root(&self) -> &Path {
         &self.worktree_root

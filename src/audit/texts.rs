@@ -32,13 +32,33 @@ impl Default for Marks {
 
 /// Merges two texts that came of a third one.
 pub fn merge_texts(base: &[u8], ours: &[u8], theirs: &[u8]) -> Result<Both, AuditError> {
+    merge_texts_by(base, ours, theirs, Comparison::Shortest)
+}
+
+/// How it is found out which lines of two texts are the same ones: where lines repeat, there are several answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Comparison {
+    /// With few changes, found fast; git's `myers`.
+    Shortest,
+    /// With the fewest.
+    Minimal,
+    /// By the lines that occur once, as git's `patience` and `histogram` do.
+    Unique,
+}
+
+/// Merges two texts that came of a third one, compared in that way.
+pub fn merge_texts_by(base: &[u8], ours: &[u8], theirs: &[u8], by: Comparison) -> Result<Both, AuditError> {
     if ours == theirs || theirs == base {
         return Ok(Both { ours: ours.to_vec(), theirs: ours.to_vec() });
     }
     if ours == base {
         return Ok(Both { ours: theirs.to_vec(), theirs: theirs.to_vec() });
     }
-    let favoring = |favor| merged(Some(base), ours, theirs, MergeFileOptions::new().favor(favor));
+    let favoring = |favor| {
+        let mut options = MergeFileOptions::new();
+        options.favor(favor).minimal(by == Comparison::Minimal).patience(by == Comparison::Unique);
+        merged(Some(base), ours, theirs, &mut options)
+    };
     Ok(Both { ours: favoring(FileFavor::Ours)?, theirs: favoring(FileFavor::Theirs)? })
 }
 

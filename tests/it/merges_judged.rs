@@ -84,6 +84,66 @@ fn a_merge_has_no_rules_of_its_own() {
 }
 
 #[test]
+fn where_lines_repeat_the_merge_is_as_git_makes_it() {
+    let (env, _) = scene();
+    let with = |words: &str| {
+        let lines: Vec<_> = words.chars().map(|c| format!("# {c}\n")).collect();
+        format!("{}{}", crate::environment::ORG, lines.concat())
+    };
+    // The shortest list of changes makes another text of it than git's histogram does.
+    env.write("org.yaml", with(".xbbbb"));
+    env.commit_all("remarks");
+    aside(&env, "side", || {
+        env.write("org.yaml", with(".xbbbxab"));
+        env.commit_all("theirs");
+    });
+    env.write("org.yaml", with(".xbbxbbbx"));
+    env.commit_all("ours");
+    env.git(&["merge", "-q", "--no-edit", "side"]);
+    let by_myers = env.try_git(&["merge-tree", "--write-tree", "-X", "diff-algorithm=myers", "HEAD~1", "side"]);
+    assert_ne!(by_myers.stdout.lines().next().unwrap(), env.git(&["rev-parse", "HEAD^{tree}"]).trim());
+    assert_eq!(found(&env), [""; 0]);
+}
+
+#[test]
+fn a_merge_that_leaves_out_a_change_of_the_rules_says_so_truly() {
+    let (env, _) = scene();
+    let org = crate::environment::ORG;
+    aside(&env, "side", || {
+        env.write("org.yaml", format!("{org}# of the side\n"));
+        env.commit_all("a remark");
+    });
+    env.git(&["merge", "-q", "--no-edit", "--no-ff", "-s", "ours", "side"]);
+    let output = env.aof_aside(&["verify"]);
+    assert!(
+        output.stdout.contains("what one side says alone, without what the other one changed"),
+        "{}",
+        output.stdout
+    );
+    assert_eq!(found(&env), ["rules_in_merge"]);
+}
+
+#[test]
+fn where_two_sides_parted_and_it_is_not_here_nothing_is_said_of_their_merge() {
+    let (env, id) = scene();
+    aside(&env, "side", || {
+        let _ = env.say(&id, "agent-8", "complete", &[]).success();
+    });
+    let _ = env.complete(&id, "agent-7").success();
+    env.git(&["merge", "-q", "--no-edit", "side"]);
+    let said = env.git(&["log", "-1", "--format=%B"]);
+    assert!(said.contains("Aof-Superseded: "), "{said}");
+    let clone = env.home().join("shallow");
+    let (url, folder) = (format!("file://{}", env.path("").display()), clone.display().to_string());
+    for depth in ["1", "2", "3"] {
+        env.git(&["clone", "-q", "--depth", depth, &url, &folder]);
+        let judged = env.aof(&["-C", &folder, "verify"]).success();
+        assert!(judged.stdout.contains("note: history ends at commit"), "{}", judged.stdout);
+        std::fs::remove_dir_all(&clone).unwrap();
+    }
+}
+
+#[test]
 fn rules_that_both_sides_changed_are_settled_by_a_person_from_what_they_say() {
     let (env, _) = scene();
     let org = crate::environment::ORG;

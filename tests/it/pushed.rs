@@ -231,12 +231,11 @@ fn what_was_shared_first_cannot_be_superseded_by_a_push() {
     env.git(&["checkout", "-q", "main"]);
     env.git(&["merge", "-q", "--ff-only", "other"]);
     assert!(env.aof(&["verify", "--since", "shared"]).code(1).stdout.contains("[superseded_shared]"));
-    // The other way round it is what main decided, and the branch may follow.
+    // The other way round it is what main decided, and the branch may follow, also in the same push.
     env.git(&["reset", "-q", "--hard", "shared"]);
     env.git(&["merge", "-q", "--no-edit", "-s", "ours", "side"]);
     let _ = env.aof(&["verify", "--since", "shared"]).success();
-    let _ = push(&env, &["main"]).success();
-    let _ = push(&env, &["main:side"]).success();
+    let _ = push(&env, &["main", "main:side"]).success();
     let _ = env.aof(&["-C", &server.to_string_lossy(), "verify"]).success();
 }
 

@@ -12,11 +12,16 @@ use crate::ops::error::OpsError;
 use crate::ops::merge::{Changes, Pair};
 use crate::ops::merge_driver::superseded_trailer;
 
-/// What the merge of two commits has to decide, from each of the commits at which they parted. Of other merges nothing is known.
-pub(super) struct Again(Vec<Parted>);
+/// What a merge has to decide.
+pub(super) enum Again {
+    /// The merge of two commits, from each of the commits at which they parted. Of other merges nothing is known.
+    Parted(Vec<Parted>),
+    /// Where they parted is not here, as in a shallow clone: nothing can be said of it.
+    CutOff,
+}
 
 /// What two sides did since one commit.
-struct Parted {
+pub(super) struct Parted {
     base: CommitId,
     changes: Changes,
     pairs: BTreeMap<TaskId, Pair>,
@@ -24,22 +29,33 @@ struct Parted {
 
 impl Again {
     pub(super) fn of(judge: &mut Judge<'_>, entry: &LogEntry) -> Result<Self, OpsError> {
-        let [ours, theirs] = entry.parents[..] else { return Ok(Self(Vec::new())) };
+        let [ours, theirs] = entry.parents[..] else { return Ok(Self::Parted(Vec::new())) };
         let repository = &judge.workspace.repository;
         if !repository.has_commit(ours) || !repository.has_commit(theirs) {
-            return Ok(Self(Vec::new()));
+            return Ok(Self::CutOff);
         }
-        let parted = repository.merge_bases(ours, theirs)?.into_iter().map(|base| {
+        let bases = repository.merge_bases(ours, theirs)?;
+        if bases.is_empty() && repository.is_shallow() {
+            return Ok(Self::CutOff);
+        }
+        let parted = bases.into_iter().map(|base| {
             let changes = Changes::since(judge.workspace, base, (ours, theirs))?;
             let pairs = judge.pairs(entry, &changes)?;
             Ok(Parted { base, changes, pairs })
         });
-        parted.collect::<Result<_, _>>().map(Self)
+        parted.collect::<Result<_, _>>().map(Self::Parted)
+    }
+
+    fn parted(&self) -> &[Parted] {
+        match self {
+            Self::Parted(parted) => parted,
+            Self::CutOff => &[],
+        }
     }
 
     /// Returns where the two parted.
     pub(super) fn bases(&self) -> impl Iterator<Item = CommitId> {
-        self.0.iter().map(|parted| parted.base)
+        self.parted().iter().map(|parted| parted.base)
     }
 
     /// Returns what may come of a task whose people say what `after` does; nothing where it cannot be merged by the rules.
@@ -52,7 +68,7 @@ impl Again {
     ) -> Result<Vec<Merged>, OpsError> {
         let rules = judge.rules(entry)?;
         let mut all = Vec::new();
-        for Parted { changes, pairs, .. } in &self.0 {
+        for Parted { changes, pairs, .. } in self.parted() {
             let own = match (changes.ours.get(id), changes.theirs.get(id)) {
                 (Some(_), Some(_)) => {
                     all.extend(pairs.get(id).and_then(|pair| pair.merged(&rules, after)));
@@ -80,7 +96,7 @@ impl Again {
         afters: &BTreeMap<TaskId, Rc<Task>>,
     ) -> Result<BTreeSet<String>, OpsError> {
         let rules = judge.rules(entry)?;
-        let pairs = self.0.iter().flat_map(|parted| &parted.pairs);
+        let pairs = self.parted().iter().flat_map(|parted| &parted.pairs);
         let merged = pairs.flat_map(|(id, pair)| {
             let after = afters.get(id).and_then(|after| pair.merged(&rules, after));
             pair.merged(&rules, &pair.ours).into_iter().chain(after)

@@ -30,7 +30,7 @@ pub(super) fn of(
     let own = said.iter().filter(|trailer| OWN.contains(&trailer.key()));
     let mut all: Vec<Wrong> = own.map(|trailer| wrong("a merge, which does no step itself", trailer)).collect();
     let mut superseded = said.iter().filter(|trailer| trailer.key() == SUPERSEDED).peekable();
-    if superseded.peek().is_none() {
+    if superseded.peek().is_none() || matches!(again, Again::CutOff) {
         return Ok(all);
     }
     let known = again.superseded(judge, entry, afters)?;

@@ -6,7 +6,7 @@ use super::again::Again;
 use super::finding::{Broken, Wrong};
 use super::judge::Judge;
 use super::words::short;
-use crate::audit::{LogEntry, ObjectId, Repository, merge_texts};
+use crate::audit::{Comparison, LogEntry, ObjectId, Repository, merge_texts_by};
 use crate::format::config::Subject;
 use crate::ops::error::OpsError;
 
@@ -35,7 +35,11 @@ pub(super) fn of(judge: &Judge<'_>, entry: &LogEntry, again: &Again) -> Result<V
             && !expected.allow(after.map(|id| repository.read_blob(id)).transpose()?, &lines)
         {
             let words = format!("`{path}` as it comes of both sides");
-            let found = "something that no side says; the rules change in commits of their own".to_owned();
+            let found = if sides < entry.parents.len() {
+                "what one side says alone, without what the other one changed".to_owned()
+            } else {
+                "something that no side says; the rules change in commits of their own".to_owned()
+            };
             wrong.push(Wrong::new(entry, None, Broken::RulesInMerge, short(&words), found));
         }
     }
@@ -78,12 +82,14 @@ fn expected(
             _ if ours == theirs || theirs == base => expected.whole.push(ours.clone()),
             _ if ours == base => expected.whole.push(theirs.clone()),
             (Some(base), Some(ours), Some(theirs)) => {
-                let both = merge_texts(base, ours, theirs)?;
-                if both.agree() {
-                    expected.whole.push(Some(both.ours));
-                } else {
-                    expected.disputed = true;
+                // Git compares by histogram, or as it was told to. Where lines repeat, there is more than one answer.
+                let mut answers = Vec::new();
+                for by in [Comparison::Shortest, Comparison::Minimal, Comparison::Unique] {
+                    let both = merge_texts_by(base, ours, theirs, by)?;
+                    expected.disputed |= !both.agree() || answers.iter().any(|answer| *answer != both.ours);
+                    answers.push(both.ours);
                 }
+                expected.whole.extend(answers.into_iter().map(Some));
             }
             _ => expected.disputed = true,
         }

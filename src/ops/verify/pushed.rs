@@ -72,7 +72,7 @@ pub fn verify_pushed(
 ) -> Result<Vec<Pushed>, OpsError> {
     let repository = past.repository();
     let mut known = repository.named_commits()?;
-    let head = repository.look()?.commit;
+    let head = repository.look()?;
     let mut ways = Vec::new();
     for update in updates {
         let commit = |id: Option<ObjectId>| id.map(|id| repository.commit_behind(id)).transpose();
@@ -80,6 +80,8 @@ pub fn verify_pushed(
             ways.push((update, commit(update.old)?.flatten(), new));
         }
     }
+    // What the push brings to the branch of HEAD decides for the other ones as well.
+    let arrives = ways.iter().find(|(update, ..)| update.reference == head.reference).map(|(.., new)| *new);
     let folders = match folder {
         Some(folder) => {
             let pushed = ways.iter().flat_map(|(_, old, new)| old.iter().copied().chain([*new]));
@@ -103,7 +105,8 @@ pub fn verify_pushed(
             let mut verified = judged(&workspace, &since, new, anchor)?;
             if let Some(old) = old.filter(|_| update.reference.starts_with("refs/heads/")) {
                 verified.wrong.extend(forced(repository, old, new)?);
-                let lost = shared::superseded(&workspace, (old, new), head, &verified.wrong)?;
+                let main = arrives.filter(|_| update.reference != head.reference).or(head.commit);
+                let lost = shared::superseded(&workspace, (old, new), main, &verified.wrong)?;
                 verified.wrong.extend(lost);
             }
             pushed.push(Pushed { reference: update.reference.clone(), project: project.clone(), verified });
