@@ -22,7 +22,7 @@
 //! | `.aof/inbox`, `.aof/refused` | `store::inbox` |
 //! | `.aof/lock`, `.aof/intent`, `.aof/cache` | `store::lock`, `store::intent`, `store::cache` |
 //! | `.aof/outbox` | `store::outbox` |
-//! | `.aof/contact` | `store::contact` |
+//! | `.aof/contact`, `.aof/archive` | `store::contact`, `store::archived` |
 //! | `.aof/branch`, a worktree | `ops::branch`, `audit` |
 //! | `.aof/runs` | `store::runs` |
 //! | `.aof/events.jsonl`, `.aof/events` | `store::stream` |

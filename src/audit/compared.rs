@@ -57,6 +57,15 @@ impl Repository {
         self.compare(self.prefix(), Some(self.root_tree(one)?), self.root_tree(other)?)
     }
 
+    /// Returns the files below a folder of the project that two commits have otherwise, of whatever branches.
+    pub fn changed_below(&self, folder: &str, one: CommitId, other: CommitId) -> Result<Vec<ChangedFile>, AuditError> {
+        let mut files = self.compare(&self.full_path(folder), Some(self.root_tree(one)?), self.root_tree(other)?)?;
+        for file in &mut files {
+            file.path = format!("{folder}/{}", file.path);
+        }
+        Ok(files)
+    }
+
     /// Compares a folder of two trees.
     fn compare(&self, folder: &str, one: Option<ObjectId>, other: ObjectId) -> Result<Vec<ChangedFile>, AuditError> {
         let trees = self.trees();

@@ -157,6 +157,9 @@ fn text_of(session: &Session, report: &Report) -> String {
         }
         Report::Lapsed(changed) => format!("{}  {}", named(&changed.after.task.id), inert(&ran_out::lapsed(changed))),
         Report::Followed(changed) => format!("{}  {}", named(&changed.after.task.id), inert(&followed(changed))),
+        Report::Moved(changed) => {
+            format!("{}  moved to `{}`, where it belongs", named(&changed.after.task.id), inert(changed.path.folder()))
+        }
         Report::Committed(changed) => format!("{}  edited by hand, committed", named(&changed.after.task.id)),
         Report::Given(given) => {
             format!("{}  {}", styled(CYAN, &given.ticket), handed_out::given(given))
@@ -229,6 +232,7 @@ fn value_of(report: &Report) -> Value {
         Report::TimedOut(changed) => ran_out::value("timeout", changed),
         Report::Lapsed(changed) => ran_out::value("lapsed", changed),
         Report::Followed(changed) => of_change("followed", changed),
+        Report::Moved(changed) => of_change("moved", changed),
         Report::Committed(changed) => of_change("edited", changed),
         Report::Given(given) => handed_out::given_value(given),
         Report::Dependent(dependent) => handed_out::dependent_value(dependent),

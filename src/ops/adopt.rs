@@ -1,5 +1,6 @@
 //! Task files that people made or edited by hand: taken up, and committed as theirs. Tasks that rest at a gate which decides by
-//! itself, since the rules or the branch were changed by hand, go on; those that stand where the rules have changed follow them.
+//! itself, since the rules or the branch were changed by hand, go on; those that stand where the rules have changed follow them; and
+//! what a merge left in the wrong folder is brought home.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -11,6 +12,7 @@ use super::error::OpsError;
 use super::heal::heal_if_pending;
 use super::in_force::{in_force, rules_mark};
 use super::message;
+use super::misplaced::{home_if_settled, open_in_archive};
 use super::standing::{Pending, Standing};
 use super::together::{MOST, carry_out_together};
 use super::transaction::{Changed, Choice, DryRun, carry_out};
@@ -32,6 +34,8 @@ pub struct Tended {
     pub passed: Vec<Changed>,
     /// Tasks that stood where the rules have changed, and follow them now.
     pub followed: Vec<Changed>,
+    /// Tasks whose file stood where it does not belong, and is at home now.
+    pub moved: Vec<Changed>,
     /// Edits that were committed.
     pub committed: Vec<Changed>,
     /// Tasks that somebody has to look at, with why.
@@ -113,8 +117,11 @@ pub fn tend(
     let now = workspace.clock()().as_nanosecond();
     let mut tended = Tended::default();
     let mut due = Vec::new();
-    for entry in walk_active(&workspace.paths) {
-        let Entry::Task(task) = entry else { continue };
+    let active = walk_active(&workspace.paths).filter_map(|entry| match entry {
+        Entry::Task(task) => Some(task),
+        Entry::Stray(_) => None,
+    });
+    for task in open_in_archive(workspace).into_iter().chain(active) {
         if seen.knows(&task) {
             continue;
         }
@@ -143,6 +150,7 @@ enum Due {
     Adopt,
     Pass,
     Follow,
+    Move,
     Commit,
 }
 
@@ -177,6 +185,7 @@ fn tend_batch(
             (Ok(Some(changed)), Due::Adopt) => tended.adopted.push(changed),
             (Ok(Some(changed)), Due::Pass) => tended.passed.push(changed),
             (Ok(Some(changed)), Due::Follow) => tended.followed.push(changed),
+            (Ok(Some(changed)), Due::Move) => tended.moved.push(changed),
             (Ok(Some(changed)), Due::Commit) => tended.committed.push(changed),
             (Ok(None), _) => {}
             (Err(error), _) => tended.trouble(task, error, seen)?,
@@ -192,6 +201,9 @@ fn due(workspace: &Workspace, standing: Standing) -> Result<Option<(Due, Standin
     {
         let passes = passes_by_itself(&standing.in_force.rules, &standing.file.task);
         return Ok(Some((if passes { Due::Pass } else { Due::Follow }, standing, choice)));
+    }
+    if let Some(choice) = home_if_settled(&standing) {
+        return Ok(Some((Due::Move, standing, choice)));
     }
     let commits_edits = standing.in_force.rules.project.commit_edits;
     Ok(match (&standing.pending, standing.file.origin) {

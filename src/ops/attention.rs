@@ -4,6 +4,7 @@ use super::dependencies::{Dependencies, round, waiting_in_circles};
 use super::header::Header;
 use super::headers::Listing;
 use super::in_force::InForce;
+use super::misplaced::is_misplaced;
 use super::stand::is_owed;
 use super::status::Attention;
 use super::workspace::Workspace;
@@ -72,6 +73,18 @@ pub(super) fn behind(rules: &Rules, listing: &Listing) -> Option<Attention> {
         code: "rules_not_followed",
         problem: format!("{} {what} changed: {}", ids.len(), some(&ids)),
         fix: "`aof watch` has them follow; `aof org reload` does it now".to_owned(),
+    })
+}
+
+/// Tasks whose file stands where a merge left it, and does not belong there.
+pub(super) fn misplaced(listing: &Listing) -> Option<Attention> {
+    let misplaced = listing.tasks.iter().filter(|(header, path)| is_misplaced(header, path));
+    let ids: Vec<&str> = misplaced.map(|(header, _)| header.id.as_str()).collect();
+    let what = if ids.len() == 1 { "task has its file" } else { "tasks have their files" };
+    (!ids.is_empty()).then(|| Attention {
+        code: "task_misplaced",
+        problem: format!("{} {what} where its status does not belong: {}", ids.len(), some(&ids)),
+        fix: "`aof watch` moves it to where it belongs; `aof doctor --fix` does it now".to_owned(),
     })
 }
 

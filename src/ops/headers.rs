@@ -10,12 +10,13 @@ use tracing::debug;
 use super::error::OpsError;
 use super::header::{Header, NEW, SCHEMA, follow, header};
 use super::in_force::InForce;
+use super::misplaced::{is_misplaced, open_in_archive};
 use super::standing::parse_with;
 use super::workspace::Workspace;
 use crate::format::diagnostic::Diagnostic;
 use crate::format::task_file::Defaults;
 use crate::model::{TaskId, Timestamp, WorkflowName, listed};
-use crate::store::layout::ARCHIVE;
+use crate::store::layout::{ARCHIVE, is_archived};
 use crate::store::tasks::{self, Entry, TaskEntry};
 use crate::store::{FileStat, HeaderCache, Paths, ProjectPath, StoreError, intent};
 
@@ -47,7 +48,7 @@ pub struct Unreadable {
 /// Which files are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Scope {
-    /// Those of active tasks.
+    /// Those of active tasks, wherever git put them.
     Active,
     /// Those of the tasks that finished on the last day there is, too.
     Recent,
@@ -61,7 +62,7 @@ pub(super) fn read_all(workspace: &Workspace, in_force: &InForce, scope: Scope) 
     let paths = &workspace.paths;
     let looked = workspace.clock()();
     let mut listing = Listing::default();
-    let entries = entries(paths, scope, &mut listing.unreadable);
+    let entries = entries(workspace, scope, &mut listing.unreadable);
     let mut cache = HeaderCache::<Header>::load(paths, SCHEMA);
     let (known, missed): (Vec<_>, Vec<_>) =
         entries.into_iter().partition(|entry| cache.get(&entry.path, &entry.stat).is_some());
@@ -93,6 +94,9 @@ pub(super) fn read_all(workspace: &Workspace, in_force: &InForce, scope: Scope) 
     // The cache only saves time: a project that cannot be written to is listed all the same.
     let _ = cache.save(paths);
     listing.tasks.extend(kept.into_iter().filter_map(|path| Some((cache.take(&path)?, path))));
+    if scope == Scope::Active {
+        listing.tasks.retain(|(header, path)| !is_archived(path) || is_misplaced(header, path));
+    }
     for (header, _) in &mut listing.tasks {
         follow(&in_force.rules, header);
     }
@@ -103,7 +107,10 @@ pub(super) fn read_all(workspace: &Workspace, in_force: &InForce, scope: Scope) 
 }
 
 /// Returns the task files, and says which cannot be any. Two active files of one id are neither: no command would know which.
-fn entries(paths: &Paths, scope: Scope, unreadable: &mut Vec<Unreadable>) -> Vec<TaskEntry> {
+fn entries(workspace: &Workspace, scope: Scope, unreadable: &mut Vec<Unreadable>) -> Vec<TaskEntry> {
+    let paths = &workspace.paths;
+    // Before the active ones are gone through: one that is brought back meanwhile is among those then.
+    let open = if scope == Scope::All { Vec::new() } else { open_in_archive(workspace) };
     let mut task = |entry: Entry| match entry {
         Entry::Task(entry) => Some(entry),
         Entry::Stray(stray) => {
@@ -113,11 +120,13 @@ fn entries(paths: &Paths, scope: Scope, unreadable: &mut Vec<Unreadable>) -> Vec
         }
     };
     let mut active: Vec<TaskEntry> = tasks::walk_active(paths).filter_map(&mut task).collect();
-    let archived: Vec<TaskEntry> = match scope {
+    let mut archived: Vec<TaskEntry> = match scope {
         Scope::Active => Vec::new(),
         Scope::Recent => tasks::walk_latest(paths).filter_map(&mut task).collect(),
         Scope::All => tasks::walk_archived(paths).filter_map(&mut task).collect(),
     };
+    archived.retain(|entry| open.iter().all(|other| other.path != entry.path));
+    archived.extend(open);
     let mut files: HashMap<TaskId, Vec<ProjectPath>> = HashMap::with_capacity(active.len());
     active.retain(|entry| {
         let known = files.entry(entry.id.clone()).or_default();
@@ -137,6 +146,8 @@ fn entries(paths: &Paths, scope: Scope, unreadable: &mut Vec<Unreadable>) -> Vec
                 arrived.insert(entry.id.clone());
                 both.push(entry);
             }
+            // It was brought back meanwhile.
+            Some(Side::Both) if !entry.path.below(paths.root()).exists() => {}
             Some(Side::Both) => {
                 let other = &files[&entry.id][0];
                 let reason = format!("task `{}` is active as `{other}` too: remove one of the two", entry.id);

@@ -41,6 +41,7 @@ pub mod merge_driver;
 mod message;
 mod metrics;
 mod migrate;
+mod misplaced;
 mod monitoring;
 mod names;
 mod next;

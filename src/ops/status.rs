@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde_json::{Value, json};
 
-use super::attention::{behind, of_dependencies, of_task, some};
+use super::attention::{behind, misplaced, of_dependencies, of_task, some};
 use super::deliver::pending;
 use super::error::{OpsError, missing, thaw};
 use super::header::NEW;
@@ -86,6 +86,7 @@ pub fn overview(workspace: &Workspace, watcher: bool) -> Result<Overview, OpsErr
     let name = in_force.rules.project.name.clone();
     // In the middle of a merge, what differs from HEAD is git's to tell.
     if busy.is_none() {
+        attention.extend(misplaced(&listing));
         missing_files(workspace, &committed, &mut attention);
         uncommitted_tasks(workspace, &committed, &listing, &mut attention);
     }

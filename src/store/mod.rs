@@ -15,6 +15,7 @@ pub mod runs;
 pub mod stream;
 pub mod tasks;
 
+mod archived;
 mod cache;
 mod cursor;
 mod error;
@@ -27,6 +28,7 @@ mod path;
 mod staged;
 mod walk;
 
+pub use archived::Archived;
 pub use cache::HeaderCache;
 pub use cursor::Cursor;
 pub use error::{Kind, StoreError, io_hint};

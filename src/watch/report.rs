@@ -46,6 +46,8 @@ pub enum Report {
     Lapsed(Box<Changed>),
     /// A task that stood where the rules have changed follows them now.
     Followed(Box<Changed>),
+    /// A task whose file stood where it does not belong, as a merge left it, is at home now.
+    Moved(Box<Changed>),
     /// A person's edit was committed.
     Committed(Box<Changed>),
     /// Work was given to an agent.

@@ -367,6 +367,9 @@ impl<'t> Rounds<'t> {
         for changed in tended.followed {
             self.desk.tell(Report::Followed(Box::new(changed)));
         }
+        for changed in tended.moved {
+            self.desk.tell(Report::Moved(Box::new(changed)));
+        }
         for changed in tended.committed {
             self.desk.tell(Report::Committed(Box::new(changed)));
         }

@@ -1,18 +1,16 @@
 //! Finished tasks whose file stands among the active ones, and active tasks in the archive: git's following of renames in a merge leaves
-//! them there. Nobody is handed out what stands in the archive.
+//! them there.
 
 use super::{Complaint, Patient, copies, count};
-use crate::model::{Status, TaskId};
+use crate::model::TaskId;
 use crate::ops::attention::some;
 use crate::ops::error::OpsError;
-use crate::ops::header::NEW;
 use crate::ops::headers::{Scope, read_all};
-use crate::ops::message;
+use crate::ops::misplaced::{home, is_misplaced};
 use crate::ops::standing::Standing;
 use crate::ops::together::{MOST, change_together};
-use crate::ops::transaction::{Choice, destination};
+use crate::ops::transaction::Choice;
 use crate::ops::workspace::Workspace;
-use crate::store::layout::is_archived;
 use std::time::Duration;
 
 /// How long each batch waits for the lock.
@@ -23,10 +21,9 @@ pub(super) fn look(patient: &Patient<'_>) -> Vec<Complaint> {
     // Which of two files counts is asked elsewhere.
     let doubled = copies::doubled(patient.workspace);
     let mut misplaced: Vec<TaskId> = Vec::new();
-    for (header, path) in read_all(patient.workspace, in_force, Scope::All).tasks {
-        let finished = header.status.parse::<Status>().is_ok_and(Status::is_finished);
-        let id = header.id.parse().ok().filter(|id| header.status != NEW && !doubled.contains_key(id));
-        misplaced.extend(id.filter(|_| finished != is_archived(&path)));
+    let found = read_all(patient.workspace, in_force, Scope::All).tasks;
+    for (header, _) in found.iter().filter(|(header, path)| is_misplaced(header, path)) {
+        misplaced.extend(header.id.parse().ok().filter(|id| !doubled.contains_key(id)));
     }
     if misplaced.is_empty() {
         return Vec::new();
@@ -40,22 +37,16 @@ pub(super) fn look(patient: &Patient<'_>) -> Vec<Complaint> {
             count(names.len(), "task has its file", "tasks have their files"),
             some(&names)
         ),
-        "finished tasks are looked for in `tasks/archive`, and nobody is handed out what stands there",
-        "`aof doctor --fix` moves them to where they belong, each in a commit of its own".to_owned(),
+        "people look for open tasks in `tasks`, and for finished ones in `tasks/archive`",
+        "`aof doctor --fix` moves them to where they belong, each in a commit of its own; `aof watch` does so by itself"
+            .to_owned(),
     );
     vec![complaint.cured_by(move |workspace| put_in_place(workspace, &misplaced))]
 }
 
 fn put_in_place(workspace: &mut Workspace, misplaced: &[TaskId]) -> Result<(), OpsError> {
     let mut trouble = None;
-    let mut choose = |_: &Workspace, _: usize, standing: &Standing| {
-        let to = destination(standing, &standing.file);
-        if to == standing.snapshot.path {
-            return Ok(Choice::Settled);
-        }
-        let message = message::of_edit(&standing.file.task, &format!("moved to {}", to.folder()));
-        Ok(Choice::Moved { to, message })
-    };
+    let mut choose = |_: &Workspace, _: usize, standing: &Standing| Ok(home(standing).unwrap_or(Choice::Settled));
     for batch in misplaced.chunks(MOST) {
         let ids: Vec<&TaskId> = batch.iter().collect();
         change_together(workspace, WAIT, &ids, &mut choose, &mut |_, result| {

@@ -1,0 +1,149 @@
+//! Tasks that go on and whose file stands in the archive, and finished ones whose file stands outside of it: git follows renames when
+//! it merges, and puts what goes on here where the other side has archived it. They are found without looking through the whole
+//! archive each time, and brought to where they belong.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use super::error::OpsError;
+use super::header::{Header, NEW};
+use super::message;
+use super::standing::{Pending, Standing};
+use super::transaction::{Choice, destination};
+use super::workspace::Workspace;
+use crate::audit::CommitId;
+use crate::format::task_file::Origin;
+use crate::model::Status;
+use crate::store::layout::{ARCHIVE, is_archived, task_id};
+use crate::store::tasks::{Entry, TaskEntry, read, walk_archived};
+use crate::store::{Archived, FileStat, ProjectPath};
+
+/// So many files that changed in the archive are looked at again rather than noted each time.
+const FEW: usize = 64;
+
+/// Returns whether the task's file stands where it does not belong. One that nobody has taken up stands where people put it.
+pub(super) fn is_misplaced(header: &Header, path: &ProjectPath) -> bool {
+    let finished = header.status.parse::<Status>().is_ok_and(Status::is_finished);
+    header.status != NEW && finished != is_archived(path)
+}
+
+/// Returns how the file of a task is brought to where it belongs; nothing where it stands there.
+pub(super) fn home(standing: &Standing) -> Option<Choice> {
+    let to = destination(standing, &standing.file);
+    if to == standing.snapshot.path || standing.file.origin == Origin::HandMade {
+        return None;
+    }
+    let message = message::of_edit(&standing.file.task, &format!("moved to {}", to.folder()));
+    Some(Choice::Moved { to, message })
+}
+
+/// Returns the same for a file at which nobody is: what it says is what HEAD has.
+pub(super) fn home_if_settled(standing: &Standing) -> Option<Choice> {
+    matches!(standing.pending, Pending::Nothing).then(|| home(standing)).flatten()
+}
+
+/// Returns the files in the archive whose tasks may go on. What HEAD has decides where they are looked for, and in the middle of a
+/// merge also what git has staged; what they say is read where they stand. A person's own moves that are not committed are not seen.
+pub(super) fn open_in_archive(workspace: &Workspace) -> Vec<TaskEntry> {
+    let paths = &workspace.paths;
+    if !paths.root().join(ARCHIVE).is_dir() {
+        return Vec::new();
+    }
+    // Where git cannot tell, the archive is as it should be, as far as anybody knows; whoever commits meets the same.
+    let mut open = committed(workspace).unwrap_or_default();
+    if workspace.head_now().is_err() {
+        open.extend(staged(workspace).unwrap_or_default().into_iter().filter(|path| may_go_on(workspace, path)));
+    }
+    let entry = |path: ProjectPath| {
+        let data = fs::symlink_metadata(path.below(paths.root())).ok().filter(fs::Metadata::is_file)?;
+        Some(TaskEntry { id: task_id(path.name())?.ok()?, stat: FileStat::of(&data), path })
+    };
+    open.into_iter().filter_map(entry).collect()
+}
+
+/// Returns those that HEAD has: what was seen of an earlier commit, and what has changed since.
+fn committed(workspace: &Workspace) -> Result<BTreeSet<ProjectPath>, OpsError> {
+    let (repository, paths) = (&workspace.repository, &workspace.paths);
+    let Some(head) = repository.look()?.commit else { return Ok(BTreeSet::new()) };
+    let known = Archived::load(paths);
+    let since = known.as_ref().and_then(|known| known.commit.parse::<CommitId>().ok());
+    let Some((known, since)) = known.zip(since).filter(|(_, since)| repository.has_commit(*since)) else {
+        let all = walk_archived(paths).filter_map(|entry| match entry {
+            Entry::Task(task) => Some(task.path),
+            Entry::Stray(_) => None,
+        });
+        let open: BTreeSet<ProjectPath> = all.filter(|path| may_go_on(workspace, path)).collect();
+        note(workspace, head, &open);
+        return Ok(open);
+    };
+    let before: BTreeSet<ProjectPath> = known.paths().collect();
+    if since == head {
+        return Ok(before);
+    }
+    let mut open = before.clone();
+    let changed = repository.changed_below(ARCHIVE, since, head)?;
+    for path in changed.iter().filter_map(|file| file.path.parse::<ProjectPath>().ok()) {
+        if task_id(path.name()).is_some_and(|id| id.is_ok()) && may_go_on(workspace, &path) {
+            open.insert(path);
+        } else {
+            open.remove(&path);
+        }
+    }
+    if open != before || changed.len() > FEW {
+        note(workspace, head, &open);
+    }
+    Ok(open)
+}
+
+/// Returns the files in the archive that git has staged, or could not merge.
+fn staged(workspace: &Workspace) -> Result<Vec<ProjectPath>, OpsError> {
+    let repository = &workspace.repository;
+    let staged = repository.staged_below(ARCHIVE)?.into_iter().map(|file| file.path);
+    let unmerged = repository.unmerged()?.into_iter().map(|file| file.path);
+    Ok(staged.chain(unmerged).filter_map(|path| path.parse().ok()).filter(is_archived).collect())
+}
+
+fn note(workspace: &Workspace, head: CommitId, open: &BTreeSet<ProjectPath>) {
+    let seen = Archived { commit: head.to_string(), open: open.iter().map(ToString::to_string).collect() };
+    // It only saves time: a project that cannot be written to is listed all the same.
+    let _ = seen.save(&workspace.paths);
+}
+
+/// Returns whether the file is there and does not say that its task is finished. A file of thousands is soon asked: the key stands
+/// at the beginning of a line, above the body.
+fn may_go_on(workspace: &Workspace, path: &ProjectPath) -> bool {
+    read(&workspace.paths, path).is_ok_and(|file| !says_finished(&file.bytes))
+}
+
+fn says_finished(bytes: &[u8]) -> bool {
+    let lines = bytes.split(|byte| *byte == b'\n').skip(1).map(<[u8]>::trim_ascii_end);
+    let status = lines.take_while(|line| *line != b"---").find_map(|line| line.strip_prefix(b"status:"));
+    let said = status.and_then(|value| std::str::from_utf8(value).ok()).unwrap_or_default();
+    let said = said.split_once(" #").map_or(said, |(said, _)| said).trim().trim_matches(['"', '\'']);
+    said.parse::<Status>().is_ok_and(Status::is_finished)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_status_is_read_above_the_body_and_only_there() {
+        for text in [
+            "---\nid: AOF-abc\nstatus: complete\n---\n",
+            "---\r\nstatus: 'failed' # at last\r\n---\r\n",
+            "---\nstatus:   \"cancelled\"\n---\nstatus: ready\n",
+        ] {
+            assert!(says_finished(text.as_bytes()), "{text}");
+        }
+        for text in [
+            "",
+            "---\nstatus: ready\n---\n",
+            "---\ntitle: x\n---\nstatus: complete\n",
+            "---\nmetadata:\n  status: complete\nstatus: in_progress\n---\n",
+            "---\nstatus: Complete\n---\n",
+        ] {
+            assert!(!says_finished(text.as_bytes()), "{text}");
+        }
+    }
+}
