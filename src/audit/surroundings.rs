@@ -50,7 +50,7 @@ impl Repository {
         match Signer::configured(self, &committer) {
             Ok(None) => Ok(None),
             Ok(Some(signer)) => {
-                Ok((!is_there(signer.program())).then(|| format!("there is no program `{}`", signer.program())))
+                Ok((!is_program_there(signer.program())).then(|| format!("there is no program `{}`", signer.program())))
             }
             Err(AuditError::Signing { detail, .. }) => Ok(Some(detail)),
             Err(error) => Err(error),
@@ -60,7 +60,7 @@ impl Repository {
     /// Returns the program that would sign completions, where there is none of that name.
     pub fn missing_ssh_program(&self) -> Result<Option<String>, AuditError> {
         let program = ssh::program(self.config()?.text("gpg.ssh.program"));
-        Ok(Some(program).filter(|program| !is_there(program)))
+        Ok(Some(program).filter(|program| !is_program_there(program)))
     }
 
     /// Returns the locks of git's that are taken, each with its age.
@@ -79,7 +79,7 @@ impl Repository {
 }
 
 /// Returns whether the system would find a program of that name.
-fn is_there(program: &str) -> bool {
+pub fn is_program_there(program: &str) -> bool {
     if program.contains('/') {
         return fs::metadata(program).is_ok_and(|found| found.is_file());
     }

@@ -11,7 +11,7 @@ use crate::engine::merge::{Dropped, Superseded};
 use crate::format::plain::inert;
 use crate::model::AgentId;
 use crate::ops::merge::{Conflict, FileMerge, Versions};
-use crate::ops::merge_driver::{Settled, add_trailers, drive, settle};
+use crate::ops::merge_driver::{End, Settled, add_trailers, drive, settle};
 
 /// Merge two versions of a task file by their meaning, for git
 #[derive(Debug, clap::Args)]
@@ -116,13 +116,29 @@ fn settle_all(session: &Session) -> Result<ExitCode, Trouble> {
     let workspace = session.workspace("merge-driver")?;
     let settled = settle(&workspace)?;
     let mut code = ExitCode::SUCCESS;
-    for Settled { path, merge } in &settled {
-        if merge.conflicts.is_empty() {
-            session.output.line(format!("{}: merged and staged", inert(path)));
-        } else {
-            code = ExitCode::FAILURE;
+    for Settled { path, end } in &settled {
+        let shown = inert(path);
+        match end {
+            End::Merged(merge) => {
+                if merge.conflicts.is_empty() {
+                    session.output.line(format!("{shown}: merged and staged"));
+                    tell(session, path, merge);
+                    continue;
+                }
+                tell(session, path, merge);
+            }
+            End::Removed => session.output.say(format!(
+                "{} {shown}: one side changed it, and the other removed it\nkeep it with `git add {shown}`, or let it go with \
+                 `git rm {shown}`",
+                styled(RED, "conflict:")
+            )),
+            End::Touched => session.output.say(format!(
+                "{} {shown}: somebody has changed it by hand, so it is left as it is\n`git add {shown}` when all is solved; or begin anew \
+                 with `git checkout --merge {shown}`",
+                styled(RED, "conflict:")
+            )),
         }
-        tell(session, path, merge);
+        code = ExitCode::FAILURE;
     }
     if settled.is_empty() {
         session.output.line("git left no task file unmerged");

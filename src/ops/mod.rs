@@ -66,6 +66,7 @@ mod terms;
 mod together;
 mod touched;
 mod transaction;
+mod unmerged;
 mod verify;
 mod view;
 mod way_back;

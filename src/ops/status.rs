@@ -14,6 +14,7 @@ use super::notices::{OutgoingStanding, outgoing};
 use super::stand::is_drifted;
 use super::standing::{Pending, Standing};
 use super::sync::{RemoteStanding, remote_standing, remote_value};
+use super::unmerged::unmerged;
 use super::way_back::{WayBack, ways_back};
 use super::workspace::Workspace;
 use crate::audit::{Head, ObjectId};
@@ -82,6 +83,7 @@ pub fn overview(workspace: &Workspace, watcher: bool) -> Result<Overview, OpsErr
     attention.extend(behind(&in_force.rules, &listing));
     attention.extend(of_dependencies(workspace, &in_force, &listing));
     let committed = committed_files(workspace, &head)?;
+    attention.extend(unmerged(workspace, &mut listing.unreadable)?);
     attention.extend(of_unreadable(workspace, &in_force, &listing.unreadable));
     let name = in_force.rules.project.name.clone();
     // In the middle of a merge, what differs from HEAD is git's to tell.

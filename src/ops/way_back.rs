@@ -112,7 +112,7 @@ pub(super) fn ways_back(workspace: &Workspace, in_force: &InForce, files: &[(Tas
 }
 
 /// Returns whether git's markers stand in it.
-fn is_marked(bytes: &[u8]) -> bool {
+pub(super) fn is_marked(bytes: &[u8]) -> bool {
     let mut lines = bytes.split(|byte| *byte == b'\n');
     lines.by_ref().any(|line| line.starts_with(b"<<<<<<< ")) && lines.any(|line| line.starts_with(b">>>>>>> "))
 }

@@ -48,6 +48,9 @@ const fn why(code: &str) -> &'static str {
         b"rules_not_committed" => "you see other rules than those that decide",
         b"workflow_config_invalid" => "the rules that people see are not those that decide",
         b"rules_not_followed" => "somebody may work on what is not theirs any more",
+        b"task_unmerged" => {
+            "nothing can be committed until it is settled, and what is added unsolved is lost for one side"
+        }
         b"task_stranded" => "without its workflow it can go nowhere",
         b"dependency_circle" | b"dependency_missing" => "it will never be handed out",
         b"unreadable_task" => "no command can touch the task, and nobody is given it",

@@ -1,6 +1,7 @@
 //! Whether git knows how to merge tasks: by their meaning, and not as text.
 
 use super::{Complaint, Patient};
+use crate::audit::is_program_there;
 use crate::ops::error::OpsError;
 use crate::ops::merge_driver::{Missing, install, missing};
 use crate::ops::workspace::Workspace;
@@ -20,6 +21,14 @@ pub(super) fn look(patient: &Patient<'_>) -> Result<Vec<Complaint>, OpsError> {
                 format!("add this line to it: `{line}`"),
             )),
         }
+    }
+    if !is_program_there("aof") {
+        complaints.push(Complaint::wrong(
+            "merge_driver_not_found",
+            "no folder of `PATH` has `aof`, so git cannot run it when it merges".to_owned(),
+            "a task that both sides changed is left as ours alone, without a marker: whoever adds it loses what the other side did",
+            "put `aof` into a folder of `PATH`, as git sees it; `aof merge-driver --settle` merges what was left".to_owned(),
+        ));
     }
     if !lacking.is_empty() {
         let complaint = Complaint::wrong(

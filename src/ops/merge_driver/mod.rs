@@ -2,6 +2,7 @@
 //! does the merging.
 
 mod install;
+mod left;
 mod message;
 mod places;
 mod settle;
@@ -10,7 +11,8 @@ use std::path::Path;
 
 pub use install::{ATTRIBUTES, Missing, install, missing};
 pub(super) use install::{attributes_after, install_here};
-pub use settle::{Settled, settle};
+pub(super) use left::{Left, Remains, left_unmerged};
+pub use settle::{End, Settled, settle};
 
 pub(super) use message::SUPERSEDED;
 pub use message::{add_trailers, superseded_trailer};

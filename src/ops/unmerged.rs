@@ -1,0 +1,87 @@
+//! What to say of task files that git left unmerged, and what solves each.
+
+use std::collections::BTreeMap;
+
+use super::attention::some;
+use super::error::OpsError;
+use super::headers::Unreadable;
+use super::merge_driver::{Left, Remains, left_unmerged};
+use super::status::Attention;
+use super::workspace::Workspace;
+
+/// What kinds there are, in the order in which they are told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    WithoutTheirs,
+    Settles,
+    Disputed,
+    Removed,
+    Touched,
+}
+
+/// Returns what of them needs attention. None is told of twice: markers that nobody has to solve are no reason any more why a file
+/// cannot be read, and others are reason enough.
+pub(super) fn unmerged(workspace: &Workspace, unreadable: &mut Vec<Unreadable>) -> Result<Vec<Attention>, OpsError> {
+    let mut files: BTreeMap<Kind, Vec<String>> = BTreeMap::new();
+    for Left { path, remains, .. } in left_unmerged(workspace)? {
+        let kind = match remains {
+            Remains::WithoutTheirs(_) => Kind::WithoutTheirs,
+            Remains::Unmerged(merge) if merge.conflicts.is_empty() => Kind::Settles,
+            Remains::Unmerged(_) => Kind::Disputed,
+            Remains::Removed => Kind::Removed,
+            Remains::Touched => Kind::Touched,
+        };
+        if kind == Kind::Settles {
+            unreadable.retain(|own| own.path != path);
+        }
+        if unreadable.iter().all(|own| own.path != path) {
+            files.entry(kind).or_default().push(path);
+        }
+    }
+    Ok(files.iter().map(|(kind, paths)| kind.attention(paths)).collect())
+}
+
+impl Kind {
+    fn attention(self, paths: &[String]) -> Attention {
+        let names: Vec<String> = paths.iter().map(|path| format!("`{path}`")).collect();
+        let names = some(&names.iter().map(String::as_str).collect::<Vec<_>>());
+        let one = paths.len() == 1;
+        let (is, them) = if one { ("is", "it") } else { ("are", "them") };
+        let (problem, fix) = match self {
+            Self::WithoutTheirs => (
+                format!(
+                    "{names} {is} unmerged and {} nothing of what comes in: git did not run `aof`",
+                    if one { "has" } else { "have" }
+                ),
+                format!(
+                    "`aof merge-driver --settle` merges {them}; whoever adds {them} now takes back what the other side did. \
+                     See that git finds `aof` in its `PATH`: `aof doctor`"
+                ),
+            ),
+            Self::Settles => (
+                format!("{names} {is} unmerged, and nobody has to decide anything"),
+                format!("`aof merge-driver --settle` merges {them} by meaning and stages {them}"),
+            ),
+            Self::Disputed => (
+                format!("{names} {is} unmerged"),
+                format!("`aof merge-driver --settle` merges {them} by meaning, and marks what you have to decide"),
+            ),
+            Self::Removed => (
+                format!("{names}: one side changed {them}, and the other removed {them}"),
+                format!(
+                    "keep {them} with `git add {paths}`, or let {them} go with `git rm {paths}`; a history that goes is found by \
+                     `aof verify`",
+                    paths = paths.join(" ")
+                ),
+            ),
+            Self::Touched => (
+                format!("{names} {is} unmerged, and somebody has changed {them} by hand"),
+                format!(
+                    "when all is solved, `git add {paths}`; or begin anew with `git checkout --merge {paths}`",
+                    paths = paths.join(" ")
+                ),
+            ),
+        };
+        Attention { code: "task_unmerged", problem, fix }
+    }
+}
