@@ -146,12 +146,10 @@ fn settle_all(session: &Session) -> Result<ExitCode, Trouble> {
     Ok(code)
 }
 
-/// Adds to the message of a merge what it supersedes. Whatever else git makes a message for is left as it is.
+/// Adds to the message of a merge what it supersedes. Whether one is under way git's folder tells, and not where the message is from: it
+/// may be given on the command line. Whatever else git makes a message for is left as it is.
 fn list(session: &Session, message: &[PathBuf]) -> Result<ExitCode, Trouble> {
-    let [file, source @ ..] = message else { return Ok(ExitCode::FAILURE) };
-    if source.first().is_some_and(|source| source.as_os_str() != "merge") {
-        return Ok(ExitCode::SUCCESS);
-    }
+    let [file, ..] = message else { return Ok(ExitCode::FAILURE) };
     let bytes = read(session, file)?;
     let Ok(text) = String::from_utf8(bytes) else { return Ok(ExitCode::SUCCESS) };
     let open = |root: &Path| session.workspace_at(root, "merge-driver");

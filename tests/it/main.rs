@@ -31,6 +31,7 @@ mod mcp_stops;
 mod mcp_tools;
 mod mcp_wiring;
 mod merge_left;
+mod merge_messages;
 mod merge_places;
 mod merges_judged;
 mod merging;

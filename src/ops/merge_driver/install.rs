@@ -136,7 +136,8 @@ fn write_hook(folder: &Path) -> Result<(), OpsError> {
     use std::io::Write;
     use std::os::unix::fs::OpenOptionsExt;
     let text = format!(
-        "#!/bin/sh\n# Lists what a merge of tasks superseded in its message.\n[ \"$2\" = merge ] || exit 0\n\
+        "#!/bin/sh\n# Lists what a merge of tasks superseded in its message, whatever way that is written.\n\
+         [ -e \"$(git rev-parse --git-path MERGE_HEAD)\" ] || exit 0\n\
          command -v aof >/dev/null 2>&1 || exit 0\n{HOOK_LINE}\n"
     );
     let path = folder.join(HOOK);

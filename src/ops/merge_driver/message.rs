@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{Open, places};
-use crate::audit::trailers::Trailer;
+use crate::audit::trailers::{self, Trailer};
 use crate::audit::{CommitId, Repository};
 use crate::engine::merge::Superseded;
 use crate::model::AgentId;
@@ -27,15 +27,17 @@ pub fn add_trailers(open: Open<'_>, here: &std::path::Path, message: &str) -> Re
     let root = top.worktree_root().to_owned();
     let top = open(&root)?;
     let Some(head) = top.repository.look()?.commit else { return Ok(message.to_owned()) };
-    let mut lines = Vec::new();
+    let mut lines: Vec<Trailer> = Vec::new();
     for theirs in top.repository.merge_heads() {
         for folder in projects(&top.repository, head, theirs)? {
             let workspace = open(&root.join(folder))?;
             let superseded = superseded_between(&workspace, head, theirs)?;
-            lines.extend(superseded.iter().filter_map(superseded_trailer).map(|trailer| trailer.to_string()));
+            lines.extend(superseded.iter().filter_map(superseded_trailer));
         }
     }
-    lines.retain(|line| !message.lines().any(|known| known == line));
+    let known = trailers::parse(message);
+    lines.retain(|line| known.iter().all(|own| own != line));
+    let lines: Vec<String> = lines.iter().map(Trailer::to_string).collect();
     Ok(with_lines(message, &lines))
 }
 
@@ -50,7 +52,11 @@ fn projects(top: &Repository, head: CommitId, theirs: CommitId) -> Result<BTreeS
     Ok(folders)
 }
 
-/// Puts trailers at the end of a message, before the remarks that git takes out again.
+/// Ends what is said, where git shows what is committed below it.
+const SCISSORS: &str = "------------------------ >8 ------------------------";
+
+/// Puts trailers at the end of a message, before the remarks that git takes out again. A message that begins like a remark is none: it
+/// was given on the command line, and git takes nothing out of that.
 fn with_lines(message: &str, lines: &[String]) -> String {
     if lines.is_empty() {
         return message.to_owned();
@@ -58,11 +64,15 @@ fn with_lines(message: &str, lines: &[String]) -> String {
     let mut said = 0;
     let mut at = 0;
     for line in message.split_inclusive('\n') {
+        if line.contains(SCISSORS) {
+            break;
+        }
         at += line.len();
         if !line.trim().is_empty() && !line.starts_with('#') {
             said = at;
         }
     }
+    let said = if message[..said].trim().is_empty() { at } else { said };
     let (text, remarks) = message.split_at(said);
     let last = text.trim_end().rsplit("\n\n").next().unwrap_or_default();
     let is_trailers = text.contains("\n\n")
@@ -83,6 +93,9 @@ mod tests {
         assert_eq!(with("Merge\n\n# Please enter\n#\n"), "Merge\n\nTRAILER\n\n# Please enter\n#\n");
         assert_eq!(with("Merge\n\nWhy: so\n"), "Merge\n\nWhy: so\nTRAILER\n");
         assert_eq!(with("Merge: it\n"), "Merge: it\n\nTRAILER\n");
+        assert_eq!(with("#12 is done\n"), "#12 is done\n\nTRAILER\n");
+        let below = format!("# {SCISSORS}\ndiff --git a/x b/x\n+Why: so\n");
+        assert_eq!(with(&format!("Merge\n\n# Please\n{below}")), format!("Merge\n\nTRAILER\n\n# Please\n{below}"));
         assert_eq!(with_lines("Merge\n", &[]), "Merge\n");
     }
 }
