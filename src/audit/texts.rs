@@ -80,6 +80,35 @@ impl Both {
         // libgit2 ends its markers with a bare line feed, whatever the lines around them end with.
         Ok(if has_bare_ends(&self.ours) || has_bare_ends(&self.theirs) { text } else { with_returns(&text) })
     }
+
+    /// Returns the text with one line, as it is given, in each place where the two versions differ.
+    pub fn undecided(&self, line: &str) -> Result<Vec<u8>, AuditError> {
+        // Longer than anything of the kind in the text itself.
+        let longest = lines(&self.ours).chain(lines(&self.theirs)).map(arrows).max().unwrap_or_default();
+        let size = u16::try_from(longest + usize::from(Marks::default().size)).unwrap_or(u16::MAX);
+        let marked = self.marked(&Marks { size, ..Marks::default() })?;
+        let (mut out, mut inside) = (Vec::with_capacity(marked.len()), false);
+        for own in lines(&marked) {
+            let is_marker = arrows(own) >= usize::from(size);
+            if is_marker && !inside {
+                out.extend_from_slice(line.as_bytes());
+                out.extend_from_slice(if is_bare(own) { b"\n" } else { b"\r\n" });
+            } else if !is_marker && !inside {
+                out.extend_from_slice(own);
+            }
+            inside ^= is_marker;
+        }
+        Ok(out)
+    }
+}
+
+fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    text.split_inclusive(|byte| *byte == b'\n')
+}
+
+/// Returns how many of the signs stand at the beginning of a line with which markers begin that are no rule between two sides.
+fn arrows(line: &[u8]) -> usize {
+    line.iter().take_while(|byte| b"<>".contains(byte)).count()
 }
 
 fn has_bare_ends(text: &[u8]) -> bool {
@@ -142,6 +171,19 @@ mod tests {
         assert_eq!(marked("a\r\nb\r\nc\r\nd", "A\r\nb\r\nc\r\nd", "a\r\nb\r\nc\r\nD"), "A\r\nb\r\nc\r\nD");
         assert_eq!(marked("", "", "a"), "a");
         assert_eq!(marked("a", "", ""), "");
+    }
+
+    #[test]
+    fn what_is_undecided_is_one_line_that_neither_has() {
+        let undecided = |base: &str, ours: &str, theirs: &str| {
+            let both = merge_texts(base.as_bytes(), ours.as_bytes(), theirs.as_bytes()).unwrap();
+            String::from_utf8(both.undecided("?").unwrap()).unwrap()
+        };
+        assert_eq!(undecided("a\nb\nc\nd\ne\n", "a\nB\nc\nd\nE\n", "a\nX\nc\nd\ne\n"), "a\n?\nc\nd\nE\n");
+        assert_eq!(undecided("a\r\nb\r\n", "a\r\nB\r\n", "a\r\nX\r\n"), "a\r\n?\r\n");
+        let run = "<".repeat(20);
+        assert_eq!(undecided(&run, &format!("{run}\nA"), &format!("{run}\nB")), format!("{run}\n?\n"));
+        assert_eq!(undecided("a\n", "a\n", "b\n"), "b\n");
     }
 
     #[test]

@@ -11,7 +11,7 @@ use crate::engine::merge::{Dropped, Superseded};
 use crate::format::plain::inert;
 use crate::model::AgentId;
 use crate::ops::merge::{Conflict, FileMerge, Versions};
-use crate::ops::merge_driver::{End, Settled, add_trailers, drive, settle};
+use crate::ops::merge_driver::{End, Purpose, Settled, add_trailers, drive, settle};
 
 /// Merge two versions of a task file by their meaning, for git
 #[derive(Debug, clap::Args)]
@@ -73,10 +73,14 @@ fn merge(session: &Session, args: &Args, files: [&PathBuf; 3], path: &str) -> Re
         theirs: label(&args.theirs_label, "theirs"),
     };
     let open = |root: &Path| session.workspace_at(root, "merge-driver");
-    let merged = drive(&open, &session.directory, path, versions, &marks)?;
+    let purpose = Purpose::of(marks);
+    let merged = drive(&open, &session.directory, path, versions, &purpose)?;
     let place = session.directory.join(files[1]);
     std::fs::write(&place, &merged.bytes).map_err(|cause| Trouble::Output { path: place, cause })?;
-    tell(session, path, &merged);
+    // What is merged for git alone is nobody's to know or to solve.
+    if purpose != Purpose::Base {
+        tell(session, path, &merged);
+    }
     Ok(if merged.conflicts.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 

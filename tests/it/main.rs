@@ -30,6 +30,7 @@ mod mcp_refusals;
 mod mcp_stops;
 mod mcp_tools;
 mod mcp_wiring;
+mod merge_crossing;
 mod merge_left;
 mod merge_messages;
 mod merge_places;

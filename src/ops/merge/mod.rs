@@ -4,11 +4,13 @@
 //! cannot be merged without a guess is left to a person: what is disputed stands between git's markers, and nothing else does.
 //! Reads and writes no file; knows no branch.
 
+mod bases;
 mod body;
 mod commits;
 mod lines;
 mod whole;
 
+pub use bases::merge_bases;
 pub(super) use whole::merged as merged_as_text;
 
 pub(super) use commits::{Changes, Pair, superseded_between};
@@ -80,6 +82,7 @@ struct Sides {
 /// A file that was merged, with what is disputed each way.
 struct Draft {
     bytes: Both,
+    disputed: Vec<Vec<String>>,
     conflicts: Vec<Conflict>,
     merged: Merged,
 }
@@ -130,7 +133,8 @@ impl Sides {
         };
         let mut conflicts: Vec<Conflict> = keys.disputed.iter().map(|own| Conflict::Key(own.path.join("."))).collect();
         conflicts.extend((bodies.ours != bodies.theirs).then_some(Conflict::Body));
-        Ok(Ok(Draft { bytes, conflicts, merged }))
+        let disputed = keys.disputed.into_iter().map(|own| own.path).collect();
+        Ok(Ok(Draft { bytes, disputed, conflicts, merged }))
     }
 
     /// Returns which keys are people's.
@@ -171,8 +175,13 @@ fn with_theirs(keys: &Keys) -> Map {
 
 impl Draft {
     fn marked(self, marks: &Marks) -> Result<FileMerge, OpsError> {
+        let bytes = self.bytes.marked(marks)?;
+        Ok(self.with(bytes))
+    }
+
+    fn with(self, bytes: Vec<u8>) -> FileMerge {
         let Merged { superseded, carried, dropped, .. } = self.merged;
-        Ok(FileMerge { bytes: self.bytes.marked(marks)?, conflicts: self.conflicts, superseded, carried, dropped })
+        FileMerge { bytes, conflicts: self.conflicts, superseded, carried, dropped }
     }
 }
 

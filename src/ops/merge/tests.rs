@@ -331,6 +331,48 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
+
+    #[test]
+    fn what_comes_of_merges_across_each_other_is_merged_or_marked(
+        one in prop::collection::vec(0..13_u8, 0..4),
+        two in prop::collection::vec(0..13_u8, 0..4),
+        later in prop::collection::vec(0..13_u8, 0..4),
+        elsewhere in prop::collection::vec(0..13_u8, 0..4),
+    ) {
+        let go_on = |text: &str, picks: &[u8], side: &str| {
+            let step = |text: String, (number, pick): (usize, &u8)| touched(&text, *pick, side, number);
+            picks.iter().enumerate().fold(text.to_owned(), step)
+        };
+        let (ours, theirs) = (go_on(OPEN, &one, "ada"), go_on(OPEN, &two, "bob"));
+        let versions = Versions { base: Some(OPEN.as_bytes()), ours: ours.as_bytes(), theirs: theirs.as_bytes() };
+        let base = String::from_utf8(merge_bases(&rules(), &id(), versions).unwrap().bytes).unwrap();
+        // Whatever is disputed, it can be read: what one side takes out stays out.
+        read(&base);
+        prop_assert!(!base.contains("<<<<<<<"), "{}", base);
+        // Each solves what is disputed by what it has.
+        let solved = |ours: &str, theirs: &str| {
+            let versions = Versions { base: Some(OPEN.as_bytes()), ours: ours.as_bytes(), theirs: theirs.as_bytes() };
+            let sides = Sides::read(&rules(), &id(), versions).unwrap();
+            String::from_utf8(sides.merged(&rules()).unwrap().unwrap().bytes.ours).unwrap()
+        };
+        let (ours, theirs) = (solved(&ours, &theirs), solved(&theirs, &ours));
+        let (ours, theirs) = (go_on(&ours, &later, "cy"), go_on(&theirs, &elsewhere, "dee"));
+        let both = merged(Some(&base), &ours, &theirs);
+        prop_assert!(!both.conflicts.iter().any(|conflict| matches!(conflict, Conflict::File(_))), "{:?}", both.conflicts);
+        let text = String::from_utf8(both.bytes).unwrap();
+        prop_assert!(!text.contains("undecided"), "{}", text);
+        prop_assert_eq!(both.conflicts.is_empty(), !text.contains("<<<<<<< ours"), "{}", text);
+        for line in ours.lines().chain(theirs.lines()).filter(|line| line.starts_with("Comment ")) {
+            prop_assert!(text.lines().any(|other| other == line), "every comment is there\n{}", text);
+        }
+        if both.conflicts.is_empty() {
+            read(&text);
+        }
+    }
+}
+
 #[test]
 fn comments_survive_beside_lines_that_the_engine_changed() {
     let ours = completed(OPEN, "agent-7", "one", 1, None);
