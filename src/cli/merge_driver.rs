@@ -101,6 +101,12 @@ fn tell(session: &Session, path: &str, merged: &FileMerge) {
             Dropped::Unblocking { ticket } => format!("{ticket}: it is blocked again"),
         });
     }
+    for comment in &merged.left_out {
+        let (path, comment) = (inert(path), inert(comment));
+        session.output.say(format!(
+            "{path}: a comment found no place, since its line is gone or another one stands there: `{comment}`"
+        ));
+    }
     for conflict in &merged.conflicts {
         let what = match conflict {
             Conflict::Key(key) => format!("both sides changed `{key}`, each otherwise"),

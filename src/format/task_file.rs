@@ -4,6 +4,7 @@
 //! without `gate` and `gateHistory` is a hand-made one: what it lacks is filled in when the engine takes it up.
 
 mod body;
+mod comments;
 mod edits;
 mod people;
 

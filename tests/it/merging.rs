@@ -455,3 +455,38 @@ fn comments_of_the_side_that_does_not_stand_survive() {
     assert_eq!(entries(&env, &id), ["implement agent-7 complete"]);
     let _ = verified(&env).success();
 }
+
+#[test]
+fn comments_at_lines_of_the_engine_are_carried_or_told_of() {
+    let (env, id) = scene();
+    let path = env.task_path(&id);
+    aside(&env, "side", || {
+        env.edit(&path, "status: ready\n", "# mind this\nstatus: ready # for now\n");
+        env.edit(&path, "  visit: 0\n", "  visit: 0 # the first\n");
+        env.commit_all("why");
+    });
+    let _ = env.complete(&id, "agent-7").success();
+    let _ = env.complete(&id, "agent-3").success();
+    let merged = env.try_git(&["merge", "--no-edit", "side"]);
+    assert_eq!(merged.code, Some(0), "{merged}");
+    assert_snapshot!(env.plain(&merged.stderr), @"tasks/archive/2026/02/16/AOF-xxxxx.md: a comment found no place, since its line is gone or another one stands there: `# the first`");
+    assert!(env.task_text(&id).contains("# mind this\nstatus: complete # for now\n"), "{}", env.task_text(&id));
+    let _ = verified(&env).success();
+}
+
+#[test]
+fn line_endings_follow_the_side_that_changed_them() {
+    let (env, id) = scene();
+    let path = env.task_path(&id);
+    aside(&env, "side", || {
+        env.write(&path, env.read(&path).replace('\n', "\r\n"));
+        env.commit_all("another editor");
+    });
+    let _ = env.complete(&id, "agent-7").success();
+    let _ = env.aof(&["task", "comment", &id, "Mind the tokens"]).success();
+    let before = env.read(&path);
+    env.git(&["merge", "-q", "--no-edit", "side"]);
+    assert_eq!(env.read(&path), before.replace('\n', "\r\n"));
+    let _ = verified(&env).success();
+    let _ = env.complete(&id, "agent-3").success();
+}

@@ -4,6 +4,7 @@
 //! It has to be readable, or nothing is known of what both began with, and what one side took out comes back. So it has no markers:
 //! what is disputed in it is something that neither side can have, so that it is disputed again as long as the two differ.
 
+use super::endings::Alike;
 use super::{Draft, FileMerge, Sides, Versions, whole};
 use crate::audit::{Both, Marks};
 use crate::engine::Rules;
@@ -16,6 +17,8 @@ const UNDECIDED: &str = "\u{fffd} aof: undecided where two branches parted \u{ff
 
 /// Merges two versions of the file of a task into the one that two branches shall have begun with.
 pub fn merge_bases(rules: &Rules, id: &TaskId, versions: Versions<'_>) -> Result<FileMerge, OpsError> {
+    let alike = Alike::of(versions);
+    let versions = alike.versions();
     let as_text = |why| whole::merged(versions, Some(why), &Marks::default());
     let sides = match Sides::read(rules, id, versions) {
         Ok(sides) => sides,
@@ -49,7 +52,9 @@ impl Sides {
             for path in &draft.disputed {
                 let Some((last, path)) = path.split_last() else { continue };
                 let inside = path.iter().try_fold(&mut keys, |map, key| map.get_mut(key)?.as_object_mut());
-                inside.into_iter().for_each(|map| way(map, last));
+                if let Some(map) = inside {
+                    way(map, last);
+                }
             }
             self.written(&ours, keys, None, &body).ok()
         });

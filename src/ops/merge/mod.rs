@@ -7,6 +7,7 @@
 mod bases;
 mod body;
 mod commits;
+mod endings;
 mod lines;
 mod whole;
 
@@ -21,6 +22,7 @@ use crate::engine::merge::{Dropped, Keys, Merged, Side, Superseded, apart, merge
 use crate::format::task_file::{self, Defaults, Origin, Scope, Spliced, TaskFile};
 use crate::model::{Map, Task, TaskId, Ticket, Timestamp};
 
+use self::endings::Alike;
 use super::error::OpsError;
 
 /// The versions of one file.
@@ -47,6 +49,8 @@ pub struct FileMerge {
     pub carried: usize,
     /// What the other side had said without an entry, and is said no more.
     pub dropped: Vec<Dropped>,
+    /// Comments in the frontmatter of the side that does not stand for which there was no place.
+    pub left_out: Vec<String>,
 }
 
 /// Something that a person has to decide.
@@ -62,6 +66,8 @@ pub enum Conflict {
 
 /// Merges two versions of the file of a task.
 pub fn merge_files(rules: &Rules, id: &TaskId, versions: Versions<'_>, marks: &Marks) -> Result<FileMerge, OpsError> {
+    let alike = Alike::of(versions);
+    let versions = alike.versions();
     match Sides::read(rules, id, versions) {
         Ok(sides) => match sides.merged(rules)? {
             Ok(draft) => draft.marked(marks),
@@ -85,6 +91,7 @@ struct Draft {
     disputed: Vec<Vec<String>>,
     conflicts: Vec<Conflict>,
     merged: Merged,
+    left_out: Vec<String>,
 }
 
 impl Sides {
@@ -127,14 +134,19 @@ impl Sides {
         let standing = in_lines.as_ref().unwrap_or(standing);
         let one = self.written(standing, keys.merged.clone(), engine, &bodies.ours);
         let two = self.written(standing, with_theirs(&keys), engine, &bodies.theirs);
-        let bytes = match (one, two) {
-            (Ok(one), Ok(two)) => Both { ours: one.bytes().to_vec(), theirs: two.bytes().to_vec() },
+        let (one, two) = match (one, two) {
+            (Ok(one), Ok(two)) => {
+                let commented = |file: TaskFile| file.with_comments_of(self.base.as_ref(), other, &self.defaults);
+                (commented(one), commented(two))
+            }
             (Err(why), _) | (_, Err(why)) => return Ok(Err(why)),
         };
+        let left_out = one.comments_missing(self.base.as_ref(), other);
+        let bytes = Both { ours: one.bytes().to_vec(), theirs: two.bytes().to_vec() };
         let mut conflicts: Vec<Conflict> = keys.disputed.iter().map(|own| Conflict::Key(own.path.join("."))).collect();
         conflicts.extend((bodies.ours != bodies.theirs).then_some(Conflict::Body));
         let disputed = keys.disputed.into_iter().map(|own| own.path).collect();
-        Ok(Ok(Draft { bytes, disputed, conflicts, merged }))
+        Ok(Ok(Draft { bytes, disputed, conflicts, merged, left_out }))
     }
 
     /// Returns which keys are people's.
@@ -181,7 +193,7 @@ impl Draft {
 
     fn with(self, bytes: Vec<u8>) -> FileMerge {
         let Merged { superseded, carried, dropped, .. } = self.merged;
-        FileMerge { bytes, conflicts: self.conflicts, superseded, carried, dropped }
+        FileMerge { bytes, conflicts: self.conflicts, superseded, carried, dropped, left_out: self.left_out }
     }
 }
 

@@ -1,5 +1,7 @@
 //! Files on both sides, as people and agents leave them.
 
+mod hostile;
+
 use proptest::prelude::*;
 
 use super::*;
@@ -143,11 +145,98 @@ fn line_endings_a_mark_and_a_missing_last_break_survive() {
     let expected = done.replace("team: one", "team: two").replace("One line", "1 line");
     assert_eq!(clean(&dos(OPEN), &done, &edited), expected);
     assert_eq!(clean(&dos(OPEN), &edited, &done), expected);
-    // One side's editor wrote the endings of its own.
-    let unix = OPEN.replace("One line", "1 line");
-    let text = clean(&dos(OPEN), &done, &unix);
+    // One side's editor wrote some endings of its own.
+    let mixed = dos(OPEN).replace("One line.\r\n", "1 line.\n");
+    let text = clean(&dos(OPEN), &done, &mixed);
     assert_eq!(text.matches('\n').count(), text.matches("\r\n").count(), "{text:?}");
     assert!(text.contains("1 line."), "{text}");
+}
+
+#[test]
+fn the_side_that_changed_all_line_endings_has_them_changed_for_both() {
+    let dos = |text: &str| text.replace('\n', "\r\n");
+    let done = completed(OPEN, "agent-7", "one", 5, None);
+    let done = commented(&done, "Ada", "First.");
+    let edited = OPEN.replace("team: one", "team: two").replace("One line", "1 line");
+    let expected = done.replace("team: one", "team: two").replace("One line", "1 line");
+    for (ours, theirs) in
+        [(&done, &dos(&edited)), (&dos(&edited), &done), (&dos(&done), &edited), (&edited, &dos(&done))]
+    {
+        assert_eq!(clean(OPEN, ours, theirs), dos(&expected));
+    }
+    for (ours, theirs) in
+        [(&dos(&done), &edited), (&edited, &dos(&done)), (&done, &dos(&edited)), (&dos(&edited), &done)]
+    {
+        assert_eq!(clean(&dos(OPEN), ours, theirs), expected);
+    }
+    // Both changed them, or nobody did.
+    assert_eq!(clean(OPEN, &dos(&done), &dos(&edited)), dos(&expected));
+    assert_eq!(clean(OPEN, &dos(OPEN), OPEN), dos(OPEN));
+    assert_eq!(clean(OPEN, OPEN, &dos(OPEN)), dos(OPEN));
+    // What is disputed is marked in them too.
+    let one = OPEN.replace("'Add login'", "'Log in'");
+    let two = dos(&OPEN.replace("'Add login'", "'Sign in'"));
+    let text = String::from_utf8(merged(Some(OPEN), &one, &two).bytes).unwrap();
+    assert_eq!(text.matches('\n').count(), text.matches("\r\n").count(), "{text:?}");
+    assert_eq!(text.matches("<<<<<<<").count(), 1, "{text}");
+}
+
+#[test]
+fn comments_at_lines_that_the_engine_wrote_anew_are_carried_or_told_of() {
+    let ours = completed(OPEN, "agent-7", "one", 1, None);
+    assert!(
+        ours.contains("status: ready\n")
+            && ours.contains("  visit: 1\n")
+            && ours.contains("updated: 2026-02-16T10:01:00Z\n"),
+        "{ours}"
+    );
+    let stamp = "updated: 2026-02-16T10:00:00Z\n";
+    for (before, after, expected) in [
+        (
+            stamp,
+            format!("{} # by hand\n", stamp.trim_end()),
+            ("updated: 2026-02-16T10:01:00Z\n", "updated: 2026-02-16T10:01:00Z # by hand\n"),
+        ),
+        (stamp, format!("# when\n{stamp}"), ("updated: ", "# when\nupdated: ")),
+        (
+            "  visit: 0\n",
+            "  # which\n  visit: 0 # so many\n".to_owned(),
+            ("  visit: 1\n", "  # which\n  visit: 1 # so many\n"),
+        ),
+        ("gate:\n", "# where\ngate: # it is\n".to_owned(), ("gate:\n", "# where\ngate: # it is\n")),
+        (
+            "  current: implement\n",
+            "  current: implement   # it's mine\n".to_owned(),
+            ("  current: review\n", "  current: review # it's mine\n"),
+        ),
+    ] {
+        let theirs = OPEN.replacen(before, &after, 1);
+        assert_ne!(theirs, OPEN);
+        let expected = ours.replacen(expected.0, expected.1, 1);
+        for (one, two) in [(&ours, &theirs), (&theirs, &ours)] {
+            let both = merged(Some(OPEN), one, two);
+            assert_eq!((both.conflicts.len(), both.left_out.len()), (0, 0), "{:?}", both.left_out);
+            assert_eq!(String::from_utf8(both.bytes).unwrap(), expected);
+        }
+        let dos = |text: &str| text.replace('\n', "\r\n");
+        assert_eq!(clean(&dos(OPEN), &dos(&ours), &dos(&theirs)), dos(&expected));
+    }
+    // The line is gone, or has another comment by now: it is told.
+    let last = completed(&ours, "agent-3", "two", 2, None);
+    let theirs = OPEN.replace("  visit: 0\n", "  visit: 0 # so many\n");
+    let theirs = theirs.replace("status: ready\n", "# mind this\nstatus: ready # for now\n");
+    let both = merged(Some(OPEN), &last, &theirs);
+    assert_eq!(both.left_out, ["# so many"]);
+    assert!(String::from_utf8_lossy(&both.bytes).contains("# mind this\nstatus: complete # for now\n"));
+    let theirs = OPEN.replace("  visit: 0\n", "  visit: 0 # so many\n");
+    let noted = ours.replace("  visit: 1\n", "  visit: 1 # ours\n");
+    let both = merged(Some(OPEN), &noted, &theirs);
+    assert_eq!((both.left_out, String::from_utf8(both.bytes).unwrap()), (vec!["# so many".to_owned()], noted));
+    // Nothing is a comment in a text, or was there before.
+    let text = OPEN.replace("estimate: 3d # days\n", "notes: |\n  # heading\n  text\nestimate: 3d # days\n");
+    let gone = text.replace("notes: |\n  # heading\n  text\n", "");
+    let theirs = text.replace("estimate: 3d # days\n", "estimate: 4d # days\n");
+    assert_eq!(merged(Some(&text), &gone, &theirs).left_out, [""; 0]);
 }
 
 #[test]
@@ -278,6 +367,12 @@ fn touched(text: &str, pick: u8, side: &str, number: usize) -> String {
         9 => text.replacen("estimate: 3d # days\n", "", 1),
         10 => text.replacen("# what a person wrote\n", &format!("# what {side} wrote\n"), 1),
         11 => text.replacen("\nAnother line.\n", "\n", 1),
+        12 => {
+            let behind = |line: &str| line.starts_with("updated: ") && !line.contains('#');
+            let noted =
+                |line: &str| if behind(line) { format!("{line} # noted by {side}\n") } else { format!("{line}\n") };
+            text.lines().map(noted).collect()
+        }
         _ => text.replacen("title:", &format!("x-{side}-{number}: &{side}{number} [1, 2] # {number}\ntitle:"), 1),
     }
 }
@@ -287,9 +382,9 @@ proptest! {
 
     #[test]
     fn whatever_both_sides_do_is_merged_or_marked(
-        first in prop::collection::vec(0..13_u8, 0..4),
-        one in prop::collection::vec(0..13_u8, 0..6),
-        two in prop::collection::vec(0..13_u8, 0..6),
+        first in prop::collection::vec(0..14_u8, 0..4),
+        one in prop::collection::vec(0..14_u8, 0..6),
+        two in prop::collection::vec(0..14_u8, 0..6),
         crlf in any::<bool>(),
     ) {
         let go_on = |text: &str, picks: &[u8], side: &str| {
@@ -319,6 +414,10 @@ proptest! {
         for line in ours.lines().chain(theirs.lines()).filter(|line| line.starts_with("Comment ")) {
             prop_assert!(text.lines().any(|other| other == line), "every comment is there\n{}", text);
         }
+        for note in ["# noted by ada", "# noted by bob"].into_iter().filter(|note| ours.contains(note) || theirs.contains(note)) {
+            let is_told = both.left_out.iter().any(|comment| comment == note);
+            prop_assert!(text.contains(note) != is_told, "{} {:?}\n{}", note, both.left_out, text);
+        }
         // Merged again, nothing changes.
         for (before, side) in [(&base, &theirs), (&theirs, &theirs), (&ours, &ours)] {
             let again = merged(Some(before), &text, side);
@@ -336,10 +435,10 @@ proptest! {
 
     #[test]
     fn what_comes_of_merges_across_each_other_is_merged_or_marked(
-        one in prop::collection::vec(0..13_u8, 0..4),
-        two in prop::collection::vec(0..13_u8, 0..4),
-        later in prop::collection::vec(0..13_u8, 0..4),
-        elsewhere in prop::collection::vec(0..13_u8, 0..4),
+        one in prop::collection::vec(0..14_u8, 0..4),
+        two in prop::collection::vec(0..14_u8, 0..4),
+        later in prop::collection::vec(0..14_u8, 0..4),
+        elsewhere in prop::collection::vec(0..14_u8, 0..4),
     ) {
         let go_on = |text: &str, picks: &[u8], side: &str| {
             let step = |text: String, (number, pick): (usize, &u8)| touched(&text, *pick, side, number);

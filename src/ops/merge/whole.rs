@@ -22,6 +22,7 @@ pub(in crate::ops) fn merged(
         superseded: Vec::new(),
         carried: 0,
         dropped: Vec::new(),
+        left_out: Vec::new(),
     })
 }
 
