@@ -141,6 +141,9 @@ fn merged(
     let end: &[u8] = if ours.windows(2).any(|pair| pair == b"\r\n") { b"\r\n" } else { b"\n" };
     let base = base.map(|base| [base, end].concat()).unwrap_or_default();
     let texts = [base, [ours, end].concat(), [theirs, end].concat()];
+    // libgit2 merges nothing in which it finds a zero, and has no result then.
+    let zero = texts.iter().any(|text| text.contains(&0)).then(|| stand_in(&texts));
+    let texts = texts.map(|text| zero.as_ref().map_or_else(|| text.clone(), |zero| replaced(&text, &[0], zero)));
     let inputs = texts.each_ref().map(|text| {
         let mut input = MergeFileInput::new();
         input.content(text);
@@ -151,7 +154,32 @@ fn merged(
     drop(git2::Buf::new());
     let merged = git2::merge_file(base, ours, theirs, Some(options)).during(|| "merge two texts".to_owned())?;
     let text = merged.content();
-    Ok(text.strip_suffix(end).unwrap_or(text).to_vec())
+    let text = text.strip_suffix(end).unwrap_or(text);
+    Ok(zero.map_or_else(|| text.to_vec(), |zero| replaced(text, &zero, &[0])))
+}
+
+/// Returns bytes that stand in none of the texts, and in nothing that comes of putting them there: they begin and end as they do nowhere
+/// between.
+fn stand_in(texts: &[Vec<u8>]) -> Vec<u8> {
+    let longest =
+        |text: &Vec<u8>| text.chunk_by(|one, other| one == other).filter(|run| run[0] == 2).map(<[u8]>::len).max();
+    let longest = texts.iter().filter_map(longest).max().unwrap_or_default();
+    [&[1][..], &vec![2; longest + 1], &[3]].concat()
+}
+
+fn replaced(text: &[u8], old: &[u8], new: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((first, behind)) = rest.split_first() {
+        if let Some(behind) = rest.strip_prefix(old) {
+            out.extend_from_slice(new);
+            rest = behind;
+        } else {
+            out.push(*first);
+            rest = behind;
+        }
+    }
+    out
 }
 
 #[cfg(test)]
@@ -171,6 +199,16 @@ mod tests {
         assert_eq!(marked("a\r\nb\r\nc\r\nd", "A\r\nb\r\nc\r\nd", "a\r\nb\r\nc\r\nD"), "A\r\nb\r\nc\r\nD");
         assert_eq!(marked("", "", "a"), "a");
         assert_eq!(marked("a", "", ""), "");
+    }
+
+    #[test]
+    fn zeros_are_merged_like_other_bytes() {
+        assert_eq!(marked("a\0\nb\nc\nd\n", "A\0\nb\nc\nd\n", "a\0\nb\nc\nD\0\0\n"), "A\0\nb\nc\nD\0\0\n");
+        let conflict = "<<<<<<< ours\nB\0\u{1}\u{2}\u{3}\n=======\n\0X\n>>>>>>> theirs\n";
+        assert_eq!(marked("a\nb\nc\n", "a\nB\0\u{1}\u{2}\u{3}\nc\n", "a\n\0X\nc\n"), format!("a\n{conflict}c\n"));
+        let zeros = "\0".repeat(20_000);
+        assert_eq!(marked("a", &zeros, "a"), zeros);
+        assert_eq!(marked(&format!("{zeros}\nb\nc"), &zeros, &format!("{zeros}\nb\nc")), zeros);
     }
 
     #[test]
