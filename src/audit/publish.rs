@@ -119,6 +119,13 @@ impl Repository {
         Ok(Published { commit: prepared.last(), warning })
     }
 
+    /// Has what was prepared survive, and moves nothing: for whoever asks a remote first.
+    pub fn keep(&self, prepared: &Prepared) -> Result<(), AuditError> {
+        let mut objects = prepared.objects.borrow_mut();
+        sync_files(objects.unsynced()?)?;
+        self.objects().name_staged(&mut objects)
+    }
+
     /// Brings entries of these files of the project that still are what the commit `left` has (`None`: no commit) to what
     /// HEAD has. What a person staged stays. Returns the healed paths.
     pub fn settle_index(

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::arguments::Rehearsal;
+use super::arguments::{Away, Rehearsal};
 use super::length::length;
 use super::output::{CYAN, YELLOW, styled};
 use super::session::{Session, now};
@@ -16,7 +16,9 @@ use super::trouble::Trouble;
 use super::{handed_out, ran_out, unreadable};
 use crate::format::plain::inert;
 use crate::model::Timestamp;
-use crate::ops::{Changed, DryRun, Swept, Tried, Workspace, catch_up_events, deliver_notices, reason_of, sweep};
+use crate::ops::{
+    Changed, DryRun, OpsError, Swept, Tried, Workspace, catch_up_events, deliver_notices, reason_of, sweep,
+};
 
 /// How long notices may take.
 const NOTICES: Duration = Duration::from_mins(1);
@@ -31,14 +33,18 @@ out where project.yaml has `handOut`, notices are delivered, and the event strea
 `aof watch` does the same by itself, at the moment it is due. Where no watcher runs, let cron do it:
   * * * * *  aof -C /path/to/project sweep
 
-Any number of sweeps may run at once: everything happens once.")]
+Any number of sweeps may run at once: everything happens once. In a synced project (`git.sync`)
+what is handed out counts once the remote has it; without a network nothing is.")]
 pub(super) struct Args {
+    #[command(flatten)]
+    away: Away,
     #[command(flatten)]
     rehearsal: Rehearsal,
 }
 
 pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
     let mut workspace = session.workspace("sweep")?;
+    workspace.network = args.away.network();
     let mode = args.rehearsal.mode();
     session.rules(&workspace)?;
     let swept = sweep(&mut workspace, session.wait, mode, &mut |_| ControlFlow::Continue(()))?;
@@ -50,6 +56,9 @@ pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
     for (task, error) in swept.troubled() {
         session.output.say(format!("{} {}: {}", styled(YELLOW, "warning:"), task, inert(&error.to_string())));
     }
+    if let Some(error) = &swept.handed_out.unconfirmed {
+        unconfirmed(session, error);
+    }
     if mode == DryRun::No {
         notify(session, &workspace)?;
         if let Err(error) = catch_up_events(&workspace) {
@@ -57,7 +66,15 @@ pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
         }
     }
     let code = unreadable::tell(session, &swept.ran_out.unreadable);
-    Ok(if swept.troubled().next().is_none() { code } else { ExitCode::FAILURE })
+    Ok(if swept.troubled().next().is_none() && swept.is_confirmed() { code } else { ExitCode::FAILURE })
+}
+
+/// Says why nothing more was handed out.
+fn unconfirmed(session: &Session, error: &OpsError) {
+    session.warn(&inert(&error.to_string()));
+    if let Some(fix) = error.fix() {
+        session.output.say(format!("  {}", inert(&session.git_said(fix))));
+    }
 }
 
 /// Tells whoever is to be told. Who cannot be reached stops nothing.
@@ -80,7 +97,7 @@ fn show(session: &Session, swept: &Swept, mode: DryRun) {
     ran_out.lapsed.iter().for_each(|changed| of_change(changed, ran_out::lapsed(changed)));
     handed.dependents.iter().for_each(|own| told(&own.task, handed_out::dependent(own)));
     handed.given.iter().for_each(|given| told(&given.ticket, handed_out::given(given)));
-    if swept.is_idle() {
+    if swept.is_idle() && swept.is_confirmed() {
         session.output.line("nothing is due");
     }
     if handed.left > 0 {
@@ -114,6 +131,7 @@ fn value(swept: &Swept, mode: DryRun) -> Value {
         "given": handed.given.iter().map(handed_out::given_value).collect::<Vec<_>>(),
         "handsOut": handed.hands_out,
         "left": handed.left,
+        "unconfirmed": handed.unconfirmed.as_ref().map(reason_of),
         "troubled": troubled.collect::<Vec<_>>(),
         "unreadable": unreadable::values(&ran_out.unreadable),
     });

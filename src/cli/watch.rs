@@ -8,6 +8,7 @@ use jiff::tz::TimeZone;
 use serde_json::{Value, json};
 use tracing::Level;
 
+use super::arguments::Away;
 use super::log::LogFormat;
 use super::output::{BOLD, CYAN, JSON_VERSION, RED, YELLOW, styled};
 use super::session::{Session, now};
@@ -30,10 +31,13 @@ pub(super) struct Args {
     /// Serve the project in numbers at this address, under `/metrics`, for Prometheus
     #[arg(long, value_name = "ADDRESS", conflicts_with = "once")]
     metrics: Option<Address>,
+    #[command(flatten)]
+    away: Away,
 }
 
 pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
-    let workspace = session.workspace_in_background("watch")?;
+    let mut workspace = session.workspace_in_background("watch")?;
+    workspace.network = args.away.network();
     let mut tell = |report: Report| show(session, &report);
     if args.once {
         let done = watch_once(workspace, session.wait, &mut tell)?;

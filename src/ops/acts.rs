@@ -3,8 +3,9 @@
 use super::author::{actor, actor_author, agent_author};
 use super::error::OpsError;
 use super::message;
+use super::openings::openings;
 use super::standing::Standing;
-use super::sync::{Claims, confirm, look_around};
+use super::sync::{Claims, confirm_or, look_around};
 use super::transaction::{Changed, Choice, DryRun, change};
 use super::workspace::Workspace;
 use crate::audit::Person;
@@ -49,15 +50,33 @@ pub fn assign(
     if shared {
         look_around(workspace)?;
     }
-    let changed = by_actor(workspace, ticket, by, dry_run, &|by| Act::Assign {
-        by,
-        agent: agent.clone(),
-        branch: ticket.branch.clone(),
-    })?;
+    let give = |to: &AgentId, ticket: &Ticket| {
+        let (agent, branch) = (to.clone(), ticket.branch.clone());
+        by_actor(workspace, ticket, by, dry_run, &|by| Act::Assign { by, agent: agent.clone(), branch: branch.clone() })
+    };
+    let changed = give(agent, ticket)?;
     if shared {
-        confirm(workspace, ticket, agent, &changed)?;
+        confirm_or(workspace, ticket, agent, &changed, &|| {
+            let back = match held_before(workspace, &changed)? {
+                Some((place, holder)) => give(&holder, &place),
+                None => release(workspace, ticket, Some(agent), DryRun::No),
+            };
+            // Whoever had it may not have it any more.
+            back.or_else(|_| release(workspace, ticket, Some(agent), DryRun::No))
+        })?;
     }
     Ok(changed)
+}
+
+/// Returns what changed hands, and who had it.
+fn held_before(workspace: &Workspace, changed: &Changed) -> Result<Option<(Ticket, AgentId)>, OpsError> {
+    let rules = workspace.rules()?.rules;
+    let before = changed.before.as_ref().map(|before| openings(&rules, &before.task)).unwrap_or_default();
+    let mut places = openings(&rules, &changed.after.task).into_iter().zip(before);
+    Ok(places.find_map(|(after, before)| {
+        let holder = before.holder.filter(|holder| Some(holder) != after.holder.as_ref())?;
+        Some((after.ticket, holder))
+    }))
 }
 
 /// Says that the agent is still at work, so that its claim lasts. The note goes into the log.

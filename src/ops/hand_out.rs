@@ -3,6 +3,8 @@
 //!
 //! What is decided holds for the commit that it was decided on. If the branch has moved by the time of the lock nothing of the
 //! batch is written, and all is decided anew: so two that hand out at once give no task to two agents, and no agent too much.
+//!
+//! In a synced project nothing is given here: what is given counts once the remote has it, and `sync::gifts` sees to that.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -21,6 +23,7 @@ use super::message;
 use super::next::is_of_the_task;
 use super::places::{hands, waiting};
 use super::standing::Standing;
+use super::sync::Claims;
 use super::together::{MOST, carry_out_together, is_due_first};
 use super::transaction::{Changed, Choice, DryRun};
 use super::workspace::Workspace;
@@ -43,6 +46,10 @@ pub struct HandedOut {
     pub hands_out: bool,
     /// How many places of work are left, of those that are handed out: nobody has room for them, or nobody may have them.
     pub left: usize,
+    /// Whether something is left to be given that counts once the remote has it: `sync_and_hand_out` is for that.
+    pub to_share: bool,
+    /// Why the remote has not confirmed what was to be given; nothing of that was.
+    pub unconfirmed: Option<OpsError>,
     /// Tasks that somebody has to look at, with why.
     pub troubled: Vec<(TaskId, OpsError)>,
 }
@@ -78,13 +85,13 @@ pub fn hands_out(rules: &Rules) -> bool {
 }
 
 /// Something to be done with a task.
-enum Want {
+pub(super) enum Want {
     Give(Ticket, AgentId),
     Depend(TaskId, Vec<LostDependency>),
 }
 
 impl Want {
-    fn task(&self) -> &TaskId {
+    pub(super) fn task(&self) -> &TaskId {
         match self {
             Self::Give(ticket, _) => &ticket.task,
             Self::Depend(task, _) => task,
@@ -114,6 +121,11 @@ pub fn hand_out(
         done.hands_out = hands_out(&in_force.rules);
         let (mut wants, left) = wanted(workspace, &in_force, &passed_over);
         done.left = left;
+        if dry_run == DryRun::No && Claims::of(workspace, &in_force) == Claims::Shared {
+            let all = wants.len();
+            wants.retain(|want| matches!(want, Want::Depend(..)));
+            done.to_share = wants.len() < all;
+        }
         if wants.is_empty() {
             exhausted.0 = head.commit;
             break;
@@ -143,7 +155,7 @@ pub fn hand_out(
 }
 
 /// Returns what is to be done now, and how much is left of what is handed out.
-fn wanted(workspace: &Workspace, in_force: &InForce, passed_over: &HashSet<TaskId>) -> (Vec<Want>, usize) {
+pub(super) fn wanted(workspace: &Workspace, in_force: &InForce, passed_over: &HashSet<TaskId>) -> (Vec<Want>, usize) {
     let listing = read_all(workspace, in_force, Scope::Recent);
     let dependencies = Dependencies::of(workspace, in_force, &listing);
     let headers = || listing.tasks.iter().map(|(header, _)| header);
@@ -170,7 +182,7 @@ fn wanted(workspace: &Workspace, in_force: &InForce, passed_over: &HashSet<TaskI
 }
 
 /// Takes what can go together out of the list: one thing a task. What is left keeps its order.
-fn first_of_each(wants: &mut Vec<Want>) -> Vec<Want> {
+pub(super) fn first_of_each(wants: &mut Vec<Want>) -> Vec<Want> {
     let mut seen = HashSet::new();
     let (batch, rest) =
         std::mem::take(wants).into_iter().partition(|want| seen.len() < MOST && seen.insert(want.task().clone()));
@@ -220,7 +232,7 @@ fn carry_out(
     Ok(last.filter(|_| as_decided))
 }
 
-fn chosen_for(
+pub(super) fn chosen_for(
     workspace: &Workspace,
     head: &Head,
     in_force: &Rc<InForce>,
@@ -250,7 +262,15 @@ fn chosen_for(
 }
 
 impl HandedOut {
-    fn note(&mut self, want: Want, changed: Option<Box<Changed>>) {
+    /// Adds what was given by way of the remote.
+    pub(super) fn add(&mut self, shared: Self) {
+        self.given.extend(shared.given);
+        self.troubled.extend(shared.troubled);
+        self.left = shared.left;
+        (self.to_share, self.unconfirmed) = (shared.to_share, shared.unconfirmed);
+    }
+
+    pub(super) fn note(&mut self, want: Want, changed: Option<Box<Changed>>) {
         match want {
             Want::Give(ticket, agent) => self.given.push(Given { ticket, agent, changed }),
             Want::Depend(task, lost) => self.dependents.push(Dependent { task, lost, changed }),
@@ -258,7 +278,12 @@ impl HandedOut {
     }
 
     /// Leaves a task for this time; what is everybody's trouble ends the work.
-    fn pass_over(&mut self, want: &Want, error: OpsError, passed_over: &mut HashSet<TaskId>) -> Result<(), OpsError> {
+    pub(super) fn pass_over(
+        &mut self,
+        want: &Want,
+        error: OpsError,
+        passed_over: &mut HashSet<TaskId>,
+    ) -> Result<(), OpsError> {
         if error.is_general() {
             return Err(error);
         }

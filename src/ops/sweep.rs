@@ -12,8 +12,10 @@ use super::error::OpsError;
 use super::hand_out::{Exhausted, HandedOut, hand_out, hands_out};
 use super::run_out::{RanOut, run_out};
 use super::settle::{Settled, settle_rules};
+use super::sync::sync_and_hand_out;
 use super::transaction::DryRun;
 use super::workspace::Workspace;
+use crate::audit::Prompts;
 use crate::model::Timestamp;
 use crate::store::{Horizon, intent};
 
@@ -31,7 +33,7 @@ pub struct Swept {
     pub handed_out: HandedOut,
 }
 
-/// Does all that is to be done now. `rest` is called between batches with how long one took, and says whether to go on.
+/// Does all that is to be done now; in a synced project what is handed out is confirmed by the remote. `rest` is called between batches with how long one took, and says whether to go on.
 pub fn sweep(
     workspace: &mut Workspace,
     wait: Duration,
@@ -48,17 +50,30 @@ pub fn sweep(
             HandedOut { hands_out: hands_out(&workspace.rules()?.rules), left: known.left, ..HandedOut::default() };
         return Ok(Swept { ran_out, handed_out, ..Swept::default() });
     }
-    let swept = Swept {
+    let mut swept = Swept {
         settled: settle_rules(workspace, wait, dry_run, rest)?,
         ran_out: run_out(workspace, wait, dry_run, rest)?,
         handed_out: hand_out(workspace, wait, &mut Exhausted::default(), dry_run, rest)?,
     };
+    if swept.handed_out.to_share {
+        share(workspace, wait, &mut swept.handed_out)?;
+    }
     if let Some(commit) = commit.filter(|_| swept.is_at_rest() && dry_run == DryRun::No) {
         // It only saves time: a project that cannot be written to is swept all the same.
         let _ = Horizon { commit, looked: now, next: swept.ran_out.next, left: swept.handed_out.left }
             .save(&workspace.paths);
     }
     Ok(swept)
+}
+
+/// Hands out by way of the remote. One that cannot be spoken to is nobody's trouble but of what is handed out.
+fn share(workspace: &mut Workspace, wait: Duration, handed_out: &mut HandedOut) -> Result<(), OpsError> {
+    match sync_and_hand_out(workspace, wait, Prompts::AtTerminal) {
+        Ok(errand) => handed_out.add(errand.handed_out),
+        Err(error @ OpsError::Remote(_)) => handed_out.unconfirmed = Some(error),
+        Err(error) => return Err(error),
+    }
+    Ok(())
 }
 
 fn holds(known: &Horizon, now: Timestamp) -> bool {
@@ -77,9 +92,14 @@ impl Swept {
             && handed_out.dependents.is_empty()
     }
 
+    /// Returns whether all that was handed out counts.
+    pub fn is_confirmed(&self) -> bool {
+        self.handed_out.unconfirmed.is_none()
+    }
+
     /// Returns whether nothing is left to do until something changes.
     fn is_at_rest(&self) -> bool {
-        self.is_idle() && self.troubled().next().is_none() && self.ran_out.unreadable.is_empty()
+        self.is_idle() && self.is_confirmed() && self.troubled().next().is_none() && self.ran_out.unreadable.is_empty()
     }
 
     /// Returns the tasks that somebody has to look at, with why.

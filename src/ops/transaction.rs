@@ -24,7 +24,7 @@ use super::files;
 use super::heal;
 use super::standing::{Pending, Standing, Version};
 use super::workspace::Workspace;
-use crate::audit::{AuditError, Change, CommitId, Draft, Head, Person};
+use crate::audit::{AuditError, Change, CommitId, Draft, Head, Person, Prepared};
 use crate::engine::{Step, Warning};
 use crate::format::task_file::{Origin, TaskFile};
 use crate::model::{Digest, Event, Layout, TaskId, Timestamp};
@@ -278,12 +278,7 @@ pub(super) fn commit(
     writes: &[Write],
 ) -> Result<Vec<CommitId>, OpsError> {
     let start = Instant::now();
-    let committer = workspace.repository.identity()?;
-    let by_user = writes.iter().flat_map(|write| &write.versions).any(|version| version.author.is_none());
-    let user = if by_user { workspace.repository.author_identity()? } else { committer.clone() };
-    let now = workspace.now();
-    let drafts: Vec<Draft> = writes.iter().flat_map(|write| drafts(write, &user, &committer, now)).collect();
-    let prepared = workspace.repository.prepare_batch(head, &drafts)?;
+    let prepared = prepare(workspace, head, writes)?;
     stop::point("ops.prepared");
 
     let staged = RefCell::new(Vec::new());
@@ -326,18 +321,33 @@ pub(super) fn commit(
     intent::clear(lock)?;
     let took = start.elapsed();
     workspace.note_commit(took);
+    let commits = last_of_each(&prepared, writes);
+    for (write, commit) in writes.iter().zip(&commits) {
+        let task = write.id.as_ref().map(TaskId::as_str);
+        info!(taskId = task, %commit, path = write.to.as_str(), seconds = took.as_secs_f64(), "committed");
+    }
+    Ok(commits)
+}
+
+/// Writes the commits of these writes on top of the branch, on no branch yet.
+pub(super) fn prepare(workspace: &Workspace, head: &Head, writes: &[Write]) -> Result<Prepared, OpsError> {
+    let committer = workspace.repository.identity()?;
+    let by_user = writes.iter().flat_map(|write| &write.versions).any(|version| version.author.is_none());
+    let user = if by_user { workspace.repository.author_identity()? } else { committer.clone() };
+    let now = workspace.now();
+    let drafts: Vec<Draft> = writes.iter().flat_map(|write| drafts(write, &user, &committer, now)).collect();
+    Ok(workspace.repository.prepare_batch(head, &drafts)?)
+}
+
+/// Returns the last commit of each write.
+pub(super) fn last_of_each(prepared: &Prepared, writes: &[Write]) -> Vec<CommitId> {
     let commits: Vec<CommitId> = prepared.commits().collect();
     let mut made = 0;
     let last = |write: &Write| {
         made += write.versions.len();
         commits[made - 1]
     };
-    let commits: Vec<CommitId> = writes.iter().map(last).collect();
-    for (write, commit) in writes.iter().zip(&commits) {
-        let task = write.id.as_ref().map(TaskId::as_str);
-        info!(taskId = task, %commit, path = write.to.as_str(), seconds = took.as_secs_f64(), "committed");
-    }
-    Ok(commits)
+    writes.iter().map(last).collect()
 }
 
 fn drafts(write: &Write, user: &Person, committer: &Person, now: Timestamp) -> Vec<Draft> {

@@ -1,5 +1,6 @@
-//! The watcher's courier: syncs the project with its remote where project.yaml says `git: {sync: true}`, on a thread of its own, so
-//! that no completion waits for a network. Every so often, and soon after something was committed here; offline, ever less often.
+//! The watcher's courier: syncs the project with its remote where project.yaml says `git: {sync: true}`, and hands out what counts
+//! once the remote has it, on a thread of its own, so that no completion waits for a network. Every so often, and soon after
+//! something was committed here, or is to be handed out; offline, ever less often.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread;
@@ -8,7 +9,7 @@ use std::time::{Duration, Instant};
 use tracing::debug;
 
 use crate::audit::Prompts;
-use crate::ops::{DryRun, End, First, OpsError, Seed, Strangers, Synced, Wish, Workspace, sync};
+use crate::ops::{End, Errand, OpsError, Seed, Workspace, sync_and_hand_out};
 
 /// Between two syncs, at least: several commits go together.
 const APART: Duration = Duration::from_secs(1);
@@ -16,8 +17,8 @@ const LONGEST_BACKOFF: Duration = Duration::from_mins(15);
 /// How long a sync under way is waited for when the watcher ends.
 const LAST: Duration = Duration::from_secs(3);
 
-/// What a sync came to.
-pub(super) type Outcome = Result<Box<Synced>, OpsError>;
+/// What came of a sync, with what was handed out.
+pub(super) type Outcome = Result<Box<Errand>, OpsError>;
 
 /// Syncs on their way.
 pub(super) struct Courier {
@@ -35,7 +36,7 @@ struct Shared {
 struct State {
     /// How often the project is to be synced; nothing where it is not.
     every: Option<Duration>,
-    /// Whether something was committed here since the last sync.
+    /// Whether something was committed here, or is to be handed out, since the last sync.
     nudged: bool,
     /// Whether one is under way.
     busy: bool,
@@ -48,7 +49,7 @@ impl Courier {
         let shared = Arc::new(Shared::default());
         let (sender, outcomes) = mpsc::channel();
         let (own, project) = (Arc::clone(&shared), workspace.seed(wait));
-        thread::Builder::new().name("sync".to_owned()).spawn(move || own.go(&project, &sender))?;
+        thread::Builder::new().name("sync".to_owned()).spawn(move || own.go(&project, wait, &sender))?;
         Ok(Self { shared, outcomes })
     }
 
@@ -58,6 +59,12 @@ impl Courier {
         state.every = every;
         state.nudged |= waiting;
         drop(state);
+        self.shared.changed.notify_all();
+    }
+
+    /// Says that there is something to be handed out.
+    pub(super) fn nudge(&self) {
+        self.shared.lock().nudged = true;
         self.shared.changed.notify_all();
     }
 
@@ -75,17 +82,17 @@ impl Courier {
 }
 
 impl Shared {
-    fn go(&self, project: &Seed, outcomes: &mpsc::Sender<Outcome>) {
+    fn go(&self, project: &Seed, wait: Duration, outcomes: &mpsc::Sender<Outcome>) {
         let mut failed = 0_u32;
         loop {
             if !self.begin() {
                 return;
             }
             let start = Instant::now();
-            let outcome = once(project);
+            let outcome = once(project, wait);
             debug!(seconds = start.elapsed().as_secs_f64(), failed = outcome.is_err(), "synced");
             failed = match &outcome {
-                Ok(synced) if synced.end == End::Same => 0,
+                Ok(errand) if is_done(errand) => 0,
                 _ => failed + 1,
             };
             self.end();
@@ -133,8 +140,11 @@ impl Shared {
     }
 }
 
-fn once(project: &Seed) -> Outcome {
-    let (first, strangers) = (First::Fetch, Strangers::Kept);
-    let wish = Wish { remote: None, first, strangers, prompts: Prompts::Never, dry_run: DryRun::No };
-    Ok(Box::new(sync(&project.open()?, &wish)?))
+fn once(project: &Seed, wait: Duration) -> Outcome {
+    Ok(Box::new(sync_and_hand_out(&mut project.open()?, wait, Prompts::Never)?))
+}
+
+/// Says whether the remote has all that is here, and took all that was to be handed out.
+fn is_done(errand: &Errand) -> bool {
+    errand.synced.last().is_some_and(|synced| synced.end == End::Same) && errand.handed_out.unconfirmed.is_none()
 }

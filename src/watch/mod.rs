@@ -12,6 +12,7 @@ mod bell;
 mod board;
 mod courier;
 mod desk;
+mod errands;
 mod journal;
 mod mail;
 mod report;
@@ -32,6 +33,7 @@ use crate::store::presence::Presence;
 use bell::Bell;
 use board::Counting;
 use courier::Courier;
+use errands::Errands;
 use rounds::Rounds;
 
 /// Watches until it is told to stop. Whoever asks at the endpoint is shown the project in numbers.
@@ -55,7 +57,7 @@ pub fn watch(
         counting = Some(begun);
     }
     let courier = Courier::begin(&workspace, wait).map_err(|cause| fault("sync", cause))?;
-    Rounds::new(workspace, wait, bell, tell).showing(counting).sending(courier).watch(presence, serving);
+    Rounds::new(workspace, wait, bell, tell).showing(counting).sending(Errands::new(courier)).watch(presence, serving);
     Ok(())
 }
 

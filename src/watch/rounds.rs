@@ -5,16 +5,16 @@ use std::time::{Duration, Instant};
 
 use super::bell::{Bell, Hints, Place, Places};
 use super::board::Counting;
-use super::courier::Courier;
 use super::desk::Desk;
+use super::errands::Errands;
 use super::journal::Journal;
 use super::mail::Mail;
-use super::report::{Report, Sight, Told};
+use super::report::{Report, Sight};
 use super::sight::Eyes;
-use crate::audit::{AuditError, CommitId, Head, TreeFile};
+use crate::audit::{AuditError, CommitId, Head, Prompts, TreeFile};
 use crate::ops::{
-    DryRun, Exhausted, Left, OpsError, Remark, Seen, Workspace, deliver, hand_out, owed_to_remote, resume, rules_mark,
-    run_out, tend,
+    DryRun, Errand, Exhausted, HandedOut, Left, OpsError, Remark, Seen, Workspace, deliver, hand_out, resume,
+    rules_mark, run_out, sync_and_hand_out, tend,
 };
 use crate::store::Paths;
 use crate::store::inbox::QUIET;
@@ -69,12 +69,8 @@ pub(super) struct Rounds<'t> {
     journal: Journal,
     /// What whoever asks for metrics is shown, if anybody may.
     counting: Option<Counting>,
-    /// Who syncs, if anybody does.
-    courier: Option<Courier>,
-    /// What was told of syncing.
-    told_of_sync: Told,
-    /// The commit that was last looked at for whether the remote has it.
-    offered: Option<CommitId>,
+    /// What is done by way of the remote; who looks once does that at once.
+    errands: Option<Errands>,
 }
 
 /// Why nothing is done at the moment.
@@ -113,9 +109,7 @@ impl<'t> Rounds<'t> {
             mail: Mail::default(),
             journal: Journal::default(),
             counting: None,
-            courier: None,
-            told_of_sync: Told::default(),
-            offered: None,
+            errands: None,
         }
     }
 
@@ -125,8 +119,8 @@ impl<'t> Rounds<'t> {
     }
 
     /// Syncs the project with its remote.
-    pub(super) fn sending(self, courier: Courier) -> Self {
-        Self { courier: Some(courier), ..self }
+    pub(super) fn sending(self, errands: Errands) -> Self {
+        Self { errands: Some(errands), ..self }
     }
 
     /// Looks and sleeps until told to stop. `first` is told when it begins.
@@ -156,7 +150,9 @@ impl<'t> Rounds<'t> {
             until = self.round();
             // Who has no events is told of nothing.
             self.show(changed || self.desk.busy || !eyes.see());
-            self.send();
+            if let Some(errands) = &mut self.errands {
+                errands.run(&self.workspace, &mut self.desk);
+            }
             if self.halt.is_none() {
                 self.journal.keep(&self.workspace, self.wait, &mut self.desk);
                 let left = self.mail.send(&self.workspace, &mut self.desk);
@@ -165,8 +161,8 @@ impl<'t> Rounds<'t> {
         }
         self.journal.stop();
         self.mail.stop(&mut self.desk);
-        if let Some(courier) = &self.courier {
-            courier.stop();
+        if let Some(errands) = &self.errands {
+            errands.stop();
         }
         self.desk.tell(Report::Stopped);
     }
@@ -205,38 +201,6 @@ impl<'t> Rounds<'t> {
         }
         if let Some(problem) = counting.news() {
             self.desk.tell(Report::Uncounted { problem });
-        }
-    }
-
-    /// Has what was committed sent to the remote, and tells what came of it.
-    fn send(&mut self) {
-        let Some(courier) = &self.courier else { return };
-        let head = self.workspace.head_now().ok().and_then(|head| head.commit);
-        if head.is_some() && head != self.offered {
-            self.offered = head;
-            // Whatever keeps the rules from being read is met by the look at everything as well.
-            if let Ok((every, waiting)) = owed_to_remote(&self.workspace) {
-                courier.note(every.map(|every| Duration::from_secs(every.seconds())), waiting);
-            }
-        }
-        for outcome in courier.news() {
-            let (problem, fix) = match outcome {
-                Ok(synced) => {
-                    let trouble = synced.trouble();
-                    if !synced.is_idle() {
-                        self.desk.tell(Report::Synced(synced));
-                    }
-                    let Some((problem, fix)) = trouble else {
-                        self.told_of_sync = Told::default();
-                        continue;
-                    };
-                    (problem, Some(fix))
-                }
-                Err(error) => (error.problem(), error.fix().map(|fix| self.workspace.git_words.said(fix))),
-            };
-            if self.told_of_sync.is_news(problem.clone()) {
-                self.desk.tell(Report::Unsynced { problem, fix });
-            }
         }
     }
 
@@ -409,18 +373,34 @@ impl<'t> Rounds<'t> {
         let desk = &self.desk;
         let rest = &mut |worked| desk.rest(worked);
         let done = hand_out(&mut self.workspace, self.wait, &mut self.handed_out, DryRun::No, rest)?;
-        for dependent in done.dependents {
-            self.desk.tell(Report::Dependent(dependent));
-        }
-        for given in done.given {
-            self.desk.tell(Report::Given(given));
-        }
-        for (task, error) in done.troubled {
-            self.desk.failed = true;
-            if self.desk.told.is_news(format!("{task}: {error}")) {
-                self.desk.tell(Report::Troubled { task, error });
+        let to_share = done.to_share;
+        self.desk.tell_of_handed_out(done);
+        match &mut self.errands {
+            _ if !to_share => Ok(()),
+            Some(errands) => {
+                errands.hand_out(&self.workspace);
+                Ok(())
             }
+            None => self.share(),
         }
+    }
+
+    /// Hands out by way of the remote, and waits for it.
+    fn share(&mut self) -> Result<(), OpsError> {
+        let errand = match sync_and_hand_out(&mut self.workspace, self.wait, Prompts::Never) {
+            Ok(errand) => errand,
+            Err(error @ OpsError::Remote(_)) => Errand {
+                handed_out: HandedOut { unconfirmed: Some(error), ..HandedOut::default() },
+                ..Errand::default()
+            },
+            Err(error) => return Err(error),
+        };
+        if let Some(error) = &errand.handed_out.unconfirmed {
+            self.desk.failed = true;
+            let (problem, fix) = (error.problem(), error.fix().map(|fix| self.workspace.git_words.said(fix)));
+            self.desk.tell(Report::Unsynced { problem, fix });
+        }
+        self.desk.tell_of_handed_out(errand.handed_out);
         Ok(())
     }
 

@@ -66,6 +66,7 @@ mod signing;
 mod stats;
 mod stepping_in;
 mod syncing;
+mod syncing_hands;
 mod syncing_torture;
 mod task_complete;
 mod task_new;

@@ -21,7 +21,11 @@ pub(crate) struct Clones {
 
 impl Clones {
     pub(crate) fn new(project: &str, names: &[&str]) -> Self {
-        let env = TestEnvironment::with_rules(project, ORG);
+        Self::with_org(project, ORG, names)
+    }
+
+    pub(crate) fn with_org(project: &str, org: &str, names: &[&str]) -> Self {
+        let env = TestEnvironment::with_rules(project, org);
         env.git(&["init", "--quiet", "--bare", "--initial-branch=main", "../hub.git"]);
         env.git(&["remote", "add", "origin", "../hub.git"]);
         env.git(&["push", "--quiet", "--set-upstream", "origin", "main"]);
@@ -924,6 +928,62 @@ fn without_a_network_nothing_is_claimed_unless_one_takes_the_risk() {
     fs::rename(clones.env.path("../gone.git"), clones.env.path("../hub.git")).unwrap();
     clones.does(".", &["task", "next", "--agent", "agent-1"]);
     assert_eq!(clones.env.git(&["rev-list", "--count", "origin/main..HEAD"]).trim(), "0");
+}
+
+#[test]
+fn an_assignment_that_the_remote_does_not_take_goes_back_to_whoever_had_the_task() {
+    let clones = Clones::new(&synced_project(), &[]);
+    let id = clones.env.new_task(&["Add login"]);
+    clones.does(".", &["task", "assign", &id, "agent-1"]);
+    let hook = clones.env.path("../hub.git/hooks/pre-receive");
+    fs::write(&hook, "#!/bin/sh\necho 'closed' >&2\nexit 1\n").unwrap();
+    executable(&hook);
+    let whose = || {
+        let task = clones.aof(".", &["task", "show", &id, "--json"]).success().json();
+        (task["routing"]["agent"].clone(), task["status"].clone())
+    };
+    let output = clones.aof(".", &["task", "assign", &id, "agent-2"]).code(1);
+    assert!(output.stderr.contains("closed"), "{output}");
+    assert_eq!(whose(), ("agent-1".into(), "in_progress".into()));
+    fs::remove_file(&hook).unwrap();
+    clones.does(".", &["task", "assign", &id, "agent-2"]);
+    assert_eq!(whose(), ("agent-2".into(), "in_progress".into()));
+    // What nobody had is nobody's again.
+    let other = clones.env.new_task(&["Add logout"]);
+    clones.does(".", &["sync"]);
+    fs::write(&hook, "#!/bin/sh\nexit 1\n").unwrap();
+    executable(&hook);
+    let _ = clones.aof(".", &["task", "assign", &other, "agent-2"]).code(1);
+    let task = clones.aof(".", &["task", "show", &other, "--json"]).success().json();
+    assert_eq!((&task["routing"]["agent"], &task["status"]), (&serde_json::Value::Null, &"ready".into()));
+}
+
+#[test]
+fn a_branch_of_a_fork_goes_back_to_whoever_had_it() {
+    let project = "\
+git: {sync: true}
+workflow:
+  gates:
+    - id: checks
+      type: fork
+      joinStrategy: all
+      branches:
+        - {id: security, role: backend}
+        - {id: style, role: backend}
+";
+    let clones = Clones::new(project, &[]);
+    let id = clones.env.new_task(&["Add login"]);
+    let branches = [format!("{id}@0/security"), format!("{id}@0/style")];
+    clones.does(".", &["task", "assign", &branches[0], "agent-1"]);
+    clones.does(".", &["task", "assign", &branches[1], "agent-2"]);
+    let hook = clones.env.path("../hub.git/hooks/pre-receive");
+    fs::write(&hook, "#!/bin/sh\nexit 1\n").unwrap();
+    executable(&hook);
+    let _ = clones.aof(".", &["task", "assign", &branches[1], "agent-3"]).code(1);
+    let task = clones.aof(".", &["task", "show", &id, "--json"]).success().json();
+    let holders: Vec<&str> =
+        task["gate"]["branches"].as_array().unwrap().iter().filter_map(|own| own["agent"].as_str()).collect();
+    assert_eq!(holders, ["agent-1", "agent-2"], "{task}");
 }
 
 #[test]

@@ -41,15 +41,26 @@ impl Claims {
 
 /// Gets what others did before something is claimed; refuses where no claim could be confirmed.
 pub(in crate::ops) fn look_around(workspace: &Workspace) -> Result<(), OpsError> {
-    settled(sync(workspace, &wish(First::Fetch))?)
+    settled(&sync(workspace, &wish(First::Fetch))?, What::Claimed)
 }
 
-/// Has a claim confirmed by the remote.
+/// Has a claim confirmed by the remote; gives back what it would not take.
 pub(in crate::ops) fn confirm(
     workspace: &Workspace,
     ticket: &Ticket,
     agent: &AgentId,
     changed: &Changed,
+) -> Result<(), OpsError> {
+    confirm_or(workspace, ticket, agent, changed, &|| release(workspace, ticket, Some(agent), DryRun::No))
+}
+
+/// Has a claim confirmed by the remote; `give_back` is for what it would not take.
+pub(in crate::ops) fn confirm_or(
+    workspace: &Workspace,
+    ticket: &Ticket,
+    agent: &AgentId,
+    changed: &Changed,
+    give_back: &dyn Fn() -> Result<Changed, OpsError>,
 ) -> Result<(), OpsError> {
     if changed.commit.is_none() && is_known_there(workspace, changed)? {
         return Ok(());
@@ -57,8 +68,8 @@ pub(in crate::ops) fn confirm(
     let visit = changed.after.task.gate.as_ref().map(|open| open.visit);
     let lost = || OpsError::ClaimLost { ticket: ticket.clone() };
     let confirmed = sync(workspace, &wish(First::Push)).and_then(|synced| {
-        let merge = synced.merge;
-        settled(synced).map(|()| merge)
+        settled(&synced, What::Claimed)?;
+        Ok(synced.merge)
     });
     match confirmed {
         Ok(merge) => {
@@ -71,14 +82,14 @@ pub(in crate::ops) fn confirm(
             let holds = |commit: Option<CommitId>| holds(workspace, commit, ticket, visit, agent);
             if holds(head)? && !holds(theirs)? { Ok(()) } else { Err(lost()) }
         }
-        Err(error) if changed.commit.is_some() => Err(given_back(workspace, ticket, agent, error)),
+        Err(error) if changed.commit.is_some() => Err(given_back(ticket, agent, error, give_back())),
         Err(error) => Err(error),
     }
 }
 
-/// Gives back what could not be confirmed, and returns why; or that it could not be given back either.
-fn given_back(workspace: &Workspace, ticket: &Ticket, agent: &AgentId, error: OpsError) -> OpsError {
-    match release(workspace, ticket, Some(agent), DryRun::No) {
+/// Returns why something could not be confirmed; or that it could not be given back either.
+fn given_back(ticket: &Ticket, agent: &AgentId, error: OpsError, given_back: Result<Changed, OpsError>) -> OpsError {
+    match given_back {
         Ok(_) => error,
         // It is not the agent's any more.
         Err(other) if is_of_the_task(&other) || matches!(other, OpsError::Refused(_)) => error,
@@ -113,32 +124,50 @@ fn wish(first: First) -> Wish<'static> {
     Wish { remote: None, prompts: Prompts::AtTerminal, first, strangers: Strangers::Kept, dry_run: DryRun::No }
 }
 
+/// What the remote is asked to confirm.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum What {
+    /// Somebody takes a task.
+    Claimed,
+    /// Tasks are given to agents.
+    HandedOut,
+}
+
+impl What {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Claimed => "claimed",
+            Self::HandedOut => "handed out",
+        }
+    }
+}
+
 /// Returns an error where the remote does not have what is here.
-fn settled(synced: Synced) -> Result<(), OpsError> {
-    let upstream = synced.upstream.name();
+pub(super) fn settled(synced: &Synced, what: What) -> Result<(), OpsError> {
+    let (upstream, what) = (synced.upstream.name(), what.as_str());
     let unconfirmed = |code, problem: String, fix: String| Err(OpsError::NotConfirmed { code, problem, fix });
-    match synced.end {
+    match &synced.end {
         End::Same | End::Rehearsed => Ok(()),
         End::Offline { said } => unconfirmed(
             "offline",
-            format!("nothing can be claimed, because `{upstream}` cannot be reached: {said}"),
+            format!("nothing can be {what}, because `{upstream}` cannot be reached: {said}"),
             "a claim counts once the remote has it (`git.sync` in project.yaml); try again with a network, or take the risk that \
              somebody else does the same work with `--offline`"
                 .to_owned(),
         ),
         End::Rejected { said } => unconfirmed(
             "rejected",
-            format!("nothing can be claimed, because `{upstream}` would not take it: {said}"),
+            format!("nothing can be {what}, because `{upstream}` would not take it: {said}"),
             "see what it wants, then `aof sync`".to_owned(),
         ),
         End::Unsettled => unconfirmed(
             "unsettled",
-            format!("nothing was claimed: `{upstream}` went on each of {} times", synced.rounds),
+            format!("nothing was {what}: `{upstream}` went on each of {} times", synced.rounds),
             "try again".to_owned(),
         ),
         End::Left(left) => unconfirmed(
             left.code(),
-            format!("nothing can be claimed before this clone is synced: {}", left.problem(&synced.upstream)),
+            format!("nothing can be {what} before this clone is synced: {}", left.problem(&synced.upstream)),
             left.fix(&synced.upstream),
         ),
     }

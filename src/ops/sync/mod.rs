@@ -16,6 +16,7 @@
 
 mod bring;
 mod claims;
+mod gifts;
 mod join;
 mod rounds;
 mod show;
@@ -23,7 +24,8 @@ mod standing;
 mod tasks;
 
 pub(in crate::ops) use bring::finish;
-pub(in crate::ops) use claims::{Claims, confirm, look_around};
+pub(in crate::ops) use claims::{Claims, confirm, confirm_or, look_around};
+pub use gifts::{Errand, sync_and_hand_out};
 pub use rounds::{Wish, sync};
 pub use show::sync_value;
 pub use standing::{RemoteStanding, owed_to_remote};

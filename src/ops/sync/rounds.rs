@@ -16,7 +16,7 @@ use crate::store::contact::{Contact, Trouble};
 use crate::store::random::chance;
 
 /// How often it is offered at most.
-const ROUNDS: u32 = 10;
+pub(super) const ROUNDS: u32 = 10;
 /// How long the first pause is at most after somebody else was faster; later ones are longer.
 const PAUSE: Duration = Duration::from_millis(40);
 const LONGEST_PAUSE: Duration = Duration::from_millis(600);
@@ -110,7 +110,7 @@ impl Rounds<'_> {
             match self.round()? {
                 Round::Over(end) => return Ok(end),
                 Round::Again if self.offered >= ROUNDS || round >= ROUNDS * 2 => break,
-                Round::Again => self.pause(round),
+                Round::Again => pause(round),
             }
         }
         Ok(End::Unsettled)
@@ -243,14 +243,6 @@ impl Rounds<'_> {
         }
     }
 
-    /// Others are at it as well: whoever waits for a time of its own meets them less often.
-    fn pause(&self, round: u32) {
-        let longest = PAUSE.saturating_mul(1 << round.min(8)).min(LONGEST_PAUSE);
-        let pause = longest.mul_f64(chance().unwrap_or(0.5));
-        info!(round, milliseconds = pause.as_millis(), "somebody was faster; trying again");
-        std::thread::sleep(pause);
-    }
-
     /// Keeps for `aof status` how it went.
     fn note(&self, end: &Result<End, OpsError>) -> Result<(), OpsError> {
         let (code, said) = match end {
@@ -295,6 +287,14 @@ impl Rounds<'_> {
         let Self { upstream, merge, superseded, offered: rounds, .. } = self;
         Ok(Synced { upstream, came, went, merge, superseded, rounds, ahead, behind, end })
     }
+}
+
+/// Others are at it as well: whoever waits for a time of its own meets them less often.
+pub(super) fn pause(round: u32) {
+    let longest = PAUSE.saturating_mul(1 << round.min(8)).min(LONGEST_PAUSE);
+    let pause = longest.mul_f64(chance().unwrap_or(0.5));
+    info!(round, milliseconds = pause.as_millis(), "somebody was faster; trying again");
+    std::thread::sleep(pause);
 }
 
 /// Returns the newest commits that led to one and not to the other.

@@ -1,0 +1,91 @@
+//! What the watcher has its courier do, and what it tells of that: to sync soon after something was committed, and to hand out what
+//! counts once the remote has it. Speaks to no remote itself.
+
+use std::time::Duration;
+
+use super::courier::{Courier, Outcome};
+use super::desk::Desk;
+use super::report::{Report, Told};
+use crate::audit::CommitId;
+use crate::ops::{Errand, OpsError, Workspace, owed_to_remote};
+
+/// Errands, and what came of them.
+pub(super) struct Errands {
+    courier: Courier,
+    told: Told,
+    /// The commit that was last looked at for whether the remote has it.
+    offered: Option<CommitId>,
+    /// The commit at which the courier was last asked to hand out.
+    asked: Option<CommitId>,
+    /// Whether that was not done yet.
+    waits: bool,
+}
+
+impl Errands {
+    pub(super) fn new(courier: Courier) -> Self {
+        Self { courier, told: Told::default(), offered: None, asked: None, waits: false }
+    }
+
+    /// Has work handed out that waits. Once a commit: what cannot be now is tried again with each sync.
+    pub(super) fn hand_out(&mut self, workspace: &Workspace) {
+        let head = workspace.head_now().ok().and_then(|head| head.commit);
+        if head.is_some() && head != self.asked {
+            self.asked = head;
+            self.waits = true;
+            self.courier.nudge();
+        }
+    }
+
+    /// Has what was committed sent to the remote, and tells what came of it.
+    pub(super) fn run(&mut self, workspace: &Workspace, desk: &mut Desk<'_>) {
+        let head = workspace.head_now().ok().and_then(|head| head.commit);
+        if head.is_some() && head != self.offered {
+            self.offered = head;
+            // Whatever keeps the rules from being read is met by the look at everything as well.
+            if let Ok((every, waiting)) = owed_to_remote(workspace) {
+                self.courier.note(every.map(|every| Duration::from_secs(every.seconds())), waiting);
+            }
+        }
+        for outcome in self.courier.news() {
+            let Some((problem, fix)) = self.told_of(outcome, workspace, desk) else {
+                self.told = Told::default();
+                self.waits = false;
+                continue;
+            };
+            if self.told.is_news(problem.clone()) {
+                let fix = match fix {
+                    Some(fix) if self.waits => Some(format!("{fix}; nothing is handed out until then")),
+                    None if self.waits => Some("nothing is handed out until then".to_owned()),
+                    fix => fix,
+                };
+                desk.tell(Report::Unsynced { problem, fix });
+            }
+        }
+    }
+
+    /// Begins no other, and waits a moment for the one under way.
+    pub(super) fn stop(&self) {
+        self.courier.stop();
+    }
+
+    /// Tells what was done; returns what keeps more from being done, with what to do about it.
+    fn told_of(
+        &self,
+        outcome: Outcome,
+        workspace: &Workspace,
+        desk: &mut Desk<'_>,
+    ) -> Option<(String, Option<String>)> {
+        let in_words = |error: &OpsError| (error.problem(), error.fix().map(|fix| workspace.git_words.said(fix)));
+        let Errand { synced, handed_out } = match outcome {
+            Ok(errand) => *errand,
+            Err(error) => return Some(in_words(&error)),
+        };
+        let trouble = synced.last().and_then(|synced| synced.trouble());
+        for synced in synced.into_iter().filter(|synced| !synced.is_idle()) {
+            desk.tell(Report::Synced(Box::new(synced)));
+        }
+        let refused = handed_out.unconfirmed.as_ref().map(in_words);
+        desk.tell_of_handed_out(handed_out);
+        trouble.map(|(problem, fix)| (problem, Some(fix))).or(refused)
+    }
+}
