@@ -798,6 +798,86 @@ fn a_branch_that_nobody_published_stays() {
 }
 
 #[test]
+fn a_branch_that_was_deleted_there_is_not_brought_back() {
+    let clones = Clones::new(PROJECT, &["b"]);
+    clones.env.git(&["switch", "--quiet", "--create", "topic"]);
+    clones.env.git(&["push", "--quiet", "--set-upstream", "origin", "topic"]);
+    clones.env.new_task(&["Add login"]);
+    clones.git("b", &["push", "--quiet", "origin", "--delete", "topic"]);
+    let had = clones.env.git(&["rev-parse", "origin/topic"]);
+    for args in [&["sync"][..], &["sync", "--dry-run"], &["sync"]] {
+        let output = clones.aof(".", args).code(5);
+        insta::allow_duplicates! {
+        assert_snapshot!(output.stdout.replace(&had[..7], "COMMIT"), @"
+        ! `origin` has no branch `topic` any more, which was at commit COMMIT
+          nothing was changed; if it is to be there again, `git push --set-upstream origin topic`; if its work goes on elsewhere, `git branch --set-upstream-to origin/BRANCH`; then `aof sync`
+        ");
+        }
+    }
+    assert_eq!(clones.aof(".", &["sync", "--json"]).code(5).json()["state"], "deleted");
+    assert!(clones.aof(".", &["status"]).success().stdout.contains("has no branch `topic` any more"));
+    // Nor where git has forgotten that it was there.
+    clones.env.git(&["fetch", "--quiet", "--prune"]);
+    let output = clones.sync(".").code(5);
+    assert!(output.stdout.contains("`origin` has no branch `topic` any more\n"), "{output}");
+    assert_eq!(clones.env.git(&["ls-remote", "--heads", "origin", "topic"]), "");
+    clones.env.git(&["push", "--quiet", "--set-upstream", "origin", "topic"]);
+    clones.does(".", &["sync"]);
+    // What syncs by itself says the same.
+    clones.env.edit("project.yaml", "workflow:", "git: {sync: true}\nworkflow:");
+    clones.env.commit_all("synced");
+    clones.env.git(&["push", "--quiet"]);
+    clones.git("b", &["push", "--quiet", "origin", "--delete", "topic"]);
+    let output = clones.aof(".", &["task", "next", "--agent", "agent-1"]).code(1);
+    assert!(output.stderr.contains("has no branch `topic` any more"), "{output}");
+    assert_eq!(clones.env.git(&["ls-remote", "--heads", "origin", "topic"]), "");
+}
+
+#[test]
+fn the_first_push_of_a_clone_of_nothing_goes() {
+    let clones = Clones::new(PROJECT, &[]);
+    clones.env.git(&["init", "--quiet", "--bare", "--initial-branch=main", "../empty.git"]);
+    clones.env.git(&["clone", "--quiet", "../empty.git", "../first"]);
+    clones.env.write("../first/project.yaml", PROJECT);
+    clones.env.write("../first/org.yaml", ORG);
+    clones.git("first", &["add", "--all"]);
+    clones.git("first", &["commit", "--quiet", "--message", "rules"]);
+    clones.does("first", &["sync"]);
+    assert!(clones.git("first", &["ls-remote", "origin", "main"]).starts_with(clones.head("first").trim()));
+}
+
+#[test]
+fn histories_that_began_apart_are_not_joined() {
+    let clones = Clones::new(PROJECT, &[]);
+    clones.env.new_task(&["Add login"]);
+    clones.does(".", &["sync"]);
+    clones.env.git(&["init", "--quiet", "--initial-branch=main", "../other"]);
+    clones.env.write("../other/project.yaml", PROJECT);
+    clones.env.write("../other/org.yaml", ORG);
+    clones.git("other", &["add", "--all"]);
+    clones.git("other", &["commit", "--quiet", "--message", "rules, once more"]);
+    clones.does("other", &["task", "new", "Add logout"]);
+    clones.git("other", &["remote", "add", "origin", "../hub.git"]);
+    let head = clones.head("other");
+    for args in [&["sync"][..], &["sync", "--dry-run"]] {
+        let output = clones.aof("other", args).code(5);
+        insta::allow_duplicates! {
+        assert_snapshot!(output.stdout, @"
+        ! this branch and `origin/main` have no commit in common: they began apart
+          nothing was changed; see `git remote get-url origin`: is it the repository you mean? if what is there counts, keep yours with `git branch mine` and `git reset --keep origin/main`; if both are to be one, `git pull --no-rebase --allow-unrelated-histories origin main`; then `aof sync`
+        ");
+        }
+    }
+    assert_eq!(clones.aof("other", &["sync", "--json"]).code(5).json()["state"], "unrelated_histories");
+    assert_eq!(clones.head("other"), head);
+    // The advice works.
+    clones.git("other", &["branch", "mine"]);
+    clones.git("other", &["reset", "--quiet", "--keep", "origin/main"]);
+    clones.does("other", &["sync"]);
+    assert_eq!(clones.head("other"), clones.head("."));
+}
+
+#[test]
 fn a_dry_run_writes_nothing() {
     let clones = Clones::new(PROJECT, &["b"]);
     let id = clones.env.new_task(&["Add login"]);

@@ -163,11 +163,21 @@ pub enum Left {
         /// This branch.
         branch: String,
     },
+    /// The remote has no such branch any more: somebody took it away.
+    Deleted {
+        /// This branch.
+        branch: String,
+        /// Where it was there, as far as is remembered.
+        had: Option<CommitId>,
+    },
     /// These tasks were changed on both sides in what is people's, or cannot be merged.
     Conflict {
         /// Their files, with why.
         files: Vec<(String, String)>,
     },
     /// The histories have nothing in common.
-    Unrelated,
+    Unrelated {
+        /// Whether history ends early here, so that this may only look so.
+        shallow: bool,
+    },
 }

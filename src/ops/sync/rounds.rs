@@ -139,17 +139,20 @@ impl Rounds<'_> {
         }
     }
 
-    /// Returns whether this branch, which the remote does not have, is to be published at all: as by `git push`, one that follows a
-    /// branch is. So are that of the project alone, and whatever is the first branch of an empty remote.
+    /// Returns whether this branch, which the remote does not have, is to be published at all. That of the project alone is, and so is
+    /// whatever is the first branch of an empty remote; but not what was there before: whoever took it away may have meant it.
     fn unpublished(&self, head: &Head) -> Result<Option<Left>, OpsError> {
+        let branch = head.branch().to_owned();
+        if let Some(had) = self.seen {
+            return Ok(Some(Left::Deleted { branch, had: Some(had) }));
+        }
         let is_own = self.workspace.checkout != self.workspace.paths.root();
-        if is_own
-            || self.upstream.followed
-            || self.workspace.repository.is_empty_there(&self.upstream, self.wish.prompts)?
-        {
+        if is_own || self.workspace.repository.is_empty_there(&self.upstream, self.wish.prompts)? {
             return Ok(None);
         }
-        Ok(Some(Left::Unpublished { branch: head.branch().to_owned() }))
+        // A branch that follows one which is not there, nor remembered: git calls it gone.
+        let gone = self.upstream.followed;
+        Ok(Some(if gone { Left::Deleted { branch, had: None } } else { Left::Unpublished { branch } }))
     }
 
     /// Only the remote went on.
@@ -193,13 +196,13 @@ impl Rounds<'_> {
     /// Both went on.
     fn join(&mut self, head: &Head, local: CommitId, remote: CommitId) -> Result<Round, OpsError> {
         let repository = &self.workspace.repository;
+        let Some(base) = repository.newest_common(local, [remote])? else {
+            return Ok(Round::Over(End::Left(Left::Unrelated { shallow: repository.is_shallow() })));
+        };
         let unshared = repository.unshared(Some(remote), local)?;
         if let Some((commit, path)) = unshared.stranger {
             return Ok(Round::Over(End::Left(Left::Stranger { commit, path, apart: true })));
         }
-        let Some(base) = repository.newest_common(local, [remote])? else {
-            return Ok(Round::Over(End::Left(Left::Unrelated)));
-        };
         let sides = Sides { upstream: &self.upstream, base, remote, local, unshared: &unshared };
         let mixed = match mix(self.workspace, &sides)? {
             Ok(mixed) => mixed,

@@ -17,7 +17,8 @@ impl Left {
             Self::Rewritten { .. } => "rewritten",
             Self::Unpublished { .. } => "unpublished",
             Self::Conflict { .. } => "merge_conflict",
-            Self::Unrelated => "unrelated_histories",
+            Self::Deleted { .. } => "deleted",
+            Self::Unrelated { .. } => "unrelated_histories",
         }
     }
 
@@ -58,7 +59,16 @@ impl Left {
                 let told: Vec<String> = files.iter().map(|(file, why)| format!("`{file}`: {why}")).collect();
                 format!("`{}` went on, and people have to merge: {}", upstream.name(), told.join("; "))
             }
-            Self::Unrelated => format!("this branch and `{}` have no commit in common", upstream.name()),
+            Self::Deleted { had, .. } => {
+                let had = had.map(|had| format!(", which was at commit {}", short(had))).unwrap_or_default();
+                format!("`{}` has no branch `{}` any more{had}", upstream.remote, upstream.branch())
+            }
+            Self::Unrelated { shallow: true } => {
+                format!("this branch and `{}` have no commit in common, as far as history goes here", upstream.name())
+            }
+            Self::Unrelated { shallow: false } => {
+                format!("this branch and `{}` have no commit in common: they began apart", upstream.name())
+            }
         }
     }
 
@@ -96,11 +106,22 @@ impl Left {
             Self::Conflict { .. } => format!(
                 "nothing was changed; run `git pull --no-rebase {remote} {branch}`, solve what is marked, commit, then `aof sync`"
             ),
-            Self::Unrelated => {
+            Self::Deleted { branch: local, .. } => format!(
+                "nothing was changed; if it is to be there again, `git push --set-upstream {remote} {local}{}`; if its work goes on \
+                 elsewhere, `git branch --set-upstream-to {remote}/BRANCH`; then `aof sync`",
+                if local == branch { String::new() } else { format!(":{branch}") }
+            ),
+            Self::Unrelated { shallow: true } => {
                 format!(
-                    "look whether `git remote get-url {remote}` is the repository you mean; aof never joins strangers"
+                    "nothing was changed; get the rest of it with `git fetch --unshallow {remote}`, then `aof sync`"
                 )
             }
+            Self::Unrelated { shallow: false } => format!(
+                "nothing was changed; see `git remote get-url {remote}`: is it the repository you mean? if what is there counts, keep \
+                 yours with `git branch mine` and `git reset --keep {}`; if both are to be one, \
+                 `git pull --no-rebase --allow-unrelated-histories {remote} {branch}`; then `aof sync`",
+                upstream.name()
+            ),
         }
     }
 }
