@@ -23,8 +23,8 @@ pub const POINTS: &[&str] = &[
     "ops.settled",
 ];
 
-/// Those that a sync passes besides when it brings in what others did: the locks are taken; the files are there.
-pub const BRING_POINTS: &[&str] = &["audit.bring-begun", "audit.bring-files"];
+/// Those that a sync passes besides when it brings in what others did: the locks are taken; a file has its place; all are there.
+pub const BRING_POINTS: &[&str] = &["audit.bring-begun", "audit.bring-placed", "audit.bring-files"];
 
 /// Those that a message passes behind it, in order: it is written, and the cursor not moved; it is delivered, and not removed.
 pub const OUTBOX_POINTS: &[&str] = &["outbox.written", "outbox.delivered"];

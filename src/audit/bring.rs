@@ -2,29 +2,34 @@
 //! (filters, links, modes, submodules, sparse checkouts are as git does them), on a copy of the index, under this process's locks.
 //!
 //! ```text
+//!   files            written whole, in a folder beside (`coming`); no lock is held    kill: that folder, which the next one removes
 //!   temp files       made, their inodes told to the caller            kill: a leftover `aof-*` file
 //!   index.lock       given its name; waited for, never broken         kill: our `index.lock`
 //!   check            HEAD is still what it was
 //!   ask              nothing that is to change is staged, modified, untracked or ignored; else no file is changed
-//!   files            by `git read-tree -m -u` on a copy of the index, which git holds locked while it lives
-//!                                                                     kill, or git fails half-way: some files ahead of HEAD
+//!   place            what goes is removed, what comes gets its place by a rename      kill: some files ahead of HEAD, each whole
+//!   rest             by `git read-tree -m -u` on a copy of the index, which git holds locked while it lives: what does not come
+//!                    that way                                         kill, or git fails half-way: some files ahead of HEAD
 //!   new index        the copy's bytes written into `index.lock`
 //!   REF.lock         given its name; the branch compared again        kill: all files ahead of HEAD
 //!   index.lock -> index, REF.lock -> REF                              the commit point
 //! ```
 //! `finish_bringing` does the same once more after a kill or a failure: files that say already what they are to say are taken for
 //! done. Where somebody changed one of the others meanwhile, or git fails again, all that came is put back, and what went as well.
+//! A file that says neither what was nor what is to be is somebody's, and stays.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fs;
 use std::io::Write;
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use git2::AttrCheckFlags;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
+use super::coming::{Coming, remove_empty_above};
 use super::commit::Step;
 use super::error::{At, AuditError};
 use super::head::Head;
@@ -40,13 +45,13 @@ use super::tree::Leaf;
 use crate::stop;
 
 /// Files may come through a filter that gets them from elsewhere.
-const PATIENCE: Duration = Duration::from_mins(15);
+pub(super) const PATIENCE: Duration = Duration::from_mins(15);
 /// So many paths fit into one command line anywhere.
 pub(super) const PATHS_A_COMMAND: usize = 200;
 /// What the copies of the index are called.
 const COPY: &str = "aof-index-copy";
 /// The mode of a submodule.
-const SUBMODULE: u32 = 0o160_000;
+pub(super) const SUBMODULE: u32 = 0o160_000;
 
 /// What stands at a path before and after.
 pub(super) type Changes = BTreeMap<String, (Option<Leaf>, Option<Leaf>)>;
@@ -61,11 +66,13 @@ impl Repository {
         self.ask(&copy.path, base.commit, to, &changes)
     }
 
-    /// Moves the branch from where it is to a commit that it led to, with index and worktree. `Moved` means: look again.
+    /// Moves the branch from where it is to a commit that it led to, with index and worktree. The files are those that were prepared
+    /// for the two commits. `Moved` means: look again.
     pub fn bring(
         &self,
         base: &Head,
         to: CommitId,
+        coming: &Coming,
         subject: &str,
         deadline: Instant,
         intent: Intent<'_>,
@@ -81,7 +88,7 @@ impl Repository {
         self.look_afresh(&copy.path, &changes);
         self.ask(&copy.path, base.commit, to, &changes)?;
         stop::point("audit.bring-begun");
-        self.take(&copy, base.commit, to)?;
+        self.settle_files(coming, &copy, base.commit, to, &changes)?;
         stop::point("audit.bring-files");
         self.land(lock, &copy, base, to, subject, deadline)
     }
@@ -92,6 +99,7 @@ impl Repository {
         &self,
         from: Option<CommitId>,
         to: CommitId,
+        beside: &Path,
         deadline: Instant,
         intent: Intent<'_>,
     ) -> Result<(), AuditError> {
@@ -100,17 +108,26 @@ impl Repository {
         if base.commit != from && base.commit != Some(to) {
             return Ok(());
         }
+        let changes = self.changes_to(from, to)?;
+        let arrived = self.arrived(&changes)?;
+        let is_file = |leaf: &Leaf| leaf.mode != SUBMODULE;
+        let left = changes.iter().filter(|(path, _)| !arrived.contains_key(*path));
+        let left = left.filter_map(|(path, (before, after))| {
+            Some((path, after.filter(is_file)?)).filter(|_| before.as_ref().is_none_or(is_file))
+        });
+        let (coming, trouble) = self.written_beside(&left.collect::<Vec<_>>(), &changes, to, beside)?;
         let lock = self.begin_bringing(&base, to, deadline, intent)?;
         if self.head()? != base {
             return Ok(());
         }
-        let changes = self.changes_to(from, to)?;
-        self.remove_torn(&changes)?;
         let copy = self.index_copy()?;
         self.look_afresh(&copy.path, &changes);
         self.enter(&copy.path, &self.arrived(&changes)?)?;
-        let asked = self.ask(&copy.path, from, to, &changes);
-        match asked.and_then(|()| self.take(&copy, from, to)) {
+        let asked = match trouble {
+            Some(detail) => Err(AuditError::NotBrought { detail }),
+            None => self.ask(&copy.path, from, to, &changes),
+        };
+        match asked.and_then(|()| self.settle_files(&coming, &copy, from, to, &changes)) {
             Ok(()) if base.commit == Some(to) => {
                 lock.index.write_all_of(&copy)?;
                 let target = self.git_dir().join("index");
@@ -118,8 +135,7 @@ impl Repository {
             }
             Ok(()) => self.land(lock, &copy, &base, to, "sync: finished", deadline).map(drop),
             Err(AuditError::InTheWay { .. } | AuditError::NotBrought { .. }) if base.commit == from => {
-                self.remove_torn(&changes)?;
-                self.send_back(&changes)
+                self.send_back(from, &changes, beside)
             }
             Err(AuditError::InTheWay { .. }) => Ok(()),
             Err(error) => Err(error),
@@ -202,7 +218,7 @@ impl Repository {
         Ok(copy)
     }
 
-    fn changes_to(&self, from: Option<CommitId>, to: CommitId) -> Result<Changes, AuditError> {
+    pub(super) fn changes_to(&self, from: Option<CommitId>, to: CommitId) -> Result<Changes, AuditError> {
         let before = from.map(|commit| self.root_tree(commit)).transpose()?;
         let mut changes = Changes::new();
         self.trees().compare(before, Some(self.root_tree(to)?), "", &mut |path, before, after| {
@@ -211,9 +227,35 @@ impl Repository {
         Ok(changes)
     }
 
+    /// Gives the files their places, and has git do the rest.
+    fn settle_files(
+        &self,
+        coming: &Coming,
+        copy: &Temp,
+        from: Option<CommitId>,
+        to: CommitId,
+        changes: &Changes,
+    ) -> Result<(), AuditError> {
+        let placed = self.place(coming, changes)?;
+        self.enter(&copy.path, &placed)?;
+        self.take(copy, from, to)?;
+        // What a filter would have to be asked about is left to whoever looks next.
+        let is_plain = |path: &&String| {
+            self.git()
+                .get_attr(Path::new(path), "filter", AttrCheckFlags::FILE_THEN_INDEX)
+                .is_ok_and(|name| name.is_none())
+        };
+        self.refresh(&copy.path, &placed.keys().filter(is_plain).collect::<Vec<_>>());
+        Ok(())
+    }
+
     /// Has the copy know what the files look like that are to change: an entry that only looks old would be in the way.
     fn look_afresh(&self, copy: &Path, changes: &Changes) {
-        let known: Vec<_> = changes.iter().filter(|(_, (before, _))| before.is_some()).map(|(path, _)| path).collect();
+        let known = changes.iter().filter(|(_, (before, _))| before.is_some());
+        self.refresh(copy, &known.map(|(path, _)| path).collect::<Vec<_>>());
+    }
+
+    fn refresh(&self, copy: &Path, known: &[&String]) {
         if known.is_empty() || !copy.exists() {
             return;
         }
@@ -299,26 +341,8 @@ impl Repository {
         spawn::run_git(git, lines.as_bytes()).map(drop)
     }
 
-    /// Removes files of which only a part was written: they say how what is to come begins, and not what was there before.
-    fn remove_torn(&self, changes: &Changes) -> Result<(), AuditError> {
-        for (path, (before, after)) in changes {
-            let place = self.worktree_root().join(path);
-            let Some(after) = after.filter(|leaf| leaf.mode != SUBMODULE) else { continue };
-            if !fs::symlink_metadata(&place).is_ok_and(|data| data.is_file()) {
-                continue;
-            }
-            let bytes = fs::read(&place).at("read", &place)?;
-            let whole = self.read_blob(after.id)?;
-            let is_torn = bytes.len() < whole.len() && whole.starts_with(&bytes);
-            if is_torn && before.is_none_or(|before| before.id != self.hash_blob(&bytes)) {
-                fs::remove_file(&place).at("remove", &place)?;
-            }
-        }
-        Ok(())
-    }
-
     /// Puts back what arrived, and what went: nothing else was changed.
-    fn send_back(&self, changes: &Changes) -> Result<(), AuditError> {
+    fn send_back(&self, from: Option<CommitId>, changes: &Changes, beside: &Path) -> Result<(), AuditError> {
         let arrived = self.arrived(changes)?;
         let staged = self.index_copy()?;
         for (path, _) in arrived.iter().filter(|(_, (before, _))| before.is_none()) {
@@ -330,38 +354,59 @@ impl Repository {
                 fs::remove_file(&path).at("remove", &path)?;
             }
             // Folders that came with it go with it, as git has it.
-            let above = path.ancestors().skip(1).take_while(|folder| *folder != self.worktree_root());
-            let _ = above.map(fs::remove_dir).take_while(Result::is_ok).count();
+            remove_empty_above(self.worktree_root(), &path);
         }
         let known = changes.iter().filter(|(_, (before, _))| before.is_some_and(|leaf| leaf.mode != SUBMODULE));
         let is_gone = |path: &str| fs::symlink_metadata(self.worktree_root().join(path)).is_err();
         let wanted: Vec<&String> =
             known.map(|(path, _)| path).filter(|path| arrived.contains_key(*path) || is_gone(path)).collect();
-        let mut paths = Vec::new();
+        let mut paths: Vec<&String> = Vec::new();
         for wanted in wanted.chunks(PATHS_A_COMMAND) {
             let mut git = self.git_on(&staged.path);
             git.args(["--literal-pathspecs", "ls-files", "-t", "-z", "--full-name", "--"]).args(wanted);
-            for line in spawn::run_git(git, &[])?.split(|byte| *byte == 0) {
-                // `S` is what a sparse checkout leaves out.
-                if let Some(path) = line.strip_prefix(b"H ") {
-                    paths.extend(path.iter().chain(&[0]));
-                }
-            }
+            let lines = spawn::run_git(git, &[])?;
+            // `S` is what a sparse checkout leaves out.
+            let here: HashSet<&[u8]> =
+                lines.split(|byte| *byte == 0).filter_map(|line| line.strip_prefix(b"H ")).collect();
+            paths.extend(wanted.iter().filter(|path| here.contains(path.as_bytes())));
         }
-        let written = |paths: &[u8]| {
+        let write = |paths: &[&String]| self.write_again(from, paths, changes, &staged, beside);
+        // One that cannot be written keeps none of the others from it.
+        let trouble = match write(&paths)? {
+            None => None,
+            Some(_) => {
+                let tried = paths.iter().map(|path| write(&[path])).collect::<Result<Vec<_>, _>>()?;
+                tried.into_iter().flatten().last()
+            }
+        };
+        trouble.map_or(Ok(()), |detail| Err(AuditError::NotSentBack { detail }))
+    }
+
+    /// Writes files as they were before; returns why not all of them could be.
+    fn write_again(
+        &self,
+        from: Option<CommitId>,
+        paths: &[&String],
+        changes: &Changes,
+        staged: &Temp,
+        beside: &Path,
+    ) -> Result<Option<String>, AuditError> {
+        let Some(from) = from.filter(|_| !paths.is_empty()) else { return Ok(None) };
+        if self.leaves_it_to_git(changes)? {
             let mut git = self.git_on(&staged.path);
             git.args(["checkout-index", "--force", "-z", "--stdin"]);
-            spawn::run_git_for(git, paths, PATIENCE)
+            let paths: Vec<u8> = paths.iter().flat_map(|path| path.bytes().chain([0])).collect();
+            return Ok(spawn::run_git_for(git, &paths, PATIENCE).err().map(|error| error.to_string()));
+        }
+        let back = |path: &&String| {
+            let (before, after) = *changes.get(*path)?;
+            Some(((*path).clone(), (after, before)))
         };
-        if written(&paths).is_ok() {
-            return Ok(());
-        }
-        // One that cannot be written keeps none of the others from it.
-        let mut errors = Vec::new();
-        for path in paths.split_inclusive(|byte| *byte == 0) {
-            errors.extend(written(path).err());
-        }
-        errors.pop().map_or(Ok(()), |error| Err(AuditError::NotSentBack { detail: error.to_string() }))
+        let back: Changes = paths.iter().filter_map(back).collect();
+        let files = back.iter().filter_map(|(path, (_, before))| Some((path, (*before)?)));
+        let (coming, trouble) = self.written_beside(&files.collect::<Vec<_>>(), &back, from, beside)?;
+        self.place(&coming, &back)?;
+        Ok(trouble)
     }
 
     /// A git that was started by a killed process goes on by itself, and ends soon; until then it holds its copy of the index.

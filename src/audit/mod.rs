@@ -8,6 +8,7 @@
 //! All paths are the project's, with `/`. The caller holds the project's writer lock; a user's git may run at any time.
 
 mod bring;
+mod coming;
 mod commit;
 mod compared;
 mod configuration;
@@ -45,6 +46,7 @@ mod tree;
 mod unmerged;
 mod worktrees;
 
+pub use coming::Coming;
 pub use commit::{Change, Draft, Prepared};
 pub use compared::ChangedFile;
 pub use error::AuditError;

@@ -457,11 +457,12 @@ fn two_projects_in_one_repository_are_each_merged_by_their_own_rules() {
 
 /// The points that a sync passes which brings something in.
 #[cfg(debug_assertions)]
-const POINTS: [&str; 9] = [
+const POINTS: [&str; 10] = [
     "audit.temps-made",
     "audit.intent-told",
     "audit.index-locked",
     "audit.bring-begun",
+    "audit.bring-placed",
     "audit.bring-files",
     "audit.index-written",
     "audit.ref-locked",
@@ -540,11 +541,79 @@ fn what_somebody_changes_after_a_kill_stays_and_the_rest_goes_back() {
     assert!(!clones.env.exists("new") && clones.env.exists("gone.txt"));
 }
 
-/// What a filter gets from elsewhere takes its time, and goes on where aof is killed meanwhile.
+#[cfg(debug_assertions)]
+#[test]
+fn a_file_that_somebody_makes_after_a_kill_is_theirs() {
+    // Empty, or the beginning of what was to come: who would know whose it is?
+    for text in ["", "ne"] {
+        let (clones, id) = behind(false);
+        killed(&clones, "audit.bring-begun");
+        clones.env.write("new/file.txt", text);
+        clones.does(".", &["task", "comment", &id, "Still there"]);
+        assert_eq!(clones.env.read("new/file.txt"), text);
+        assert_eq!(clones.status("."), "?? new/\n");
+        let output = clones.sync(".").code(5);
+        assert!(output.stdout.contains("`new/file.txt` is not committed here"), "{output}");
+        assert_eq!(clones.env.read("new/file.txt"), text);
+        fs::remove_file(clones.env.path("new/file.txt")).unwrap();
+        clones.does(".", &["sync"]);
+        assert_eq!((clones.env.read("new/file.txt").as_str(), clones.status(".")), ("new\n", String::new()));
+    }
+}
+
+/// Git dies in the middle of a file, with the filter that it speaks to.
+#[test]
+fn no_part_of_a_file_is_ever_where_it_is_to_be() {
+    let clones = Clones::new(PROJECT, &["b"]);
+    filtered(&clones, "head -c 1; kill -9 $PPID; parent=$(ps -o ppid= -p $PPID); kill -9 $parent");
+    let head = clones.head(".");
+    for _ in 0..2 {
+        assert_ne!(clones.sync(".").code, Some(0));
+        assert_eq!((clones.head("."), clones.status(".")), (head.clone(), String::new()));
+        assert!(!clones.env.exists("some"));
+    }
+    clones.env.git(&["config", "filter.far.smudge", "cat"]);
+    clones.does(".", &["sync"]);
+    assert_eq!((clones.env.read("some/m.big").as_str(), clones.status(".")), ("two\n", String::new()));
+    let left = fs::read_dir(clones.env.path(".aof")).unwrap().flatten();
+    let left: Vec<_> = left.filter(|entry| entry.file_name().to_string_lossy().contains("coming")).collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+/// What a filter gets from elsewhere takes its time, and nobody waits for it.
+#[test]
+fn a_slow_filter_keeps_nobody_waiting() {
+    let clones = Clones::new(PROJECT, &["b"]);
+    filtered(&clones, "touch ../begun; until test -e ../go; do sleep 0.02; done; cat");
+    for end in [true, false] {
+        let _ = fs::remove_file(clones.env.path("../begun"));
+        let mut sync = clones.command(".", &["sync"]).stdout(std::process::Stdio::null()).spawn().unwrap();
+        eventually("the filter runs", || clones.env.exists("../begun"));
+        clones.does(".", &["task", "new", "Meanwhile", "--wait", "1s"]);
+        clones.env.write("person.txt", "mine\n");
+        clones.env.git(&["add", "person.txt"]);
+        clones.env.git(&["reset", "--quiet", "person.txt"]);
+        if end {
+            // What goes on without its aof is in nobody's way either.
+            sync.kill().unwrap();
+            let _ = sync.wait();
+            clones.does(".", &["task", "new", "Afterwards", "--wait", "1s"]);
+        } else {
+            clones.env.write("../go", "");
+            assert!(sync.wait().unwrap().success());
+        }
+    }
+    assert_eq!((clones.env.read("some/m.big").as_str(), clones.status(".")), ("two\n", "?? person.txt\n".to_owned()));
+}
+
+/// Attributes that come along with files are for git's own checkout, which goes on where aof is killed.
 #[test]
 fn a_git_that_outlives_aof_is_waited_for() {
     let clones = Clones::new(PROJECT, &["b"]);
     filtered(&clones, "touch ../begun; until test -e ../go; do sleep 0.02; done; cat");
+    clones.env.write("../b/.gitattributes", "*.big filter=far\n*.more filter=far\n");
+    clones.git("b", &["commit", "--quiet", "--all", "--message", "attributes"]);
+    clones.does("b", &["sync"]);
     let mut sync = clones.command(".", &["sync"]).stdout(std::process::Stdio::null()).spawn().unwrap();
     eventually("the filter runs", || clones.env.exists("../begun"));
     sync.kill().unwrap();
@@ -635,28 +704,70 @@ fn what_git_cannot_write_goes_back_and_comes_once_it_can() {
     assert!(!clones.env.exists("gone.txt"));
 }
 
+#[cfg(debug_assertions)]
 #[test]
 fn what_cannot_even_go_back_is_told_until_it_can() {
     let clones = Clones::new(PROJECT, &["b"]);
-    clones.env.write("m.big", "one\n");
-    filtered(&clones, "false");
-    clones.git("b", &["pull", "--quiet"]);
-    clones.env.write("../b/m.big", "two\n");
+    clones.env.write("0.big", "one\n");
+    filtered(&clones, "cat");
+    clones.env.write("../b/0.big", "two\n");
     clones.git("b", &["commit", "--quiet", "--all", "--message", "bigger"]);
     clones.does("b", &["sync"]);
     let head = clones.head(".");
+    killed(&clones, "audit.bring-placed");
+    // The first file has come, and has to go back since somebody works at another one.
+    assert_eq!(clones.env.read("0.big"), "two\n");
+    clones.env.write("z.txt", "mine\n");
+    clones.env.git(&["config", "filter.far.smudge", "false"]);
     for args in [&["sync"][..], &["task", "new", "Meanwhile"]] {
         let output = clones.aof(".", args).code(1);
         assert!(output.stderr.contains("smudge filter far failed"), "{}", output.stderr);
         assert_eq!(
-            (clones.head("."), clones.status("."), clones.env.is_in_the_middle()),
-            (head.clone(), " D m.big\n".to_owned(), true)
+            (clones.head("."), clones.env.read("0.big"), clones.env.read("z.txt"), clones.env.is_in_the_middle()),
+            (head.clone(), "two\n".to_owned(), "mine\n".to_owned(), true)
         );
     }
     clones.env.git(&["config", "filter.far.smudge", "cat"]);
     clones.does(".", &["task", "new", "Meanwhile"]);
+    assert_eq!((clones.env.read("0.big").as_str(), clones.status(".")), ("one\n", " M z.txt\n".to_owned()));
+    clones.env.git(&["checkout", "--quiet", "z.txt"]);
     clones.does(".", &["sync"]);
-    assert_eq!((clones.env.read("m.big").as_str(), clones.status(".")), ("two\n", String::new()));
+    assert_eq!((clones.env.read("0.big").as_str(), clones.status(".")), ("two\n", String::new()));
+}
+
+#[test]
+fn folders_and_files_change_places() {
+    let clones = Clones::new(PROJECT, &["b"]);
+    clones.env.write("one", "file\n");
+    clones.env.write("two/deep/er.txt", "folder\n");
+    clones.env.write("kept/a.txt", "a\n");
+    clones.env.commit_all("before");
+    clones.does(".", &["sync"]);
+    clones.does("b", &["sync"]);
+    clones.git("b", &["rm", "-r", "--quiet", "one", "two"]);
+    clones.env.write("../b/one/deep/er.txt", "folder\n");
+    clones.env.write("../b/two", "file\n");
+    clones.git("b", &["add", "--all"]);
+    clones.git("b", &["commit", "--quiet", "--message", "after"]);
+    clones.does("b", &["sync"]);
+    // A folder that somebody made a link of is no way to anywhere.
+    fs::create_dir(clones.env.path("../elsewhere")).unwrap();
+    clones.env.write("../b/kept/b.txt", "b\n");
+    clones.git("b", &["add", "--all"]);
+    clones.git("b", &["commit", "--quiet", "--message", "more"]);
+    clones.does("b", &["sync"]);
+    fs::rename(clones.env.path("kept"), clones.env.path("../kept")).unwrap();
+    std::os::unix::fs::symlink("../elsewhere", clones.env.path("kept")).unwrap();
+    let head = clones.head(".");
+    let output = clones.sync(".").code(5);
+    assert!(output.stdout.contains("`kept`"), "{output}");
+    assert_eq!((clones.head("."), clones.env.read("one").as_str()), (head, "file\n"));
+    assert_eq!(fs::read_dir(clones.env.path("../elsewhere")).unwrap().count(), 0);
+    fs::remove_file(clones.env.path("kept")).unwrap();
+    fs::rename(clones.env.path("../kept"), clones.env.path("kept")).unwrap();
+    clones.does(".", &["sync"]);
+    assert_eq!((clones.env.read("one/deep/er.txt").as_str(), clones.env.read("two").as_str()), ("folder\n", "file\n"));
+    assert_eq!(clones.status("."), "");
 }
 
 #[test]

@@ -22,12 +22,14 @@ pub(super) enum Brought {
 
 /// Brings branch, index and worktree to a later commit.
 pub(super) fn bring(workspace: &Workspace, head: &Head, to: CommitId, subject: &str) -> Result<Brought, OpsError> {
+    // Filters may take their time, so nobody waits for them.
+    let coming = workspace.repository.prepare_files(head.commit, to, &workspace.paths.local())?;
     let lock = workspace.lock()?;
     if heal::heal(workspace, &lock)? {
         return Ok(Brought::Moved);
     }
     let deadline = Instant::now().max(workspace.deadline());
-    let brought = workspace.repository.bring(head, to, subject, deadline, &mut |locks| record(&lock, locks));
+    let brought = workspace.repository.bring(head, to, &coming, subject, deadline, &mut |locks| record(&lock, locks));
     match left(brought) {
         Ok(Ok(_)) => {
             intent::clear(&lock)?;
@@ -66,7 +68,7 @@ pub(in crate::ops) fn finish(workspace: &Workspace, lock: &WriterLock, branch: &
     const LEFT: Duration = Duration::from_secs(10);
     let deadline = workspace.deadline().max(Instant::now() + LEFT);
     let begin = &mut |locks: &Locks| record(lock, locks);
-    Ok(workspace.repository.finish_bringing(branch.from, branch.to, deadline, begin)?)
+    Ok(workspace.repository.finish_bringing(branch.from, branch.to, &workspace.paths.local(), deadline, begin)?)
 }
 
 /// A record that names no files is that of a sync: the locks say from where to where it goes.

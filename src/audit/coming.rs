@@ -1,0 +1,211 @@
+//! Files on their way into the worktree. Git writes each of them whole (filters, line endings, links and modes are as git does them)
+//! into a folder beside; then it gets its place by a rename. So a kill, or a power cut, leaves no part of a file where people look,
+//! and what others' filters take their time for is done before any lock is taken.
+//!
+//! Not everything comes this way. Submodules, sparse checkouts, files that become folders, and files whose attributes come along with
+//! them are left to git's own checkout, which writes where the file is to be.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FlockOperation, flock};
+
+use super::bring::{Changes, PATIENCE, SUBMODULE};
+use super::error::{At, AuditError};
+use super::id::CommitId;
+use super::objects::{nonce, sync_files};
+use super::repository::Repository;
+use super::spawn;
+use super::tree::Leaf;
+use crate::disk::{Part, Unsynced};
+use crate::stop;
+
+/// What the folders are called; one is locked as long as somebody writes into it.
+const PREFIX: &str = "coming_";
+/// So many files are held open at once.
+const SYNCED_AT_ONCE: usize = 200;
+
+/// Files that are written, and have not got their places.
+pub struct Coming {
+    folder: PathBuf,
+    /// Holds the lock on the folder.
+    held: File,
+    /// Which they are.
+    paths: Vec<String>,
+}
+
+impl Repository {
+    /// Has git write the files that a commit has and another one has not, in a folder of its own below `beside`. Takes no lock.
+    pub fn prepare_files(&self, from: Option<CommitId>, to: CommitId, beside: &Path) -> Result<Coming, AuditError> {
+        let changes = self.changes_to(from, to)?;
+        let coming = changes.iter().filter_map(|(path, (before, after))| Some((path, *before, (*after)?)));
+        let is_file = |leaf: Leaf| leaf.mode != SUBMODULE;
+        let files: Vec<(&String, Leaf)> = coming
+            .filter(|(_, before, after)| before.is_none_or(is_file) && is_file(*after))
+            .map(|(path, _, after)| (path, after))
+            .collect();
+        let (coming, trouble) = self.written_beside(&files, &changes, to, beside)?;
+        trouble.map_or(Ok(coming), |detail| Err(AuditError::NotBrought { detail }))
+    }
+
+    /// Does so for these files of a commit; none are there where git could not write one, and that is what it said then.
+    pub(super) fn written_beside(
+        &self,
+        files: &[(&String, Leaf)],
+        changes: &Changes,
+        of: CommitId,
+        beside: &Path,
+    ) -> Result<(Coming, Option<String>), AuditError> {
+        let mut coming = Coming::begin(beside)?;
+        if files.is_empty() || self.leaves_it_to_git(changes)? {
+            return Ok((coming, None));
+        }
+        let index = coming.folder.join("index");
+        let lines: String = files.iter().map(|(path, leaf)| format!("{:o} {}\t{path}\0", leaf.mode, leaf.id)).collect();
+        let mut git = self.git_on(&index);
+        git.args(["update-index", "--add", "-z", "--index-info"]);
+        spawn::run_git(git, lines.as_bytes())?;
+        let mut git = self.git_on(&index);
+        // Git before 2.41 goes by the worktree's attributes: those are the same here.
+        git.env("GIT_ATTR_SOURCE", of.to_string());
+        git.args(["checkout-index", "--all", "--force"]);
+        let mut prefix = OsString::from("--prefix=");
+        prefix.push(coming.place().join(""));
+        git.arg(prefix);
+        // Git goes on where this process is killed; as long as it does, the folder is not taken for abandoned.
+        let finished = spawn::run_holding(git, &coming.held, PATIENCE);
+        let trouble = match finished {
+            Ok(finished) if finished.status.success() => None,
+            Ok(finished) => Some(String::from_utf8_lossy(&finished.stderr).trim().to_owned()),
+            Err(error) => Some(error.to_string()),
+        };
+        // Where git failed nobody knows which of them are whole.
+        if trouble.is_none() {
+            coming.paths = files.iter().map(|(path, _)| (*path).clone()).collect();
+            coming.sync()?;
+        }
+        Ok((coming, trouble))
+    }
+
+    /// Says whether git itself has to check these files out: what a sparse checkout leaves out only it knows, attributes that come
+    /// along count for the files that come with them, and its index cannot be told beforehand that a file becomes a folder.
+    pub(super) fn leaves_it_to_git(&self, changes: &Changes) -> Result<bool, AuditError> {
+        let has_attributes = |path: &String| path == ".gitattributes" || path.ends_with("/.gitattributes");
+        let above = |path: &str| path.match_indices('/').any(|(at, _)| changes.contains_key(&path[..at]));
+        Ok(changes.keys().any(|path| has_attributes(path) || above(path)) || self.is_sparse()?)
+    }
+
+    /// Gives the files their places, and removes those that the later commit does not have; returns which changes are made thereby.
+    /// Whatever is in the way has been asked for.
+    pub(super) fn place(&self, coming: &Coming, changes: &Changes) -> Result<Changes, AuditError> {
+        let root = self.worktree_root();
+        let mut made = Changes::new();
+        if coming.paths.is_empty() {
+            return Ok(made);
+        }
+        let gone = changes
+            .iter()
+            .filter(|(_, (before, after))| after.is_none() && before.is_some_and(|leaf| leaf.mode != SUBMODULE));
+        // Before anything is changed.
+        for path in &coming.paths {
+            if let Some(other) = no_folder_above(root, path) {
+                return Err(AuditError::InTheWay { files: vec![other.to_owned()] });
+            }
+        }
+        for (path, _) in gone.filter(|(path, _)| no_folder_above(root, path).is_none()) {
+            let place = root.join(path);
+            match fs::remove_file(&place) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error).at("remove", &place),
+                _ => remove_empty_above(root, &place),
+            }
+        }
+        for path in &coming.paths {
+            let Some(change) = changes.get(path) else { continue };
+            let place = root.join(path);
+            if let Some(folder) = place.parent() {
+                fs::create_dir_all(folder).at("make", folder)?;
+            }
+            // An empty folder is nothing to git.
+            let _ = fs::remove_dir(&place);
+            fs::rename(coming.place().join(path), &place).at("write", &place)?;
+            made.insert(path.clone(), *change);
+            stop::point("audit.bring-placed");
+        }
+        Ok(made)
+    }
+
+    fn is_sparse(&self) -> Result<bool, AuditError> {
+        let config = self.git().config().and_then(|mut config| config.snapshot());
+        let config = config.map_err(|error| AuditError::NotBrought { detail: error.message().to_owned() })?;
+        Ok(config.get_bool("core.sparseCheckout").unwrap_or(false))
+    }
+}
+
+impl Coming {
+    /// Makes the folder, and removes those that a kill left.
+    fn begin(beside: &Path) -> Result<Self, AuditError> {
+        fs::create_dir_all(beside).at("make", beside)?;
+        for entry in fs::read_dir(beside).at("read", beside)?.flatten() {
+            if entry.file_name().to_string_lossy().starts_with(PREFIX) && !is_held(&entry.path()) {
+                // Another process may be removing it as well.
+                let _ = fs::remove_dir_all(entry.path());
+            }
+        }
+        // Nobody takes it for abandoned between its making and its locking: it gets its name when it is locked.
+        let begun = beside.join(format!("begun_{PREFIX}{}", nonce()?));
+        let folder = beside.join(format!("{PREFIX}{}", nonce()?));
+        fs::create_dir(&begun).at("make", &begun)?;
+        let held = File::open(&begun).at("open", &begun)?;
+        flock(&held, FlockOperation::NonBlockingLockExclusive).map_err(io::Error::from).at("lock", &begun)?;
+        fs::rename(&begun, &folder).at("make", &folder)?;
+        Ok(Self { folder, held, paths: Vec::new() })
+    }
+
+    /// Returns the folder that stands for the worktree's root.
+    fn place(&self) -> PathBuf {
+        self.folder.join("files")
+    }
+
+    /// Has the files survive a power cut, so that what gets a name is whole.
+    fn sync(&self) -> Result<(), AuditError> {
+        let place = self.place();
+        for paths in self.paths.chunks(SYNCED_AT_ONCE) {
+            let mut waiting = Vec::new();
+            for path in paths.iter().map(|path| place.join(path)) {
+                if fs::symlink_metadata(&path).is_ok_and(|data| data.is_file()) {
+                    let file = File::open(&path).at("open", &path)?;
+                    waiting.push(Unsynced::new(&file, &path, Part::Bytes).at("hold open", &path)?);
+                }
+            }
+            sync_files(waiting)?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Coming {
+    fn drop(&mut self) {
+        // What stays is removed by the next one.
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// Says whether somebody writes into the folder.
+fn is_held(folder: &Path) -> bool {
+    File::open(folder).is_ok_and(|folder| flock(&folder, FlockOperation::NonBlockingLockShared).is_err())
+}
+
+/// Returns the first of the places above a path that is something else than a folder: nothing is written through a link.
+fn no_folder_above<'p>(root: &Path, path: &'p str) -> Option<&'p str> {
+    let above = path.match_indices('/').map(|(at, _)| &path[..at]);
+    let mut there = above.map_while(|above| Some((above, fs::symlink_metadata(root.join(above)).ok()?)));
+    there.find(|(_, data)| !data.is_dir()).map(|(above, _)| above)
+}
+
+/// Removes folders that a removed file leaves empty, as git has it.
+pub(super) fn remove_empty_above(root: &Path, place: &Path) {
+    let above = place.ancestors().skip(1).take_while(|folder| *folder != root);
+    let _ = above.map(fs::remove_dir).take_while(Result::is_ok).count();
+}
