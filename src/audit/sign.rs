@@ -8,7 +8,7 @@ use super::error::AuditError;
 use super::identity::Person;
 use super::repository::Repository;
 use super::spawn;
-use super::ssh::{self, Asking, armored, expand_home, last_words};
+use super::ssh::{self, Asking, SshKey, armored, expand_home, last_words};
 
 /// Time enough to answer a passphrase dialog.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -61,6 +61,11 @@ impl Signer {
     /// The program that makes the signatures.
     pub(super) fn program(&self) -> &str {
         &self.program
+    }
+
+    /// The SSH key that it signs with, if it is one.
+    pub(super) fn ssh_key(&self) -> Option<SshKey> {
+        (self.format == Format::Ssh).then(|| ssh::named_key(&self.key))
     }
 
     /// Signs these bytes; returns the armored signature.

@@ -12,7 +12,7 @@ use super::error::{AuditError, During};
 use super::repository::Repository;
 use super::sign::Signer;
 use super::spawn;
-use super::ssh;
+use super::ssh::{self, SshKey};
 
 /// Git tells its version at once, or hangs.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -50,10 +50,27 @@ impl Repository {
         match Signer::configured(self, &committer) {
             Ok(None) => Ok(None),
             Ok(Some(signer)) => {
-                Ok((!is_program_there(signer.program())).then(|| format!("there is no program `{}`", signer.program())))
+                if !is_program_there(signer.program()) {
+                    return Ok(Some(format!("there is no program `{}`", signer.program())));
+                }
+                let missing = signer.ssh_key().and_then(|key| self.missing_key_file(key));
+                Ok(missing.map(|file| format!("there is no key `{}` (`user.signingKey`)", file.display())))
             }
             Err(AuditError::Signing { detail, .. }) => Ok(Some(detail)),
             Err(error) => Err(error),
+        }
+    }
+
+    /// Returns the file of the SSH key that git would sign with, where it is not there.
+    pub fn missing_ssh_key(&self) -> Result<Option<PathBuf>, AuditError> {
+        let is_ssh = self.config()?.text("gpg.format") == Some("ssh");
+        Ok(self.ssh_key()?.filter(|_| is_ssh).and_then(|key| self.missing_key_file(key)))
+    }
+
+    fn missing_key_file(&self, key: SshKey) -> Option<PathBuf> {
+        match key {
+            SshKey::File(file) => Some(file).filter(|file| !self.worktree_root().join(file).is_file()),
+            SshKey::Agent(_) => None,
         }
     }
 

@@ -61,6 +61,13 @@ impl Repository {
         })
     }
 
+    /// Returns the other worktree that is in that folder.
+    pub fn worktree_at(&self, folder: &Path) -> Option<Worktree> {
+        let record =
+            self.records().into_iter().find(|record| folder_of(record).is_some_and(|other| other == folder))?;
+        Some(Worktree { folder: folder.to_owned(), stage: stage(&record) })
+    }
+
     /// Forgets a worktree of that folder that git was killed making. The caller knows that no git makes it still; its files stay.
     pub fn forget_begun(&self, folder: &Path) -> Result<(), AuditError> {
         for record in self.records() {

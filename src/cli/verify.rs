@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use clap::builder::NonEmptyStringValueParser;
+
 use super::input;
 use super::output::{BOLD, GREEN, RED, YELLOW, styled};
 use super::session::Session;
@@ -30,10 +32,10 @@ the rules that were committed before it, and the commit says of itself what the 
 Exits with 1 if anything is wrong.")]
 pub(super) struct Args {
     /// The commits to judge, as in `A..B`, or all that led to a commit
-    #[arg(value_name = "RANGE", conflicts_with = "since")]
+    #[arg(value_name = "RANGE", conflicts_with = "since", value_parser = NonEmptyStringValueParser::new())]
     range: Option<String>,
     /// Judge only what came after this commit, which has to be a part of the history still
-    #[arg(long, value_name = "REV")]
+    #[arg(long, value_name = "REV", value_parser = NonEmptyStringValueParser::new())]
     since: Option<String>,
     /// Judge what a push brings, as git tells its `pre-receive` hook: a line `OLD NEW REF` for each reference
     #[arg(long, conflicts_with_all = ["range", "since"])]
@@ -48,10 +50,11 @@ pub(super) struct Args {
 
 impl Args {
     fn range(&self) -> Range {
+        // `A..` and `..B` mean HEAD, as to git.
         let head = |text: &str| if text.is_empty() { "HEAD" } else { text }.to_owned();
         match self.range.as_deref().map(|range| (range, range.split_once(".."))) {
             Some((_, Some((other, until)))) => Range { from: From::Beside(head(other)), until: head(until) },
-            Some((until, None)) => Range { from: From::Beginning, until: head(until) },
+            Some((until, None)) => Range { from: From::Beginning, until: until.to_owned() },
             None => Range { from: self.since.clone().map_or(From::Beginning, From::Anchor), until: "HEAD".to_owned() },
         }
     }

@@ -42,7 +42,9 @@ pub(super) fn follow_branch(
     us: &Holder,
     on_wait: fn(&str),
 ) -> Result<Option<Elsewhere>, OpsError> {
-    let Some((git, unheeded)) = said_of_git(root, repository) else { return Ok(None) };
+    let Some((git, unheeded)) = said_of_git(root, repository) else {
+        return Ok(checked_out_beside(root, repository).map(|root| Elsewhere { root, unheeded: None }));
+    };
     let Some(branch) = git.branch.clone() else { return Ok(None) };
     if repository.has_checked_out(branch.as_str()) {
         if repository.stage() == Stage::Whole {
@@ -57,6 +59,24 @@ pub(super) fn follow_branch(
         return elsewhere(folder);
     }
     elsewhere(check_out(&home(root, repository), repository, (&branch, &git), us, on_wait)?)
+}
+
+/// Returns the folder in which a branch of a project is checked out for this one: where nothing of a project is here, as on a branch of
+/// the code that knows nothing of it.
+fn checked_out_beside(root: &Path, repository: &Repository) -> Option<PathBuf> {
+    let is_here = |name: &str| fs::symlink_metadata(root.join(name)).is_ok();
+    let committed = || repository.read(repository.look().ok()?.commit?, PROJECT_FILE).ok()?;
+    if is_here(PROJECT_FILE) || is_here("tasks") || root.ends_with(FOLDER) || committed().is_some() {
+        return None;
+    }
+    let folder = home(root, repository).join(FOLDER).canonicalize().ok()?;
+    repository.worktree_at(&folder).filter(|worktree| worktree.stage == Stage::Whole).map(|worktree| worktree.folder)
+}
+
+/// Returns the top of the worktree around a folder, where it has nothing of a project, and one is checked out beside it.
+pub(super) fn worktree_beside(start: &Path) -> Option<PathBuf> {
+    let root = Repository::discover(start).ok()?.worktree_root().to_owned();
+    checked_out_beside(&root, &Repository::discover(&root).ok()?).map(|_| root)
 }
 
 /// Checks the branch out, unless another command does so meanwhile. What a killed one left of it is made again.

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use tracing::info;
 
-use super::branch::{Elsewhere, follow_branch};
+use super::branch::{Elsewhere, follow_branch, worktree_beside};
 use super::error::OpsError;
 use super::git_words::GitWords;
 use super::in_force::{InForce, LastRules, in_force_and_seen};
@@ -97,7 +97,7 @@ impl Workspace {
         wait: Duration,
         on_wait: fn(&str),
     ) -> Result<Self, OpsError> {
-        let paths = Paths::find(start)?;
+        let paths = Paths::find(start).or_else(|fault| worktree_beside(start).map(Paths::at).ok_or(fault))?;
         let root = paths.root();
         let repository = Repository::discover(root)?;
         let us = Holder::this_process(command.clone(), clock());

@@ -383,6 +383,97 @@ fn settings_of_git_that_hurt_are_told() {
 }
 
 #[test]
+fn a_signing_key_that_is_not_there_is_told() {
+    let (env, _) = scene();
+    env.git(&["config", "gpg.format", "ssh"]);
+    env.git(&["config", "user.signingKey", "~/keys/ann.pub"]);
+    is_only_told(&env, "signing_key_missing");
+    env.git(&["config", "commit.gpgSign", "true"]);
+    is_only_told(&env, "cannot_sign");
+    let told = env.aof(&["doctor"]).stdout;
+    assert!(told.contains("there is no key `$ROOT/home/keys/ann.pub`"), "{told}");
+    fs::create_dir(env.home().join("keys")).unwrap();
+    fs::write(env.home().join("keys/ann.pub"), "ssh-ed25519 AAAA ann\n").unwrap();
+    is_well(&env);
+    // A key that is no file is the ssh agent's.
+    env.git(&["config", "user.signingKey", "key::ssh-ed25519 AAAA ann"]);
+    is_well(&env);
+}
+
+#[test]
+fn with_hooks_of_their_own_people_are_told_the_line() {
+    let (env, id) = scene();
+    fs::create_dir(env.home().join("hooks")).unwrap();
+    env.git(&["config", "core.hooksPath", "~/hooks"]);
+    is_only_told(&env, "merge_hook_missing");
+    let told = env.aof(&["doctor", "--json"]).json();
+    assert_snapshot!(env.plain(&format!("{}\n{}", told["complaints"][0]["problem"], told["complaints"][0]["fix"])), @r#"
+    "there is no hook `$ROOT/home/hooks/prepare-commit-msg`, where git looks for hooks here (`core.hooksPath`)"
+    "make it, with this line: `aof merge-driver --message \"$1\" \"$2\"`; that is `printf '%s\\n' '#!/bin/sh' 'aof merge-driver --message \"$1\" \"$2\"' > '$ROOT/home/hooks/prepare-commit-msg' && chmod +x '$ROOT/home/hooks/prepare-commit-msg'`"
+    "#);
+    // What is told can be pasted, and works.
+    let fix = told["complaints"][0]["fix"].as_str().unwrap();
+    let line = fix.rsplit('`').nth(1).unwrap().replace("$ROOT", &env.home().parent().unwrap().display().to_string());
+    let mut shell = env.command("sh");
+    shell.args(["-c", &line]);
+    let _ = env.run(shell).success();
+    is_well(&env);
+    env.git(&["branch", "side"]);
+    let _ = env.complete(&id, "agent-3").success();
+    env.git(&["switch", "--quiet", "side"]);
+    let _ = env.say(&id, "agent-3", "needs_review", &["--blocker", "The login page has no title"]).success();
+    env.git(&["merge", "--quiet", "--no-edit", "main"]);
+    assert!(env.git(&["log", "-1", "--format=%B"]).contains("Aof-Superseded:"));
+    // One that is there already is theirs, and needs the line.
+    fs::write(env.home().join("hooks/prepare-commit-msg"), "#!/bin/sh\n").unwrap();
+    let told = env.aof(&["doctor"]).stdout;
+    assert!(told.contains("is not aof's, and does not call it"), "{told}");
+}
+
+#[test]
+fn a_damaged_event_stream_is_made_again() {
+    let (env, id) = scene();
+    let _ = env.complete(&id, "agent-3").success();
+    let _ = env.aof(&["events"]).success();
+    let whole = env.read(".aof/events.jsonl");
+    let lines: Vec<&str> = whole.lines().collect();
+    assert!(lines.len() > 2, "{whole}");
+    let mut damaged = lines.clone();
+    damaged[1] = "{\"timestamp\": ";
+    let mut gone = lines.clone();
+    gone.remove(1);
+    let mut added = lines.clone();
+    added.insert(1, "nonsense");
+    for broken in [damaged, gone, added] {
+        env.write(".aof/events.jsonl", broken.join("\n") + "\n");
+        is_mended(&env, "events_damaged");
+        assert_eq!(env.read(".aof/events.jsonl"), whole);
+    }
+    // What heals by itself, or is made with the next look, is nobody's trouble.
+    fs::remove_file(env.path(".aof/events.jsonl")).unwrap();
+    is_well(&env);
+}
+
+#[test]
+fn monitors_of_git_are_in_nobodys_way() {
+    let (env, id) = scene();
+    let monitor = env.home().join("monitor");
+    fs::write(&monitor, "#!/bin/sh\necho asked >> \"$HOME/asked\"\nprintf 'token\\0tasks/\\0'\n").unwrap();
+    crate::syncing::executable(&monitor);
+    env.git(&["config", "core.fsmonitor", &monitor.display().to_string()]);
+    env.git(&["config", "core.untrackedCache", "true"]);
+    env.git(&["update-index", "--untracked-cache", "--fsmonitor"]);
+    env.git(&["status"]);
+    let asked = || fs::read_to_string(env.home().join("asked")).unwrap().lines().count();
+    let before = asked();
+    let _ = env.complete(&id, "agent-3").success();
+    let _ = env.new_task(&["Another"]);
+    assert_eq!(asked(), before, "aof asks no monitor");
+    assert_eq!(env.git(&["status", "--porcelain"]), "");
+    is_well(&env);
+}
+
+#[test]
 fn who_must_sign_needs_the_program_for_it() {
     let (env, _) = scene();
     env.write("org.yaml", format!("{ORG}agents:\n  agent-3: {{signingKey: \"ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBGqKV26sIYt+EfoMZnj6JPLqQGj9Ucsgebfjzprk4A1\"}}\n  agent-7:\n  agent-8:\n"));

@@ -269,3 +269,30 @@ fn commands_of_git_that_are_told_work_where_they_are_read() {
     let said = env.run(inside).success();
     assert!(said.stdout.contains("git -C $PROJECT/.aof/branch restore"), "{said}");
 }
+
+#[test]
+fn branches_of_the_code_that_know_nothing_of_it_find_it() {
+    let env = repository();
+    env.git(&["branch", "older"]);
+    let _ = env.aof(&["init", "--branch", "aof"]).success();
+    let id = env.new_task(&["Add login"]);
+    env.git(&["switch", "--quiet", "older"]);
+    assert!(!env.exists("project.yaml"));
+    assert!(env.aof(&["task", "list"]).success().stdout.contains("Add login"));
+    env.write("deep/er/x.txt", "x\n");
+    let mut inside = env.aof_command(&["task", "comment", &id, "From an older branch"]);
+    inside.current_dir(env.path("deep/er"));
+    let _ = env.run(inside).success();
+    assert!(env.read(&format!(".aof/branch/tasks/{id}.md")).contains("From an older branch"));
+    // So does another worktree, which has not even got the folder.
+    env.git(&["worktree", "add", "--quiet", "-b", "other", "../other", "older"]);
+    let mut outside = env.aof_command(&["task", "list"]);
+    outside.current_dir(env.path("../other"));
+    assert!(env.run(outside).success().stdout.contains("Add login"));
+    assert_eq!(env.git(&["-C", "../other", "status", "--porcelain"]), "");
+    // What is a project there is that one.
+    env.write("project.yaml", crate::environment::PROJECT);
+    env.write("org.yaml", crate::environment::ORG);
+    env.commit_all("a project of its own");
+    assert!(!env.aof(&["task", "list"]).success().stdout.contains("Add login"));
+}

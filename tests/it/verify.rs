@@ -354,3 +354,13 @@ fn a_folder_called_tasks_is_no_project() {
     env.git(&["commit", "-q", "--amend", "--no-edit"]);
     assert_eq!(found(&env), [""; 0]);
 }
+
+#[test]
+fn a_range_that_says_nothing_is_refused() {
+    let env = TestEnvironment::new();
+    for args in [&["verify", ""][..], &["verify", "--since", ""]] {
+        let output = env.aof(args).code(2);
+        assert!(output.stderr.contains("a value is required"), "{output}");
+    }
+    let _ = env.aof(&["verify", "HEAD.."]).success();
+}

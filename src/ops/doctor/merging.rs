@@ -1,5 +1,7 @@
 //! Whether git knows how to merge tasks: by their meaning, and not as text.
 
+use std::path::Path;
+
 use super::{Complaint, Patient};
 use crate::audit::is_program_there;
 use crate::ops::error::OpsError;
@@ -14,12 +16,7 @@ pub(super) fn look(patient: &Patient<'_>) -> Result<Vec<Complaint>, OpsError> {
             Missing::Attributes => lacking.push("the line `tasks/**/*.md merge=aof` in `.gitattributes`"),
             Missing::Driver => lacking.push("the command in git's configuration (`merge.aof.driver`)"),
             Missing::Hook => lacking.push("the hook `prepare-commit-msg`"),
-            Missing::ForeignHook { path, line } => complaints.push(Complaint::advice(
-                "merge_hook_missing",
-                format!("`{}` is not aof's, and does not call it", path.display()),
-                "a merge then does not list in its message which completions it superseded",
-                format!("add this line to it: `{line}`"),
-            )),
+            Missing::ForeignHook { path, line } => complaints.push(foreign_hook(&path, line)),
         }
     }
     if !is_program_there("aof") {
@@ -40,6 +37,21 @@ pub(super) fn look(patient: &Patient<'_>) -> Result<Vec<Complaint>, OpsError> {
         complaints.push(complaint.cured_by(put_in_place));
     }
     Ok(complaints)
+}
+
+/// Where people say which hooks run, aof writes none.
+fn foreign_hook(path: &Path, line: &str) -> Complaint {
+    let name = path.display();
+    let (problem, fix) = if path.exists() {
+        let problem = format!("the hook `{name}` is not aof's, and does not call it");
+        (problem, format!("add this line to it, before it ends or goes on elsewhere (`exit`, `exec`): `{line}`"))
+    } else {
+        let problem = format!("there is no hook `{name}`, where git looks for hooks here (`core.hooksPath`)");
+        let write = format!("printf '%s\\n' '#!/bin/sh' '{line}' > '{name}' && chmod +x '{name}'");
+        (problem, format!("make it, with this line: `{line}`; that is `{write}`"))
+    };
+    let why = "a merge then does not list in its message which completions it superseded";
+    Complaint::advice("merge_hook_missing", problem, why, fix)
 }
 
 fn put_in_place(workspace: &mut Workspace) -> Result<(), OpsError> {

@@ -16,6 +16,7 @@ mod settings;
 mod signing;
 mod staged;
 mod storage;
+mod stream;
 mod surroundings;
 
 use serde_json::{Value, json};
@@ -115,7 +116,7 @@ struct Patient<'w> {
 type Check = fn(&Patient<'_>) -> Vec<Complaint>;
 
 /// All of them, in the order in which people are told: what stops everything comes first.
-const CHECKS: [Check; 15] = [
+const CHECKS: [Check; 16] = [
     |patient| told(surroundings::look(patient)),
     |patient| told(settings::look(patient)),
     |patient| told(signing::look(patient)),
@@ -128,6 +129,7 @@ const CHECKS: [Check; 15] = [
     |patient| told(refused::look(patient)),
     |patient| told(merging::look(patient)),
     remote::look,
+    |patient| told(stream::look(patient)),
     folders::look,
     |patient| told(storage::look(patient)),
     drifted::look,

@@ -20,13 +20,21 @@ pub(super) fn look(patient: &Patient<'_>) -> Result<Vec<Complaint>, OpsError> {
         )
     });
     let trouble = repository.signing_trouble()?;
+    let lost_key = repository.missing_ssh_key()?.filter(|_| trouble.is_none()).map(|file| {
+        Complaint::advice(
+            "signing_key_missing",
+            format!("git is to sign with `{}` (`user.signingKey`), and there is no such file", file.display()),
+            "`git commit -S` and `git tag -s` fail, and completions are signed with whatever key the ssh agent has",
+            "put the key there, or name another one with `git config user.signingKey FILE`".to_owned(),
+        )
+    });
     let complaint = trouble.map(|trouble| {
         Complaint::wrong(
             "cannot_sign",
             format!("commits are to be signed (`commit.gpgSign`), and cannot be: {trouble}"),
             "nothing can be committed",
-            "install the program or name its key; or switch it off with `git config commit.gpgSign false`".to_owned(),
+            "install the program or name a key that is there (`git config user.signingKey FILE`); or switch it off with `git config commit.gpgSign false`".to_owned(),
         )
     });
-    Ok(complaint.into_iter().chain(by_agents).collect())
+    Ok(complaint.into_iter().chain(lost_key).chain(by_agents).collect())
 }
