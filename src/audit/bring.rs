@@ -372,13 +372,11 @@ impl Repository {
         }
         let write = |paths: &[&String]| self.write_again(from, paths, changes, &staged, beside);
         // One that cannot be written keeps none of the others from it.
-        let trouble = match write(&paths)? {
-            None => None,
-            Some(_) => {
-                let tried = paths.iter().map(|path| write(&[path])).collect::<Result<Vec<_>, _>>()?;
-                tried.into_iter().flatten().last()
-            }
-        };
+        if write(&paths)?.is_none() {
+            return Ok(());
+        }
+        let tried = paths.iter().map(|path| write(&[path])).collect::<Result<Vec<_>, _>>()?;
+        let trouble = tried.into_iter().flatten().last();
         trouble.map_or(Ok(()), |detail| Err(AuditError::NotSentBack { detail }))
     }
 

@@ -63,10 +63,11 @@ impl Repository {
             return Ok((coming, None));
         }
         let index = coming.folder.join("index");
-        let lines: String = files.iter().map(|(path, leaf)| format!("{:o} {}\t{path}\0", leaf.mode, leaf.id)).collect();
+        let lines = files.iter().map(|(path, leaf)| format!("{:o} {}\t{path}\0", leaf.mode, leaf.id));
+        let lines: Vec<String> = lines.collect();
         let mut git = self.git_on(&index);
         git.args(["update-index", "--add", "-z", "--index-info"]);
-        spawn::run_git(git, lines.as_bytes())?;
+        spawn::run_git(git, lines.concat().as_bytes())?;
         let mut git = self.git_on(&index);
         // Git before 2.41 goes by the worktree's attributes: those are the same here.
         git.env("GIT_ATTR_SOURCE", of.to_string());

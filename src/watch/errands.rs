@@ -1,13 +1,13 @@
 //! What the watcher has its courier do, and what it tells of that: to sync soon after something was committed, and to hand out what
-//! counts once the remote has it. Speaks to no remote itself.
+//! counts once the remote has it. Who looks once does that at once.
 
 use std::time::Duration;
 
 use super::courier::{Courier, Outcome};
 use super::desk::Desk;
 use super::report::{Report, Told};
-use crate::audit::CommitId;
-use crate::ops::{Errand, OpsError, Workspace, owed_to_remote};
+use crate::audit::{CommitId, Prompts};
+use crate::ops::{Errand, HandedOut, OpsError, Synced, Workspace, owed_to_remote, sync_and_hand_out};
 
 /// Errands, and what came of them.
 pub(super) struct Errands {
@@ -80,12 +80,36 @@ impl Errands {
             Ok(errand) => *errand,
             Err(error) => return Some(in_words(&error)),
         };
-        let trouble = synced.last().and_then(|synced| synced.trouble());
-        for synced in synced.into_iter().filter(|synced| !synced.is_idle()) {
-            desk.tell(Report::Synced(Box::new(synced)));
-        }
+        let trouble = synced.last().and_then(Synced::trouble);
+        tell_of_syncs(synced, desk);
         let refused = handed_out.unconfirmed.as_ref().map(in_words);
         desk.tell_of_handed_out(handed_out);
         trouble.map(|(problem, fix)| (problem, Some(fix))).or(refused)
+    }
+}
+
+/// Hands out by way of the remote, for whoever looks once, and waits for it.
+pub(super) fn hand_out_now(workspace: &mut Workspace, wait: Duration, desk: &mut Desk<'_>) -> Result<(), OpsError> {
+    let Errand { synced, handed_out } = match sync_and_hand_out(workspace, wait, Prompts::Never) {
+        Ok(errand) => errand,
+        Err(error @ OpsError::Remote(_)) => {
+            let handed_out = HandedOut { unconfirmed: Some(error), ..HandedOut::default() };
+            Errand { handed_out, ..Errand::default() }
+        }
+        Err(error) => return Err(error),
+    };
+    tell_of_syncs(synced, desk);
+    if let Some(error) = &handed_out.unconfirmed {
+        desk.failed = true;
+        let (problem, fix) = (error.problem(), error.fix().map(|fix| workspace.git_words.said(fix)));
+        desk.tell(Report::Unsynced { problem, fix });
+    }
+    desk.tell_of_handed_out(handed_out);
+    Ok(())
+}
+
+fn tell_of_syncs(synced: Vec<Synced>, desk: &mut Desk<'_>) {
+    for synced in synced.into_iter().filter(|synced| !synced.is_idle()) {
+        desk.tell(Report::Synced(Box::new(synced)));
     }
 }

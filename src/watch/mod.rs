@@ -17,6 +17,7 @@ mod journal;
 mod mail;
 mod report;
 mod rounds;
+mod rules;
 mod sight;
 
 use std::sync::Arc;

@@ -6,16 +6,14 @@ use std::time::{Duration, Instant};
 use super::bell::{Bell, Hints, Place, Places};
 use super::board::Counting;
 use super::desk::Desk;
-use super::errands::Errands;
+use super::errands::{Errands, hand_out_now};
 use super::journal::Journal;
 use super::mail::Mail;
 use super::report::{Report, Sight};
+use super::rules::Rules;
 use super::sight::Eyes;
-use crate::audit::{AuditError, CommitId, Head, Prompts, TreeFile};
-use crate::ops::{
-    DryRun, Errand, Exhausted, HandedOut, Left, OpsError, Remark, Seen, Workspace, deliver, hand_out, resume,
-    rules_mark, run_out, sync_and_hand_out, tend,
-};
+use crate::audit::AuditError;
+use crate::ops::{DryRun, Exhausted, Left, OpsError, Seen, Workspace, deliver, hand_out, resume, run_out, tend};
 use crate::store::Paths;
 use crate::store::inbox::QUIET;
 use crate::store::presence::Presence;
@@ -52,7 +50,7 @@ pub(super) struct Rounds<'t> {
     hand_out_at: Instant,
     /// Whether that is waited for.
     hand_out_due: bool,
-    rules: RulesSeen,
+    rules: Rules,
     /// When the tasks are to be looked at.
     tend_at: Instant,
     tended_at: Option<Instant>,
@@ -79,13 +77,6 @@ enum Halt {
     Trouble { text: String, backoff: Duration, until: Instant },
 }
 
-/// What was seen of the rules.
-#[derive(Default)]
-struct RulesSeen {
-    mark: Option<(Option<CommitId>, Vec<TreeFile>)>,
-    uncommitted: Vec<String>,
-}
-
 impl<'t> Rounds<'t> {
     pub(super) fn new(workspace: Workspace, wait: Duration, bell: Arc<Bell>, tell: &'t mut dyn FnMut(Report)) -> Self {
         let now = Instant::now();
@@ -98,7 +89,7 @@ impl<'t> Rounds<'t> {
             handed_out: Exhausted::default(),
             hand_out_at: now,
             hand_out_due: false,
-            rules: RulesSeen::default(),
+            rules: Rules::default(),
             tend_at: now,
             tended_at: None,
             clocks_after: now,
@@ -213,7 +204,7 @@ impl<'t> Rounds<'t> {
             self.round_at = now;
         }
         if touched(Place::Rules) {
-            self.rules.mark = self.rules.mark.take().map(|(_, mark)| (None, mark));
+            self.rules.look_again();
         }
         if touched(Place::Tasks) || touched(Place::Rules) || touched(Place::Anywhere) {
             self.clocks_at = self.clocks_at.min(now.max(self.clocks_after));
@@ -294,7 +285,7 @@ impl<'t> Rounds<'t> {
             self.halt = None;
             self.desk.tell(Report::Resumed);
         }
-        self.look_at_rules(&head)?;
+        self.rules.look(&self.workspace, &head, &mut self.desk)?;
         if let Some(age) = self.leftovers {
             resume(&mut self.workspace, self.wait, age, &mut self.desk)?;
             self.desk.told.forget_the_rest();
@@ -381,66 +372,8 @@ impl<'t> Rounds<'t> {
                 errands.hand_out(&self.workspace);
                 Ok(())
             }
-            None => self.share(),
+            None => hand_out_now(&mut self.workspace, self.wait, &mut self.desk),
         }
-    }
-
-    /// Hands out by way of the remote, and waits for it.
-    fn share(&mut self) -> Result<(), OpsError> {
-        let errand = match sync_and_hand_out(&mut self.workspace, self.wait, Prompts::Never) {
-            Ok(errand) => errand,
-            Err(error @ OpsError::Remote(_)) => Errand {
-                handed_out: HandedOut { unconfirmed: Some(error), ..HandedOut::default() },
-                ..Errand::default()
-            },
-            Err(error) => return Err(error),
-        };
-        if let Some(error) = &errand.handed_out.unconfirmed {
-            self.desk.failed = true;
-            let (problem, fix) = (error.problem(), error.fix().map(|fix| self.workspace.git_words.said(fix)));
-            self.desk.tell(Report::Unsynced { problem, fix });
-        }
-        self.desk.tell_of_handed_out(errand.handed_out);
-        Ok(())
-    }
-
-    fn look_at_rules(&mut self, head: &Head) -> Result<(), OpsError> {
-        let Some(commit) = head.commit else { return Ok(()) };
-        if self.rules.mark.as_ref().is_some_and(|(seen, _)| *seen == Some(commit)) {
-            return Ok(());
-        }
-        let mark = rules_mark(&self.workspace.repository, commit)?;
-        let known = self.rules.mark.as_ref().map(|(_, mark)| mark);
-        let is_new = known.is_some_and(|known| *known != mark);
-        let touched = self.rules.mark.as_ref().is_none_or(|(seen, _)| seen.is_none());
-        if touched || is_new {
-            let in_force = self.workspace.rules()?;
-            let mut uncommitted = Vec::new();
-            let mut valid = true;
-            for remark in in_force.remarks {
-                match remark {
-                    Remark::Uncommitted(files) => uncommitted = files,
-                    Remark::Unheeded(file) => uncommitted.push(file.display().to_string()),
-                    Remark::Superseded { commit, diagnostics } => {
-                        valid = false;
-                        if known.is_none() || is_new {
-                            self.desk.tell(Report::RulesInvalid { in_force: commit, diagnostics });
-                        }
-                    }
-                }
-            }
-            if is_new && valid {
-                self.desk.tell(Report::RulesInForce { commit });
-            }
-            if self.rules.uncommitted != uncommitted {
-                if !uncommitted.is_empty() {
-                    self.desk.tell(Report::RulesUncommitted { files: uncommitted.clone() });
-                }
-                self.rules.uncommitted = uncommitted;
-            }
-        }
-        self.rules.mark = Some((Some(commit), mark));
-        Ok(())
     }
 }
 
