@@ -8,17 +8,15 @@
 //!   check            HEAD is still what it was
 //!   ask              nothing that is to change is staged, modified, untracked or ignored; else no file is changed
 //!   place            what goes is removed, what comes gets its place by a rename      kill: some files ahead of HEAD, each whole
-//!   rest             by `git read-tree -m -u` on a copy of the index, which git holds locked while it lives: what does not come
+//!   rest             by `git read-tree -m -u` on a copy of the index, with a lock held while that git lives: what does not come
 //!                    that way                                         kill, or git fails half-way: some files ahead of HEAD
 //!   new index        the copy's bytes written into `index.lock`
 //!   REF.lock         given its name; the branch compared again        kill: all files ahead of HEAD
 //!   index.lock -> index, REF.lock -> REF                              the commit point
 //! ```
-//! `finish_bringing` does the same once more after a kill or a failure: files that say already what they are to say are taken for
-//! done. Where somebody changed one of the others meanwhile, or git fails again, all that came is put back, and what went as well.
-//! A file that says neither what was nor what is to be is somebody's, and stays.
+//! After a kill or a failure `finish` does the same once more.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
 use std::path::Path;
@@ -26,10 +24,8 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use git2::AttrCheckFlags;
-use rustix::fs::{FlockOperation, flock};
-use rustix::io::Errno;
 
-use super::coming::{Coming, remove_empty_above};
+use super::coming::Coming;
 use super::commit::Step;
 use super::error::{At, AuditError};
 use super::head::Head;
@@ -49,7 +45,7 @@ pub(super) const PATIENCE: Duration = Duration::from_mins(15);
 /// So many paths fit into one command line anywhere.
 pub(super) const PATHS_A_COMMAND: usize = 200;
 /// What the copies of the index are called.
-const COPY: &str = "aof-index-copy";
+pub(super) const INDEX_COPY: &str = "aof-index-copy";
 /// The mode of a submodule.
 pub(super) const SUBMODULE: u32 = 0o160_000;
 
@@ -93,56 +89,7 @@ impl Repository {
         self.land(lock, &copy, base, to, subject, deadline)
     }
 
-    /// Finishes what a kill or a failure interrupted: on the way from one commit to another, or just arrived. Files that somebody
-    /// changed since stay; then the others go back, as they do where git fails again, and the branch stays where it was.
-    pub fn finish_bringing(
-        &self,
-        from: Option<CommitId>,
-        to: CommitId,
-        beside: &Path,
-        deadline: Instant,
-        intent: Intent<'_>,
-    ) -> Result<(), AuditError> {
-        self.wait_for_left_git(deadline)?;
-        let base = self.head()?;
-        if base.commit != from && base.commit != Some(to) {
-            return Ok(());
-        }
-        let changes = self.changes_to(from, to)?;
-        let arrived = self.arrived(&changes)?;
-        let is_file = |leaf: &Leaf| leaf.mode != SUBMODULE;
-        let left = changes.iter().filter(|(path, _)| !arrived.contains_key(*path));
-        let left = left.filter_map(|(path, (before, after))| {
-            Some((path, after.filter(is_file)?)).filter(|_| before.as_ref().is_none_or(is_file))
-        });
-        let (coming, trouble) = self.written_beside(&left.collect::<Vec<_>>(), &changes, to, beside)?;
-        let lock = self.begin_bringing(&base, to, deadline, intent)?;
-        if self.head()? != base {
-            return Ok(());
-        }
-        let copy = self.index_copy()?;
-        self.look_afresh(&copy.path, &changes);
-        self.enter(&copy.path, &self.arrived(&changes)?)?;
-        let asked = match trouble {
-            Some(detail) => Err(AuditError::NotBrought { detail }),
-            None => self.ask(&copy.path, from, to, &changes),
-        };
-        match asked.and_then(|()| self.settle_files(&coming, &copy, from, to, &changes)) {
-            Ok(()) if base.commit == Some(to) => {
-                lock.index.write_all_of(&copy)?;
-                let target = self.git_dir().join("index");
-                lock.index.rename_to(&target).at("replace", &target)
-            }
-            Ok(()) => self.land(lock, &copy, &base, to, "sync: finished", deadline).map(drop),
-            Err(AuditError::InTheWay { .. } | AuditError::NotBrought { .. }) if base.commit == from => {
-                self.send_back(from, &changes, beside)
-            }
-            Err(AuditError::InTheWay { .. }) => Ok(()),
-            Err(error) => Err(error),
-        }
-    }
-
-    fn begin_bringing(
+    pub(super) fn begin_bringing(
         &self,
         base: &Head,
         to: CommitId,
@@ -163,7 +110,7 @@ impl Repository {
     }
 
     /// The files are there: the index and the branch follow.
-    fn land(
+    pub(super) fn land(
         &self,
         lock: Bringing,
         copy: &Temp,
@@ -198,8 +145,8 @@ impl Repository {
     }
 
     /// Returns a copy of the index beside it, where a split one finds its other part.
-    fn index_copy(&self) -> Result<Temp, AuditError> {
-        let mut copy = Temp::create(self.git_dir(), COPY, 0o600)?;
+    pub(super) fn index_copy(&self) -> Result<Temp, AuditError> {
+        let mut copy = Temp::create(self.git_dir(), INDEX_COPY, 0o600)?;
         let index = self.git_dir().join("index");
         match fs::read(&index) {
             Ok(bytes) => {
@@ -228,7 +175,7 @@ impl Repository {
     }
 
     /// Gives the files their places, and has git do the rest.
-    fn settle_files(
+    pub(super) fn settle_files(
         &self,
         coming: &Coming,
         copy: &Temp,
@@ -250,7 +197,7 @@ impl Repository {
     }
 
     /// Has the copy know what the files look like that are to change: an entry that only looks old would be in the way.
-    fn look_afresh(&self, copy: &Path, changes: &Changes) {
+    pub(super) fn look_afresh(&self, copy: &Path, changes: &Changes) {
         let known = changes.iter().filter(|(_, (before, _))| before.is_some());
         self.refresh(copy, &known.map(|(path, _)| path).collect::<Vec<_>>());
     }
@@ -270,11 +217,9 @@ impl Repository {
     /// Has git take the copy and the worktree from one commit to the other. It may fail half-way: a filter may, or the disk be full.
     fn take(&self, copy: &Temp, from: Option<CommitId>, to: CommitId) -> Result<(), AuditError> {
         // Git goes on where this process is killed; as long as it does, nobody else touches the files.
-        flock(&copy.file, FlockOperation::NonBlockingLockExclusive)
-            .map_err(std::io::Error::from)
-            .at("lock", &copy.path)?;
+        let sign = self.sign_of_life()?;
         let failed = |detail| AuditError::NotBrought { detail };
-        let finished = spawn::run_holding(self.read_tree(&copy.path, from, to), &copy.file, PATIENCE)
+        let finished = spawn::run_holding(self.read_tree(&copy.path, from, to), &sign.file, PATIENCE)
             .map_err(|error| failed(error.to_string()))?;
         if finished.status.success() {
             return Ok(());
@@ -291,43 +236,8 @@ impl Repository {
         git
     }
 
-    /// Returns those of the changes that the worktree has already: at the path is what is to be there.
-    fn arrived(&self, changes: &Changes) -> Result<Changes, AuditError> {
-        let probe = self.index_copy()?;
-        let coming = changes.iter().filter(|(_, (_, after))| after.is_some());
-        let there: Vec<&String> = coming
-            .map(|(path, _)| path)
-            .filter(|path| fs::symlink_metadata(self.worktree_root().join(path)).is_ok())
-            .collect();
-        let paths: Vec<u8> = there.iter().flat_map(|path| path.bytes().chain([0])).collect();
-        let probed = |paths: &[u8]| {
-            let mut git = self.git_on(&probe.path);
-            git.args(["update-index", "--add", "--remove", "--replace", "-z", "--stdin"]);
-            spawn::run_git(git, paths)
-        };
-        if probed(&paths).is_err() {
-            for path in &there {
-                // Whatever a filter fails on is not known to have arrived.
-                let _ = probed(format!("{path}\0").as_bytes());
-            }
-        }
-        let mut arrived = Changes::new();
-        for paths in there.chunks(PATHS_A_COMMAND) {
-            let mut git = self.git_on(&probe.path);
-            git.args(["--literal-pathspecs", "ls-files", "--stage", "-z", "--full-name", "--"]).args(paths);
-            let output = spawn::run_git(git, &[])?;
-            for line in output.split(|byte| *byte == 0) {
-                let Some((leaf, path)) = str::from_utf8(line).ok().and_then(entry) else { continue };
-                if let Some(change) = changes.get(path).filter(|(_, after)| *after == Some(leaf)) {
-                    arrived.insert(path.to_owned(), *change);
-                }
-            }
-        }
-        Ok(arrived)
-    }
-
     /// Enters into the copy what the worktree has already.
-    fn enter(&self, copy: &Path, arrived: &Changes) -> Result<(), AuditError> {
+    pub(super) fn enter(&self, copy: &Path, arrived: &Changes) -> Result<(), AuditError> {
         if arrived.is_empty() {
             return Ok(());
         }
@@ -341,94 +251,6 @@ impl Repository {
         spawn::run_git(git, lines.as_bytes()).map(drop)
     }
 
-    /// Puts back what arrived, and what went: nothing else was changed.
-    fn send_back(&self, from: Option<CommitId>, changes: &Changes, beside: &Path) -> Result<(), AuditError> {
-        let arrived = self.arrived(changes)?;
-        let staged = self.index_copy()?;
-        for (path, _) in arrived.iter().filter(|(_, (before, _))| before.is_none()) {
-            let path = self.worktree_root().join(path);
-            if path.symlink_metadata().is_ok_and(|data| data.is_dir()) {
-                // A submodule that somebody has put something into stays.
-                let _ = fs::remove_dir(&path);
-            } else {
-                fs::remove_file(&path).at("remove", &path)?;
-            }
-            // Folders that came with it go with it, as git has it.
-            remove_empty_above(self.worktree_root(), &path);
-        }
-        let known = changes.iter().filter(|(_, (before, _))| before.is_some_and(|leaf| leaf.mode != SUBMODULE));
-        let is_gone = |path: &str| fs::symlink_metadata(self.worktree_root().join(path)).is_err();
-        let wanted: Vec<&String> =
-            known.map(|(path, _)| path).filter(|path| arrived.contains_key(*path) || is_gone(path)).collect();
-        let mut paths: Vec<&String> = Vec::new();
-        for wanted in wanted.chunks(PATHS_A_COMMAND) {
-            let mut git = self.git_on(&staged.path);
-            git.args(["--literal-pathspecs", "ls-files", "-t", "-z", "--full-name", "--"]).args(wanted);
-            let lines = spawn::run_git(git, &[])?;
-            // `S` is what a sparse checkout leaves out.
-            let here: HashSet<&[u8]> =
-                lines.split(|byte| *byte == 0).filter_map(|line| line.strip_prefix(b"H ")).collect();
-            paths.extend(wanted.iter().filter(|path| here.contains(path.as_bytes())));
-        }
-        let write = |paths: &[&String]| self.write_again(from, paths, changes, &staged, beside);
-        // One that cannot be written keeps none of the others from it.
-        if write(&paths)?.is_none() {
-            return Ok(());
-        }
-        let tried = paths.iter().map(|path| write(&[path])).collect::<Result<Vec<_>, _>>()?;
-        let trouble = tried.into_iter().flatten().last();
-        trouble.map_or(Ok(()), |detail| Err(AuditError::NotSentBack { detail }))
-    }
-
-    /// Writes files as they were before; returns why not all of them could be.
-    fn write_again(
-        &self,
-        from: Option<CommitId>,
-        paths: &[&String],
-        changes: &Changes,
-        staged: &Temp,
-        beside: &Path,
-    ) -> Result<Option<String>, AuditError> {
-        let Some(from) = from.filter(|_| !paths.is_empty()) else { return Ok(None) };
-        if self.leaves_it_to_git(changes)? {
-            let mut git = self.git_on(&staged.path);
-            git.args(["checkout-index", "--force", "-z", "--stdin"]);
-            let paths: Vec<u8> = paths.iter().flat_map(|path| path.bytes().chain([0])).collect();
-            return Ok(spawn::run_git_for(git, &paths, PATIENCE).err().map(|error| error.to_string()));
-        }
-        let back = |path: &&String| {
-            let (before, after) = *changes.get(*path)?;
-            Some(((*path).clone(), (after, before)))
-        };
-        let back: Changes = paths.iter().filter_map(back).collect();
-        let files = back.iter().filter_map(|(path, (_, before))| Some((path, (*before)?)));
-        let (coming, trouble) = self.written_beside(&files.collect::<Vec<_>>(), &back, from, beside)?;
-        self.place(&coming, &back)?;
-        Ok(trouble)
-    }
-
-    /// A git that was started by a killed process goes on by itself, and ends soon; until then it holds its copy of the index.
-    fn wait_for_left_git(&self, deadline: Instant) -> Result<(), AuditError> {
-        loop {
-            let entries = fs::read_dir(self.git_dir()).at("read", self.git_dir())?;
-            let lives = entries.flatten().any(|entry| {
-                let name = entry.file_name();
-                let name = name.to_string_lossy();
-                let held = |file| flock(&file, FlockOperation::NonBlockingLockShared) == Err(Errno::WOULDBLOCK);
-                name.starts_with(COPY) && !name.ends_with(".lock") && fs::File::open(entry.path()).is_ok_and(held)
-            });
-            if !lives {
-                return Ok(());
-            }
-            if Instant::now() >= deadline {
-                let reason = "a git that a killed command left behind still writes files; wait until it has ended, \
-                              or end it, then try again";
-                return Err(AuditError::Waiting { reason: reason.to_owned() });
-            }
-            std::thread::sleep(Duration::from_millis(10));
-        }
-    }
-
     pub(super) fn git_on(&self, index: &Path) -> Command {
         let mut git = spawn::git(self);
         git.env("GIT_INDEX_FILE", index);
@@ -437,27 +259,18 @@ impl Repository {
 }
 
 /// The locks of a change of the worktree.
-struct Bringing {
-    index: Held,
+pub(super) struct Bringing {
+    pub(super) index: Held,
     branch: super::locks::Unlocked,
 }
 
 impl Held {
     /// Writes what another file holds, with its time: what git wrote while it looked at files.
-    fn write_all_of(&self, other: &Temp) -> Result<(), AuditError> {
+    pub(super) fn write_all_of(&self, other: &Temp) -> Result<(), AuditError> {
         let bytes = fs::read(&other.path).at("read", &other.path)?;
         let modified = fs::metadata(&other.path).and_then(|data| data.modified()).at("read", &other.path)?;
         let mut file = self.file();
         file.write_all(&bytes).at("write", self.path())?;
         file.set_times(fs::FileTimes::new().set_modified(modified)).at("set the time of", self.path())
     }
-}
-
-/// Reads `MODE ID STAGE<tab>PATH`, of what is merged.
-fn entry(line: &str) -> Option<(Leaf, &str)> {
-    let (fields, path) = line.split_once('\t')?;
-    let mut fields = fields.split(' ');
-    let mode = u32::from_str_radix(fields.next()?, 8).ok()?;
-    let id = fields.next()?.parse().ok()?;
-    (fields.next()? == "0").then_some((Leaf { mode, id }, path))
 }

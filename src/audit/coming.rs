@@ -15,6 +15,7 @@ use rustix::fs::{FlockOperation, flock};
 use super::bring::{Changes, PATIENCE, SUBMODULE};
 use super::error::{At, AuditError};
 use super::id::CommitId;
+use super::left_git::is_held;
 use super::objects::{nonce, sync_files};
 use super::repository::Repository;
 use super::spawn;
@@ -191,11 +192,6 @@ impl Drop for Coming {
         // What stays is removed by the next one.
         let _ = fs::remove_dir_all(&self.folder);
     }
-}
-
-/// Says whether somebody writes into the folder.
-fn is_held(folder: &Path) -> bool {
-    File::open(folder).is_ok_and(|folder| flock(&folder, FlockOperation::NonBlockingLockShared).is_err())
 }
 
 /// Returns the first of the places above a path that is something else than a folder: nothing is written through a link.

@@ -10,14 +10,16 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::thread;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use rustix::fs::{CWD, RenameFlags};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
+use super::bring::INDEX_COPY;
 use super::error::{At, AuditError};
 use super::id::CommitId;
+use super::left_git::is_held;
 use super::objects::Temp;
 use super::repository::Repository;
 
@@ -84,7 +86,7 @@ impl Repository {
 
     /// Removes temp files of ours that a kill left before their names were told to anybody; returns how many.
     ///
-    /// They live for milliseconds, so an old one has no owner any more.
+    /// They live for milliseconds, or are held locked, so an old one that nobody holds has no owner any more.
     pub fn sweep_temps(&self) -> Result<usize, AuditError> {
         let abandoned = self.abandoned_temps()?;
         for path in &abandoned {
@@ -99,9 +101,17 @@ impl Repository {
         for folder in BTreeSet::from([self.git_dir(), self.common_dir()]) {
             for entry in fs::read_dir(folder).at("read", folder)? {
                 let entry = entry.at("read", folder)?;
-                let is_ours = entry.file_name().to_string_lossy().starts_with(TEMP_PREFIX);
-                let age = entry.metadata().and_then(|data| data.modified()).ok().and_then(|time| time.elapsed().ok());
-                if is_ours && age.is_some_and(|age| age >= TEMP_AGE) {
+                let name = entry.file_name();
+                let name = name.to_string_lossy();
+                let is_ours = name.starts_with(TEMP_PREFIX);
+                // A copy has the time of what it is a copy of.
+                let since = |data: Metadata| {
+                    let seconds = data.ctime().try_into().unwrap_or(0);
+                    let made = UNIX_EPOCH + Duration::from_secs(seconds);
+                    if name.starts_with(INDEX_COPY) { Ok(made) } else { data.modified() }
+                };
+                let age = entry.metadata().and_then(since).ok().and_then(|time| time.elapsed().ok());
+                if is_ours && age.is_some_and(|age| age >= TEMP_AGE) && !is_held(&entry.path()) {
                     found.push(entry.path());
                 }
             }

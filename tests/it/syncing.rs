@@ -614,6 +614,10 @@ fn a_git_that_outlives_aof_is_waited_for() {
     clones.env.write("../b/.gitattributes", "*.big filter=far\n*.more filter=far\n");
     clones.git("b", &["commit", "--quiet", "--all", "--message", "attributes"]);
     clones.does("b", &["sync"]);
+    // An index that is hours old, and a file that only looks changed, are no reason not to wait.
+    let hours_ago = std::time::SystemTime::now() - std::time::Duration::from_hours(2);
+    std::fs::File::open(clones.env.path(".git/index")).unwrap().set_modified(hours_ago).unwrap();
+    std::fs::File::open(clones.env.path("a.txt")).unwrap().set_modified(std::time::SystemTime::now()).unwrap();
     let mut sync = clones.command(".", &["sync"]).stdout(std::process::Stdio::null()).spawn().unwrap();
     eventually("the filter runs", || clones.env.exists("../begun"));
     sync.kill().unwrap();
