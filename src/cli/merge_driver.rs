@@ -11,7 +11,7 @@ use crate::engine::merge::{Dropped, Superseded};
 use crate::format::plain::inert;
 use crate::model::AgentId;
 use crate::ops::merge::{Conflict, FileMerge, Versions};
-use crate::ops::merge_driver::{End, Purpose, Settled, add_trailers, drive, settle};
+use crate::ops::merge_driver::{Driven, End, Purpose, Settled, add_trailers, drive, settle};
 
 /// Merge two versions of a task file by their meaning, for git
 #[derive(Debug, clap::Args)]
@@ -74,7 +74,13 @@ fn merge(session: &Session, args: &Args, files: [&PathBuf; 3], path: &str) -> Re
     };
     let open = |root: &Path| session.workspace_at(root, "merge-driver");
     let purpose = Purpose::of(marks);
-    let merged = drive(&open, &session.directory, path, versions, &purpose)?;
+    let merged = match drive(&open, &session.directory, path, versions, &purpose)? {
+        Driven::Merged(merged) => merged,
+        Driven::Spent => {
+            tell_spent(session, path);
+            return Ok(ExitCode::FAILURE);
+        }
+    };
     let place = session.directory.join(files[1]);
     std::fs::write(&place, &merged.bytes).map_err(|cause| Trouble::Output { path: place, cause })?;
     // What is merged for git alone is nobody's to know or to solve.
@@ -82,6 +88,15 @@ fn merge(session: &Session, args: &Args, files: [&PathBuf; 3], path: &str) -> Re
         tell(session, path, &merged);
     }
     Ok(if merged.conflicts.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn tell_spent(session: &Session, path: &str) {
+    session.output.say(format!(
+        "{} {}: nothing is left of the commit that is picked, since what it says was superseded\nleave it out: `git rebase --skip`, or \
+         `git cherry-pick --skip`",
+        styled(RED, "conflict:"),
+        inert(path)
+    ));
 }
 
 fn tell(session: &Session, path: &str, merged: &FileMerge) {
@@ -137,6 +152,7 @@ fn settle_all(session: &Session) -> Result<ExitCode, Trouble> {
                 }
                 tell(session, path, merge);
             }
+            End::Spent => tell_spent(session, path),
             End::Removed => session.output.say(format!(
                 "{} {shown}: one side changed it, and the other removed it\nkeep it with `git add {shown}`, or let it go with \
                  `git rm {shown}`",

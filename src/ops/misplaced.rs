@@ -19,7 +19,7 @@ use crate::store::tasks::{Entry, TaskEntry, read, walk_archived};
 use crate::store::{Archived, FileStat, ProjectPath};
 
 /// So many files that changed in the archive are looked at again rather than noted each time.
-const FEW: usize = 64;
+const FEW: usize = 16;
 
 /// Returns whether the task's file stands where it does not belong. One that nobody has taken up stands where people put it.
 pub(super) fn is_misplaced(header: &Header, path: &ProjectPath) -> bool {

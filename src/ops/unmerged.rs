@@ -15,6 +15,7 @@ enum Kind {
     WithoutTheirs,
     Settles,
     Disputed,
+    Spent,
     Removed,
     Touched,
 }
@@ -28,6 +29,7 @@ pub(super) fn unmerged(workspace: &Workspace, unreadable: &mut Vec<Unreadable>) 
             Remains::WithoutTheirs(_) => Kind::WithoutTheirs,
             Remains::Unmerged(merge) if merge.conflicts.is_empty() => Kind::Settles,
             Remains::Unmerged(_) => Kind::Disputed,
+            Remains::Spent => Kind::Spent,
             Remains::Removed => Kind::Removed,
             Remains::Touched => Kind::Touched,
         };
@@ -65,6 +67,10 @@ impl Kind {
             Self::Disputed => (
                 format!("{names} {is} unmerged"),
                 format!("`aof merge-driver --settle` merges {them} by meaning, and marks what you have to decide"),
+            ),
+            Self::Spent => (
+                format!("{names}: nothing is left of the commit that is picked, since what it says was superseded"),
+                "leave it out: `git rebase --skip`, or `git cherry-pick --skip`".to_owned(),
             ),
             Self::Removed => (
                 format!("{names}: one side changed {them}, and the other removed {them}"),

@@ -94,6 +94,10 @@ fn the_other_way_round_it_is_the_same() {
     let _ = env.aof(&["task", "edit", &id, "--title", "Log in"]).success();
     let merge = env.try_git(&["merge", "--no-edit", "main"]);
     assert_eq!(merge.code, Some(0), "{merge}");
+    assert_snapshot!(env.plain(&merge.stderr), @"
+    AOF-xxxxx@0: `complete` by agent-7 counts no more: the visit was ended by agent-8 on the branch that is merged into
+    AOF-xxxxx@1: `complete` by agent-3 counts no more: the visit was ended by agent-8 on the branch that is merged into
+    ");
     assert_eq!(entries(&env, &id), ["implement agent-8 complete"]);
     let _ = verified(&env).success();
     // It is open, and one side had archived it.

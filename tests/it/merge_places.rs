@@ -148,22 +148,29 @@ fn a_merge_that_is_not_committed_yet_hides_no_open_task() {
 }
 
 #[test]
-fn a_rebase_that_puts_an_open_task_into_the_archive_is_found_and_mended_too() {
-    let (env, id) = scene();
-    let _ = env.complete(&id, "agent-7").success();
-    aside(&env, "side", || {
-        let _ = env.complete(&id, "agent-3").success();
-    });
-    let _ = env.say(&id, "agent-3", "needs_review", &["--blocker", "No tests"]).success();
-    let open = entries(&env, &id);
-    env.git(&["checkout", "-q", "side"]);
-    env.git(&["rebase", "-q", "main"]);
-    assert_eq!(entries(&env, &id), open, "what upstream had stands");
-    assert!(env.task_path(&id).starts_with("tasks/archive/"), "{}", env.task_path(&id));
-    let listed = env.aof(&["task", "list"]).success();
-    assert!(listed.stdout.contains("Add login"), "{listed}");
-    let _ = env.aof(&["watch", "--once"]).success();
-    assert_eq!(env.task_path(&id), format!("tasks/{id}.md"));
+fn a_commit_of_which_a_rebase_leaves_nothing_but_the_move_is_left_out() {
+    for pick in [&["rebase", "main"][..], &["cherry-pick", "side"]] {
+        let (env, id) = scene();
+        let _ = env.complete(&id, "agent-7").success();
+        aside(&env, "side", || {
+            let _ = env.complete(&id, "agent-3").success();
+        });
+        let _ = env.say(&id, "agent-3", "needs_review", &["--blocker", "No tests"]).success();
+        let (open, head) = (entries(&env, &id), env.head());
+        if pick[0] == "rebase" {
+            env.git(&["checkout", "-q", "side"]);
+        }
+        let picked = env.try_git(pick);
+        assert_eq!(picked.code, Some(1), "{picked}");
+        assert!(picked.stderr.contains("nothing is left of the commit that is picked"), "{picked}");
+        let status = env.aof(&["status"]).success();
+        assert!(status.stdout.contains("leave it out: `git rebase --skip`, or `git cherry-pick --skip`"), "{status}");
+        let settled = env.aof(&["merge-driver", "--settle"]).code(1);
+        assert!(settled.stderr.contains("`git rebase --skip`"), "{settled}");
+        env.git(&[pick[0], "--skip"]);
+        assert_eq!((entries(&env, &id), env.head()), (open, head), "what upstream had stands");
+        is_home(&env, &id);
+    }
 }
 
 #[test]

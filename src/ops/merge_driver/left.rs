@@ -29,6 +29,8 @@ pub(in crate::ops) enum Remains {
     Unmerged(Box<FileMerge>),
     /// The same, and what stands there is ours alone, without a marker: whoever takes it for merged loses what comes in.
     WithoutTheirs(Box<FileMerge>),
+    /// Nothing is left of the commit that is picked, which would only move it.
+    Spent,
     /// One side changed it, and the other has it nowhere.
     Removed,
     /// Somebody has changed it since.
@@ -71,8 +73,7 @@ fn left(workspace: &Workspace, rules: &Rules, id: &TaskId, unmerged: &[Unmerged]
     let (ours, theirs) = (repository.read_blob(ours)?, repository.read_blob(theirs)?);
     let versions = Versions { base: base.as_deref(), ours: &ours, theirs: &theirs };
     let merge = Box::new(merge_files(rules, id, versions, &Marks::default())?);
-    let defaults = Defaults { workflow: rules.project.default_workflow.clone(), created: Timestamp::UNIX_EPOCH };
-    let is_finished = task_file::parse(&merge.bytes, id, &defaults).is_ok_and(|file| file.task.status.is_finished());
+    let is_finished = is_finished(rules, id, &merge.bytes);
     let fits = |path: &String| path.starts_with("tasks/archive/") == is_finished;
     let place = paths.iter().position(fits).unwrap_or_default();
     let standing = |path: &String| {
@@ -80,7 +81,9 @@ fn left(workspace: &Workspace, rules: &Rules, id: &TaskId, unmerged: &[Unmerged]
         Some(tasks::read(&workspace.paths, &path).ok()?.bytes)
     };
     let found: Vec<Vec<u8>> = paths.iter().filter_map(standing).collect();
-    let remains = if found.iter().any(|bytes| is_touched(bytes, versions, &merge.bytes)) {
+    let remains = if repository.merge_heads().is_empty() && is_spent(rules, id, &paths[place], versions, &merge) {
+        Remains::Spent
+    } else if found.iter().any(|bytes| is_touched(bytes, versions, &merge.bytes)) {
         Remains::Touched
     } else if paths.len() == 1 && found.iter().all(|bytes| *bytes == ours) && merge.bytes != ours {
         Remains::WithoutTheirs(merge)
@@ -89,6 +92,20 @@ fn left(workspace: &Workspace, rules: &Rules, id: &TaskId, unmerged: &[Unmerged]
     };
     let path = paths.swap_remove(place);
     Ok(Left { path, others: paths, remains })
+}
+
+/// Returns whether the merge leaves the file as ours has it, open, at a place in the archive, since all that theirs says was superseded.
+pub(super) fn is_spent(rules: &Rules, id: &TaskId, path: &str, versions: Versions<'_>, merge: &FileMerge) -> bool {
+    path.starts_with("tasks/archive/")
+        && merge.conflicts.is_empty()
+        && !merge.superseded.is_empty()
+        && merge.bytes == versions.ours
+        && !is_finished(rules, id, &merge.bytes)
+}
+
+fn is_finished(rules: &Rules, id: &TaskId, bytes: &[u8]) -> bool {
+    let defaults = Defaults { workflow: rules.project.default_workflow.clone(), created: Timestamp::UNIX_EPOCH };
+    task_file::parse(bytes, id, &defaults).is_ok_and(|file| file.task.status.is_finished())
 }
 
 /// Returns whether a person has been at the file: it has a line that no version has and no merge makes, or what git marked in it is

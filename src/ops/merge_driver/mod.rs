@@ -35,10 +35,28 @@ pub enum Purpose {
     Base,
 }
 
+/// What came of the versions of a file.
+pub enum Driven {
+    /// This; git has it for the file.
+    Merged(FileMerge),
+    /// Nothing is left of the commit that is picked: what it says was superseded, and all that it would do is to move the file of an open task
+    /// into the archive, under a message that is not true any more.
+    Spent,
+}
+
 impl Purpose {
-    /// Tells by the labels that git gives the sides.
+    /// Returns whether one commit is applied to another branch, as rebasing and picking do.
+    fn is_pick(&self) -> bool {
+        let Self::Result(marks) = self else { return false };
+        let named = marks.theirs.split_once(" (").filter(|(_, subject)| subject.contains(')'));
+        named.is_some_and(|(commit, _)| commit.len() > 3 && commit.bytes().all(|byte| byte.is_ascii_hexdigit()))
+    }
+
+    /// Tells by the labels that git gives the sides; where a file was moved, its path comes behind.
     pub fn of(marks: Marks) -> Self {
-        let is_base = marks.ours == "Temporary merge branch 1" && marks.theirs == "Temporary merge branch 2";
+        let is =
+            |label: &str, name| label.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with(':'));
+        let is_base = is(&marks.ours, "Temporary merge branch 1") && is(&marks.theirs, "Temporary merge branch 2");
         if is_base { Self::Base } else { Self::Result(marks) }
     }
 }
@@ -50,7 +68,7 @@ pub fn drive(
     path: &str,
     versions: Versions<'_>,
     purpose: &Purpose,
-) -> Result<FileMerge, OpsError> {
+) -> Result<Driven, OpsError> {
     let usual = Marks::default();
     let marks = if let Purpose::Result(marks) = purpose { marks } else { &usual };
     let top = Repository::discover(here)?;
@@ -58,8 +76,9 @@ pub fn drive(
     let top = open(&root)?;
     let head = top.repository.look()?.commit;
     let Some((folder, id)) = places::task_at(&top.repository, head, path)? else {
-        return merged_as_text(versions, None, marks);
+        return merged_as_text(versions, None, marks).map(Driven::Merged);
     };
+    let folder_length = folder.len();
     let project = root.join(folder);
     let rules = match head {
         Some(head) if project.is_dir() => {
@@ -72,11 +91,43 @@ pub fn drive(
         _ => None,
     };
     if let Some(rules) = rules {
-        return match purpose {
-            Purpose::Result(marks) => merge_files(&rules, &id, versions, marks),
-            Purpose::Base => merge_bases(&rules, &id, versions),
+        let merge = match purpose {
+            Purpose::Result(marks) => merge_files(&rules, &id, versions, marks)?,
+            Purpose::Base => merge_bases(&rules, &id, versions)?,
         };
+        let is_spent = purpose.is_pick() && left::is_spent(&rules, &id, &path[folder_length..], versions, &merge);
+        return Ok(if is_spent { Driven::Spent } else { Driven::Merged(merge) });
     }
     let why = "the branch that is merged into has no rules that are valid".to_owned();
-    merged_as_text(versions, Some(why), marks)
+    merged_as_text(versions, Some(why), marks).map(Driven::Merged)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn git_says_by_its_labels_what_it_merges_for() {
+        let purpose =
+            |ours: &str, theirs: &str| Purpose::of(Marks { size: 7, ours: ours.into(), theirs: theirs.into() });
+        for (ours, theirs) in [
+            ("Temporary merge branch 1", "Temporary merge branch 2"),
+            (
+                "Temporary merge branch 1:tasks/AOF-abc.md",
+                "Temporary merge branch 2:tasks/archive/2026/02/16/AOF-abc.md",
+            ),
+        ] {
+            assert_eq!(purpose(ours, theirs), Purpose::Base);
+            assert!(!purpose(ours, theirs).is_pick());
+        }
+        for theirs in ["16c250e (a subject)", "16c250e (of (two)):tasks/archive/2026/02/16/AOF-abc.md"] {
+            assert!(purpose("HEAD", theirs).is_pick(), "{theirs}");
+        }
+        for theirs in
+            ["side", "16c250e", "parent of 16c250e (a subject)", "Stashed changes", "Temporary merge branch 2"]
+        {
+            let purpose = purpose("HEAD", theirs);
+            assert!(matches!(purpose, Purpose::Result(_)) && !purpose.is_pick(), "{theirs}");
+        }
+    }
 }

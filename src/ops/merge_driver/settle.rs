@@ -19,6 +19,8 @@ pub struct Settled {
 pub enum End {
     /// It was merged; it is staged where it has no conflicts.
     Merged(Box<FileMerge>),
+    /// Nothing is left of the commit that is picked: it is to be left out.
+    Spent,
     /// One side removed it: nobody but a person knows which counts.
     Removed,
     /// Somebody has changed it since.
@@ -31,6 +33,7 @@ pub fn settle(workspace: &Workspace) -> Result<Vec<Settled>, OpsError> {
     let mut settled = Vec::new();
     for Left { path, others, remains } in left_unmerged(workspace)? {
         let end = match remains {
+            Remains::Spent => End::Spent,
             Remains::Removed => End::Removed,
             Remains::Touched => End::Touched,
             Remains::Unmerged(merge) | Remains::WithoutTheirs(merge) => {
