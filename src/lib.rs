@@ -24,6 +24,7 @@
 //! | `.aof/outbox` | `store::outbox` |
 //! | `.aof/contact`, `.aof/archive` | `store::contact`, `store::archived` |
 //! | `.aof/branch`, a worktree | `ops::branch`, `audit` |
+//! | `.aof/coming_*`, while files are brought in | `audit::coming` |
 //! | `.aof/runs` | `store::runs` |
 //! | `.aof/events.jsonl`, `.aof/events` | `store::stream` |
 //! | `monitoring/` | `format::monitoring_file`; new ones by `aof init --observability`, never changed |

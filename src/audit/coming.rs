@@ -8,6 +8,7 @@
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
@@ -15,7 +16,6 @@ use rustix::fs::{FlockOperation, flock};
 use super::bring::{Changes, PATIENCE, SUBMODULE};
 use super::error::{At, AuditError};
 use super::id::CommitId;
-use super::left_git::is_held;
 use super::objects::{nonce, sync_files};
 use super::repository::Repository;
 use super::spawn;
@@ -150,19 +150,21 @@ impl Coming {
     fn begin(beside: &Path) -> Result<Self, AuditError> {
         fs::create_dir_all(beside).at("make", beside)?;
         for entry in fs::read_dir(beside).at("read", beside)?.flatten() {
-            if entry.file_name().to_string_lossy().starts_with(PREFIX) && !is_held(&entry.path()) {
-                // Another process may be removing it as well.
-                let _ = fs::remove_dir_all(entry.path());
+            if entry.file_name().to_string_lossy().starts_with(PREFIX) {
+                remove_abandoned(&entry.path());
             }
         }
-        // Nobody takes it for abandoned between its making and its locking: it gets its name when it is locked.
-        let begun = beside.join(format!("begun_{PREFIX}{}", nonce()?));
-        let folder = beside.join(format!("{PREFIX}{}", nonce()?));
-        fs::create_dir(&begun).at("make", &begun)?;
-        let held = File::open(&begun).at("open", &begun)?;
-        flock(&held, FlockOperation::NonBlockingLockExclusive).map_err(io::Error::from).at("lock", &begun)?;
-        fs::rename(&begun, &folder).at("make", &folder)?;
-        Ok(Self { folder, held, paths: Vec::new() })
+        loop {
+            let folder = beside.join(format!("{PREFIX}{}", nonce()?));
+            fs::create_dir(&folder).at("make", &folder)?;
+            // Until it is locked somebody may take it for abandoned.
+            let Ok(held) = File::open(&folder) else { continue };
+            let is_locked = flock(&held, FlockOperation::NonBlockingLockExclusive).is_ok();
+            let same = |there: fs::Metadata| held.metadata().is_ok_and(|ours| ours.ino() == there.ino());
+            if is_locked && fs::metadata(&folder).is_ok_and(same) {
+                return Ok(Self { folder, held, paths: Vec::new() });
+            }
+        }
     }
 
     /// Returns the folder that stands for the worktree's root.
@@ -191,6 +193,15 @@ impl Drop for Coming {
     fn drop(&mut self) {
         // What stays is removed by the next one.
         let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// Removes the folder unless somebody writes into it.
+fn remove_abandoned(folder: &Path) {
+    let Ok(held) = File::open(folder) else { return };
+    if flock(&held, FlockOperation::NonBlockingLockExclusive).is_ok() {
+        // Should it stay, the next one tries again.
+        let _ = fs::remove_dir_all(folder);
     }
 }
 
