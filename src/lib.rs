@@ -23,7 +23,7 @@
 //! | `.aof/lock`, `.aof/intent`, `.aof/cache` | `store::lock`, `store::intent`, `store::cache` |
 //! | `.aof/outbox` | `store::outbox` |
 //! | `.aof/contact`, `.aof/archive` | `store::contact`, `store::archived` |
-//! | `.aof/branch`, a worktree | `ops::branch`, `audit` |
+//! | `.aof/branch`, a worktree | `ops::branch`, `ops::checkout`, `audit` |
 //! | `.aof/coming_*`, while files are brought in | `audit::coming` |
 //! | `.aof/runs` | `store::runs` |
 //! | `.aof/events.jsonl`, `.aof/events` | `store::stream` |

@@ -1,6 +1,7 @@
 //! Other worktrees of the repository: where a branch is checked out, and checking one out beside the one that people work in.
 
 use std::fs::{self, File};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -13,6 +14,9 @@ use super::spawn;
 
 /// How long checking out a branch may take: it may be large, and the disk slow.
 const CHECKOUT_TIMEOUT: Duration = Duration::from_mins(30);
+
+/// Why a worktree is locked that we have git make.
+const OURS: &str = "aof has not checked it out yet";
 
 /// Another worktree.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,8 +32,10 @@ pub struct Worktree {
 pub enum Stage {
     /// It is checked out.
     Whole,
-    /// It is being checked out, or git was killed doing so.
+    /// It is being checked out by [`Repository::add_worktree`], or git was killed doing so.
     Begun,
+    /// The same, by a git that somebody else started.
+    BegunElsewise,
 }
 
 /// Where a branch can be had from.
@@ -52,12 +58,20 @@ impl Repository {
         stage(self.git_dir())
     }
 
-    /// Returns the other worktree that has the branch checked out, if one has.
+    /// Returns the other worktree that has the branch checked out, if one has. One whose folder belongs to another repository, as in
+    /// a copy of a whole one, has not.
     pub fn worktree_of(&self, branch: &str) -> Option<Worktree> {
         let mut others = self.records().into_iter().filter(|record| has_it(record, branch));
-        others.find_map(|record| {
-            let folder = folder_of(&record).filter(|folder| folder.is_dir())?;
-            Some(Worktree { folder, stage: stage(&record) })
+        let linked = others.find_map(|record| {
+            let folder = folder_of(&record)?;
+            let stage = stage(&record);
+            // Git makes the folder before it says there what it belongs to.
+            let is_its = stage != Stage::Whole || link_of(&folder).is_some_and(|link| is_same(&link, &record));
+            (folder.is_dir() && is_its).then_some(Worktree { folder, stage })
+        });
+        linked.or_else(|| {
+            let folder = self.main_folder().filter(|_| has_it(self.common_dir(), branch))?;
+            Some(Worktree { folder, stage: Stage::Whole })
         })
     }
 
@@ -68,7 +82,15 @@ impl Repository {
         Some(Worktree { folder: folder.to_owned(), stage: stage(&record) })
     }
 
-    /// Forgets a worktree of that folder that git was killed making. The caller knows that no git makes it still; its files stay.
+    /// Returns the folder of the main worktree, if there is one.
+    fn main_folder(&self) -> Option<PathBuf> {
+        let is_bare = self.git().config().and_then(|config| config.get_bool("core.bare")).unwrap_or(false);
+        let folder = self.common_dir().parent().filter(|_| !is_bare)?;
+        self.common_dir().ends_with(".git").then(|| folder.to_owned())
+    }
+
+    /// Forgets a worktree of that folder that [`Self::add_worktree`] was killed making. The caller knows that no git makes it still;
+    /// its files stay.
     pub fn forget_begun(&self, folder: &Path) -> Result<(), AuditError> {
         for record in self.records() {
             if stage(&record) == Stage::Begun && folder_of(&record).is_some_and(|other| other == folder) {
@@ -79,7 +101,7 @@ impl Repository {
     }
 
     /// Returns the folders in which git keeps what it knows of other worktrees.
-    fn records(&self) -> Vec<PathBuf> {
+    pub(super) fn records(&self) -> Vec<PathBuf> {
         let listing = fs::read_dir(self.common_dir().join("worktrees"));
         let mut records: Vec<PathBuf> = listing.into_iter().flatten().flatten().map(|entry| entry.path()).collect();
         records.sort();
@@ -103,7 +125,8 @@ impl Repository {
     }
 
     /// Checks the branch out in a folder of its own; one that is not there yet begins where the remote has it. The open file is
-    /// git's until it has ended, with the lock on it.
+    /// git's until it has ended, with the lock on it. Until then the worktree is locked, with words that only we say: should both be
+    /// killed, that tells whose it is.
     pub fn add_worktree(
         &self,
         folder: &Path,
@@ -113,12 +136,28 @@ impl Repository {
     ) -> Result<(), AuditError> {
         let mut git = self.worktree_git();
         // What is remembered of a folder that somebody removed is no hindrance.
-        git.args(["worktree", "add", "--force", "--quiet"]);
+        git.args(["worktree", "add", "--force", "--quiet", "--lock", "--reason", OURS]);
         match source {
             BranchSource::Here => git.arg("--").arg(folder).arg(branch),
             BranchSource::Remote(from) => git.args(["--track", "-b", branch, "--"]).arg(folder).arg(from),
         };
-        spawn::run_git_holding(git, held, CHECKOUT_TIMEOUT)
+        spawn::run_git_holding(git, held, CHECKOUT_TIMEOUT)?;
+        self.unlock(folder)
+    }
+
+    /// Takes our lock from the worktree of that folder, if it is checked out and has it still.
+    pub fn unlock(&self, folder: &Path) -> Result<(), AuditError> {
+        for record in self.records() {
+            let lock = record.join("locked");
+            let is_ours = stage(&record) == Stage::Whole && reason(&record).as_deref() == Some(OURS);
+            if is_ours && folder_of(&record).is_some_and(|other| other == folder) {
+                match fs::remove_file(&lock) {
+                    Err(error) if error.kind() != ErrorKind::NotFound => return Err(error).at("remove", &lock),
+                    _ => {}
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Begins a branch with a commit of that message that holds nothing.
@@ -144,13 +183,25 @@ impl Repository {
     }
 }
 
+/// Returns whether that worktree has the branch checked out; what is rebased or bisected there is, though HEAD does not say so.
 fn has_it(git_dir: &Path, branch: &str) -> bool {
-    let head = fs::read_to_string(git_dir.join("HEAD"));
-    head.is_ok_and(|text| text.trim_end().strip_prefix("ref: refs/heads/") == Some(branch))
+    branch_of(git_dir).as_deref() == Some(branch)
+}
+
+/// Returns the branch that is checked out there.
+pub(super) fn branch_of(git_dir: &Path) -> Option<String> {
+    let read = |name: &str| fs::read_to_string(git_dir.join(name)).ok();
+    let head = read("HEAD")?;
+    if let Some(reference) = head.strip_prefix("ref: ") {
+        return reference.trim_end().strip_prefix("refs/heads/").map(str::to_owned);
+    }
+    let rebased = ["rebase-merge/head-name", "rebase-apply/head-name"].into_iter().find_map(read);
+    let rebased = rebased.and_then(|name| name.trim_end().strip_prefix("refs/heads/").map(str::to_owned));
+    rebased.or_else(|| read("BISECT_START").map(|name| name.trim_end().to_owned()))
 }
 
 /// Returns where the files of the worktree are that this folder of git's is about.
-fn folder_of(record: &Path) -> Option<PathBuf> {
+pub(super) fn folder_of(record: &Path) -> Option<PathBuf> {
     let link = fs::read_to_string(record.join("gitdir")).ok()?;
     // Git may write it relative to its own folder.
     let link = record.join(link.trim_end_matches(['\n', '\r']));
@@ -158,10 +209,31 @@ fn folder_of(record: &Path) -> Option<PathBuf> {
     Some(fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned()))
 }
 
-/// Git locks a worktree until it has checked it out, and gives the reason in its own language; a person who locks one has an index.
-fn stage(git_dir: &Path) -> Stage {
-    match fs::read_to_string(git_dir.join("locked")) {
-        Ok(reason) if reason.trim() == "initializing" || !git_dir.join("index").exists() => Stage::Begun,
+/// Returns the folder of git's that a worktree says that it belongs to.
+pub(super) fn link_of(folder: &Path) -> Option<PathBuf> {
+    let file = folder.join(".git");
+    let is_file = fs::symlink_metadata(&file).ok()?.is_file();
+    let text = is_file.then(|| fs::read_to_string(&file).ok()).flatten()?;
+    Some(folder.join(text.strip_prefix("gitdir: ")?.trim_end_matches(['\n', '\r'])))
+}
+
+/// Returns whether both are one folder that is there.
+pub(super) fn is_same(one: &Path, other: &Path) -> bool {
+    fs::canonicalize(one).is_ok_and(|one| fs::canonicalize(other).is_ok_and(|other| one == other))
+}
+
+/// Git locks a worktree until it has checked it out, and gives the reason in its own language, or ours; a person who locks one has
+/// an index, which git writes when all of the files are there.
+pub(super) fn stage(git_dir: &Path) -> Stage {
+    let has_index = git_dir.join("index").exists();
+    match reason(git_dir).as_deref() {
+        Some(OURS) if !has_index => Stage::Begun,
+        Some(said) if said != OURS && (said == "initializing" || !has_index) => Stage::BegunElsewise,
         _ => Stage::Whole,
     }
+}
+
+/// Returns why the worktree is locked, if it is.
+fn reason(git_dir: &Path) -> Option<String> {
+    fs::read_to_string(git_dir.join("locked")).ok().map(|text| text.trim().to_owned())
 }

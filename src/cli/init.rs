@@ -72,7 +72,7 @@ pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
     let new = NewProject { folder, template, name: args.name.clone(), branch: None };
     let open = |root: &Path| session.new_workspace(root);
     let begun = match &args.branch {
-        Some(branch) => init_on_branch(&new, branch, now(), &open, mode)?,
+        Some(branch) => init_on_branch(&new, branch, now(), &open, &session.patience("init"), mode)?,
         None => init(&new, now(), &open, mode)?,
     };
     let wired = match (args.agents, mode) {

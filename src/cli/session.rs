@@ -12,7 +12,7 @@ use super::trouble::Trouble;
 use crate::engine::Warning;
 use crate::format::plain::inert;
 use crate::model::Timestamp;
-use crate::ops::{GitWords, InForce, OpsError, Past, Remark, Workspace};
+use crate::ops::{GitWords, InForce, OpsError, Past, Patience, Remark, Workspace};
 
 /// One run of the command line.
 pub(super) struct Session {
@@ -60,6 +60,12 @@ impl Session {
         let opened = Workspace::open(&self.directory, format!("aof {command}"), now, self.wait, on_wait);
         let workspace = opened.map_err(|error| self.unopened(error))?;
         self.git_words.get_or_init(|| workspace.git_words.clone());
+        if let Some(aside) = &workspace.set_aside {
+            self.warn(&format!(
+                "git was killed while it checked out the branch that the project lives on; what stood in its folder is kept in `{}`",
+                aside.display()
+            ));
+        }
         Ok(workspace)
     }
 
@@ -89,6 +95,11 @@ impl Session {
     /// Opens the project in that very folder for a command.
     pub(super) fn workspace_at(&self, root: &Path, command: &str) -> Result<Workspace, OpsError> {
         Workspace::at(root, format!("aof {command}"), now, self.wait, tell_of_wait)
+    }
+
+    /// Returns how a command waits for whoever checks out the branch of a project.
+    pub(super) fn patience(&self, command: &str) -> Patience {
+        Patience::new(format!("aof {command}"), now(), self.wait, tell_of_wait)
     }
 
     /// Returns the rules in force, and warns where the worktree's are others.

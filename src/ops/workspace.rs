@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use tracing::info;
 
 use super::branch::{Elsewhere, follow_branch, worktree_beside};
+use super::checkout::Patience;
 use super::error::OpsError;
 use super::git_words::GitWords;
 use super::in_force::{InForce, LastRules, in_force_and_seen};
@@ -73,6 +74,8 @@ pub struct Workspace {
     pub checkout: PathBuf,
     /// The project.yaml there that names the branch, where it says something else than what is committed of it.
     pub(super) unheeded: Option<PathBuf>,
+    /// Where everything is that a killed git had left in its folder, where that was made anew when it was opened.
+    pub set_aside: Option<PathBuf>,
     /// How commands of git are written for whoever reads them.
     pub git_words: GitWords,
     /// What runs, in the words that waiting commands are shown: `aof task complete`.
@@ -100,16 +103,16 @@ impl Workspace {
         let paths = Paths::find(start).or_else(|fault| worktree_beside(start).map(Paths::at).ok_or(fault))?;
         let root = paths.root();
         let repository = Repository::discover(root)?;
-        let us = Holder::this_process(command.clone(), clock());
-        match follow_branch(root, &repository, &us, on_wait)? {
+        let patience = Patience::new(command.clone(), clock(), wait, on_wait);
+        match follow_branch(root, &repository, &patience)? {
             None => Ok(Self::of_files(root, repository, command, clock, wait, on_wait)),
-            Some(Elsewhere { root: place, unheeded }) => {
-                let workspace = Self::at(&place, command, clock, wait, on_wait)?;
+            Some(Elsewhere { root: place, unheeded, set_aside }) => {
+                let workspace = Self::at(&place, command, clock, patience.left(), on_wait)?;
                 // Whoever named a folder may stand in another one.
                 let here = (start == Path::new(".")).then(|| start.canonicalize().ok()).flatten();
                 let near = here.as_deref().and_then(|here| place.strip_prefix(here).ok());
                 let git_words = GitWords::in_folder(near.unwrap_or(&place));
-                Ok(Self { checkout: root.to_owned(), unheeded, git_words, ..workspace })
+                Ok(Self { checkout: root.to_owned(), unheeded, set_aside, git_words, ..workspace })
             }
         }
     }
@@ -146,6 +149,7 @@ impl Workspace {
             ground,
             checkout: root.to_owned(),
             unheeded: None,
+            set_aside: None,
             git_words: GitWords::default(),
             network: Network::Used,
             clock,

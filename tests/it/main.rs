@@ -43,6 +43,7 @@ mod monitoring;
 #[cfg(debug_assertions)]
 mod notices;
 mod own_branch;
+mod own_branch_folder;
 mod own_project;
 mod people;
 mod pushed;

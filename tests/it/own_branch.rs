@@ -7,7 +7,7 @@ use insta::assert_snapshot;
 
 use crate::environment::{TestEnvironment, eventually};
 
-fn repository() -> TestEnvironment {
+pub(crate) fn repository() -> TestEnvironment {
     let env = TestEnvironment::without_rules();
     env.write("code.txt", "one\n");
     env.commit_all("code");
@@ -123,7 +123,7 @@ fn what_is_missing_for_it_is_said() {
 }
 
 /// Returns a project on a branch of its own with a task, whose folder somebody removed.
-fn without_its_folder() -> (TestEnvironment, String) {
+pub(crate) fn without_its_folder() -> (TestEnvironment, String) {
     let env = repository();
     let _ = env.aof(&["init", "--branch", "aof"]).success();
     let id = env.new_task(&["Add login"]);
@@ -177,24 +177,22 @@ fn who_comes_first_waits_for_the_whole_of_it() {
 fn what_a_killed_git_left_is_made_again() {
     let (env, id) = without_its_folder();
     let _ = env.aof(&["task", "show", &id]).success();
-    let broken = |env: &TestEnvironment| {
-        env.write(".git/worktrees/branch/locked", "initializing\n");
-        env.write(".git/worktrees/branch/index.lock", "");
-        fs::remove_file(env.path(&format!(".aof/branch/tasks/{id}.md"))).unwrap();
-    };
-    let _ = fs::remove_dir_all(env.path(".aof/branch/.aof"));
-    broken(&env);
-    let _ = env.aof(&["task", "show", &id]).success();
     let _ = env.aof(&["task", "comment", &id, "Seen"]).success();
-    assert!(!env.exists(".aof/branch-unfinished-1"));
-    // Where somebody worked in it, all of that is kept beside.
+    // Git writes its index last.
+    env.write(".git/worktrees/branch/locked", "aof has not checked it out yet\n");
+    fs::remove_file(env.path(".git/worktrees/branch/index")).unwrap();
+    env.write(".git/worktrees/branch/index.lock", "");
+    fs::remove_file(env.path(&format!(".aof/branch/tasks/{id}.md"))).unwrap();
     env.write(".aof/branch/.aof/inbox/one.yaml", "x\n");
-    broken(&env);
     let mut inside = env.aof_command(&["task", "show", &id]);
     inside.current_dir(env.path(".aof/branch"));
     let _ = env.run(inside).success();
     assert!(env.read(&format!(".aof/branch/tasks/{id}.md")).contains("Seen"));
     assert_eq!(env.read(".aof/branch-unfinished-1/.aof/inbox/one.yaml"), "x\n");
+    // Where it had all of it, only the lock is left to take away.
+    env.write(".git/worktrees/branch/locked", "aof has not checked it out yet\n");
+    let _ = env.aof(&["task", "show", &id]).success();
+    assert!(!env.exists(".git/worktrees/branch/locked") && !env.exists(".aof/branch-unfinished-2"));
 }
 
 #[test]

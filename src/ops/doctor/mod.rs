@@ -2,6 +2,7 @@
 //! that is certain. Each check is a file of its own; what `aof status` tells of the same is told in its words.
 
 mod caches;
+mod checkouts;
 mod copies;
 mod drifted;
 mod folders;
@@ -116,7 +117,7 @@ struct Patient<'w> {
 type Check = fn(&Patient<'_>) -> Vec<Complaint>;
 
 /// All of them, in the order in which people are told: what stops everything comes first.
-const CHECKS: [Check; 16] = [
+const CHECKS: [Check; 17] = [
     |patient| told(surroundings::look(patient)),
     |patient| told(settings::look(patient)),
     |patient| told(signing::look(patient)),
@@ -126,6 +127,7 @@ const CHECKS: [Check; 16] = [
     misplaced::look,
     |patient| told(staged::look(patient)),
     |patient| told(leftovers::look(patient)),
+    checkouts::look,
     |patient| told(refused::look(patient)),
     |patient| told(merging::look(patient)),
     remote::look,
