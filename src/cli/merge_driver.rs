@@ -9,9 +9,11 @@ use super::trouble::Trouble;
 use crate::audit::Marks;
 use crate::engine::merge::{Dropped, Superseded};
 use crate::format::plain::inert;
+
 use crate::model::AgentId;
 use crate::ops::merge::{Conflict, FileMerge, Versions};
 use crate::ops::merge_driver::{Driven, End, Purpose, Settled, add_trailers, drive, settle};
+use crate::ops::{DryRun, quoted};
 
 /// Merge two versions of a task file by their meaning, for git
 #[derive(Debug, clap::Args)]
@@ -48,11 +50,14 @@ pub(super) struct Args {
     /// List in this message what the merge under way supersedes: for a `prepare-commit-msg` hook, with what git tells it
     #[arg(long, value_name = "FILE", num_args = 1..=2, conflicts_with_all = ["base", "ours", "theirs", "path"])]
     message: Option<Vec<PathBuf>>,
+    /// With `--settle`: show what would be done, and do nothing
+    #[arg(long, requires = "settle")]
+    dry_run: bool,
 }
 
 pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
     if args.settle {
-        return settle_all(session);
+        return settle_all(session, if args.dry_run { DryRun::Yes } else { DryRun::No });
     }
     match (&args.message, &args.base, &args.ours, &args.theirs, &args.path) {
         (Some(message), ..) => list(session, message),
@@ -91,11 +96,12 @@ fn merge(session: &Session, args: &Args, files: [&PathBuf; 3], path: &str) -> Re
 }
 
 fn tell_spent(session: &Session, path: &str) {
+    let fix = "leave it out: `git rebase --skip`, or `git cherry-pick --skip`".to_owned();
     session.output.say(format!(
-        "{} {}: nothing is left of the commit that is picked, since what it says was superseded\nleave it out: `git rebase --skip`, or \
-         `git cherry-pick --skip`",
+        "{} {}: nothing is left of the commit that is picked, since what it says was superseded\n{}",
         styled(RED, "conflict:"),
-        inert(path)
+        inert(path),
+        session.git_said(fix)
     ));
 }
 
@@ -132,42 +138,59 @@ fn tell(session: &Session, path: &str, merged: &FileMerge) {
         session.output.say(format!("{} {path}: {}", styled(RED, "conflict:"), inert(&what)));
     }
     if !merged.conflicts.is_empty() {
-        let path = inert(path);
-        session.output.say(format!("edit `{path}`, then `git add {path}`; until then this task waits, and no other"));
+        let what = format!(
+            "edit `{}`, then `git add {}`; until then this task waits, and no other",
+            inert(path),
+            inert(&quoted(path))
+        );
+        session.output.say(session.git_said(what));
     }
 }
 
-fn settle_all(session: &Session) -> Result<ExitCode, Trouble> {
+fn settle_all(session: &Session, mode: DryRun) -> Result<ExitCode, Trouble> {
     let workspace = session.workspace("merge-driver")?;
-    let settled = settle(&workspace)?;
+    let settled = settle(&workspace, mode)?;
     let mut code = ExitCode::SUCCESS;
     for Settled { path, end } in &settled {
-        let shown = inert(path);
-        match end {
-            End::Merged(merge) => {
-                if merge.conflicts.is_empty() {
-                    session.output.line(format!("{shown}: merged and staged"));
-                    tell(session, path, merge);
-                    continue;
-                }
+        let (shown, named) = (inert(path), inert(&quoted(path)));
+        let (what, fix) = match end {
+            End::Merged(merge) if merge.conflicts.is_empty() => {
+                let would = if mode == DryRun::Yes { "would be " } else { "" };
+                session.output.line(format!("{shown}: {would}merged and staged"));
                 tell(session, path, merge);
+                continue;
             }
-            End::Spent => tell_spent(session, path),
-            End::Removed => session.output.say(format!(
-                "{} {shown}: one side changed it, and the other removed it\nkeep it with `git add {shown}`, or let it go with \
-                 `git rm {shown}`",
-                styled(RED, "conflict:")
-            )),
-            End::Touched => session.output.say(format!(
-                "{} {shown}: somebody has changed it by hand, so it is left as it is\n`git add {shown}` when all is solved; or begin anew \
-                 with `git checkout --merge {shown}`",
-                styled(RED, "conflict:")
-            )),
-        }
+            End::Merged(merge) => {
+                tell(session, path, merge);
+                code = ExitCode::FAILURE;
+                continue;
+            }
+            End::Spent => {
+                tell_spent(session, path);
+                code = ExitCode::FAILURE;
+                continue;
+            }
+            End::Removed => (
+                "one side changed it, and the other removed it",
+                format!("keep it with `git add {named}`, or let it go with `git rm {named}`"),
+            ),
+            End::Touched => (
+                "somebody has changed it by hand, so it is left as it is",
+                format!("`git add {named}` when all is solved; or begin anew with `git checkout --merge {named}`"),
+            ),
+            End::Lawless => (
+                "the branch that is merged into has no rules that are valid",
+                format!("solve it by hand, then `git add {named}`"),
+            ),
+        };
+        session.output.say(format!("{} {shown}: {what}\n{}", styled(RED, "conflict:"), session.git_said(fix)));
         code = ExitCode::FAILURE;
     }
     if settled.is_empty() {
         session.output.line("git left no task file unmerged");
+    }
+    if mode == DryRun::Yes {
+        session.output.say("dry run: nothing was written");
     }
     Ok(code)
 }

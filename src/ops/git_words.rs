@@ -31,7 +31,7 @@ impl GitWords {
 }
 
 /// Returns a path as a shell takes it.
-pub(super) fn quoted(path: impl AsRef<Path>) -> String {
+pub fn quoted(path: impl AsRef<Path>) -> String {
     let name = path.as_ref().display().to_string();
     let is_plain = !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || "/._-+".contains(c));
     if is_plain { name } else { format!("'{}'", name.replace('\'', "'\\''")) }

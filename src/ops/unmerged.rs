@@ -18,6 +18,7 @@ enum Kind {
     Spent,
     Removed,
     Touched,
+    Lawless,
 }
 
 /// Returns what of them needs attention. None is told of twice: markers that nobody has to solve are no reason any more why a file
@@ -32,6 +33,7 @@ pub(super) fn unmerged(workspace: &Workspace, unreadable: &mut Vec<Unreadable>) 
             Remains::Spent => Kind::Spent,
             Remains::Removed => Kind::Removed,
             Remains::Touched => Kind::Touched,
+            Remains::Lawless => Kind::Lawless,
         };
         if kind == Kind::Settles {
             unreadable.retain(|own| own.path != path);
@@ -86,6 +88,10 @@ impl Kind {
                     "when all is solved, `git add {paths}`; or begin anew with `git checkout --merge {paths}`",
                     paths = paths.join(" ")
                 ),
+            ),
+            Self::Lawless => (
+                format!("{names} {is} unmerged, and the branch that is merged into has no rules that are valid"),
+                format!("solve {them} by hand, then `git add {}`", paths.join(" ")),
             ),
         };
         Attention { code: "task_unmerged", problem, fix }

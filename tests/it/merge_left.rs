@@ -1,5 +1,7 @@
 //! Task files that git left unmerged: `aof status` names each with what solves it, and `aof merge-driver --settle` solves what can be.
 
+use std::io::{BufRead, BufReader};
+
 use insta::assert_snapshot;
 use serde_json::Value;
 
@@ -161,4 +163,161 @@ fn what_somebody_has_begun_to_solve_is_not_written_over() {
     env.git(&["add", &path]);
     env.git(&["commit", "-q", "--no-edit"]);
     let _ = verified(&env).success();
+}
+
+/// Makes a conflict in the title of a task that one side has finished, so that git says `modify/delete`.
+fn disputed_and_finished(env: &TestEnvironment) -> String {
+    let id = env.new_task(&["Short"]);
+    aside(env, "side", || {
+        let _ = env.aof(&["task", "edit", &id, "--title", "Theirs, quite another one"]).success();
+    });
+    let _ = env.aof(&["task", "edit", &id, "--title", "Ours"]).success();
+    let _ = env.complete(&id, "agent-8").success();
+    let _ = env.complete(&id, "agent-3").success();
+    assert_eq!(env.try_git(&["merge", "--no-edit", "side"]).code, Some(1));
+    assert!(env.git(&["status", "--porcelain"]).contains(&format!("DU tasks/{id}.md")));
+    id
+}
+
+#[test]
+fn what_is_disputed_in_a_finished_task_stays_one_file() {
+    let (env, _) = scene();
+    let id = disputed_and_finished(&env);
+    let before = env.git(&["status", "--porcelain"]);
+    let rehearsed = env.aof(&["merge-driver", "--settle", "--dry-run"]).code(1);
+    assert!(rehearsed.stderr.contains("both sides changed `title`"), "{rehearsed}");
+    assert_eq!(env.git(&["status", "--porcelain"]), before);
+    for _ in 0..2 {
+        let settled = env.aof(&["merge-driver", "--settle"]).code(1);
+        assert!(settled.stderr.contains("`git add tasks/archive/"), "{settled}");
+        let path = env.task_path(&id);
+        assert!(path.starts_with("tasks/archive/"));
+        assert_eq!(env.git(&["status", "--porcelain"]), format!("UU {path}\n"));
+        assert_eq!(env.git(&["ls-files", "--stage", "--", &path]).lines().count(), 3);
+    }
+    let path = env.task_path(&id);
+    let text = env.read(&path);
+    let marked = "<<<<<<< ours\ntitle: Ours\n=======\ntitle: Theirs, quite another one\n>>>>>>> theirs\n";
+    assert!(text.contains(marked), "{text}");
+    env.write(&path, text.replace(marked, "title: Both\n"));
+    env.git(&["add", &path]);
+    env.git(&["commit", "-q", "--no-edit"]);
+    let _ = verified(&env).success();
+    assert_eq!(env.files("tasks").iter().filter(|path| path.contains(&id)).count(), 1);
+}
+
+#[test]
+fn only_files_of_tasks_are_settled() {
+    let (env, _) = scene();
+    let id = env.new_task(&["Fine"]);
+    let (task, other) = (env.task_path(&id), format!("docs/{id}.md"));
+    env.write(&other, "one\n");
+    env.commit_all("a page about it");
+    aside(&env, "side", || {
+        env.write(&other, "two\n");
+        env.commit_all("theirs");
+    });
+    env.write(&other, "three\n");
+    env.commit_all("ours");
+    assert_eq!(env.try_git(&["merge", "--no-edit", "side"]).code, Some(1));
+    let settled = env.aof(&["merge-driver", "--settle"]).success();
+    assert_eq!(settled.stdout, "git left no task file unmerged\n");
+    assert!(env.exists(&task));
+    assert_eq!(env.git(&["status", "--porcelain"]), format!("UU {other}\n"));
+}
+
+#[test]
+fn a_solution_that_only_takes_lines_away_is_not_written_over() {
+    let (env, id) = scene();
+    let path = env.task_path(&id);
+    env.git(&["config", "--remove-section", "merge.aof"]);
+    aside(&env, "side", || {
+        env.edit(&path, "title: Add login", "title: Sign in");
+        env.edit(&path, "part 20.", "part twenty.");
+        env.commit_all("theirs");
+    });
+    env.edit(&path, "title: Add login", "title: Log in");
+    env.edit(&path, "part 20.", "part XX.");
+    env.commit_all("ours");
+    assert_eq!(env.try_git(&["merge", "--no-edit", "side"]).code, Some(1));
+    // One of two conflicts is solved, by lines that were there.
+    let text = env.read(&path);
+    let solved = text.replace("<<<<<<< HEAD\ntitle: Log in\n=======\n", "").replacen(">>>>>>> side\n", "", 1);
+    assert_ne!(solved, text);
+    env.write(&path, &solved);
+    let settled = env.aof(&["merge-driver", "--settle"]).code(1);
+    assert!(settled.stderr.contains("so it is left as it is"), "{settled}");
+    assert_eq!(env.read(&path), solved);
+    // Whoever begins anew has nothing that could be lost.
+    env.git(&["checkout", "--merge", &path]);
+    let settled = env.aof(&["merge-driver", "--settle"]).code(1);
+    assert!(settled.stderr.contains("both sides changed `title`"), "{settled}");
+    // A link is nothing that is written through.
+    let elsewhere = env.path("elsewhere.md");
+    std::fs::write(&elsewhere, "mine\n").unwrap();
+    std::fs::remove_file(env.path(&path)).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, env.path(&path)).unwrap();
+    let settled = env.aof(&["merge-driver", "--settle"]).code(1);
+    assert!(settled.stderr.contains("so it is left as it is"), "{settled}");
+    assert_eq!(env.read("elsewhere.md"), "mine\n");
+}
+
+#[test]
+fn what_is_staged_meanwhile_stays_staged() {
+    let (env, id) = scene();
+    env.git(&["config", "--remove-section", "merge.aof"]);
+    env.write("code.txt", "one\n");
+    env.commit_all("code");
+    both_complete(&env, &id);
+    assert_eq!(env.try_git(&["merge", "--no-edit", "side"]).code, Some(1));
+    // Another command is at work, as long as the lock is held.
+    let held =
+        std::fs::OpenOptions::new().write(true).create(true).truncate(false).open(env.path(".aof/lock")).unwrap();
+    held.lock().unwrap();
+    let mut waiting = env.start(&["merge-driver", "--settle", "--wait", "1m"]);
+    let mut said = BufReader::new(waiting.stderr.take().unwrap());
+    let mut line = String::new();
+    said.read_line(&mut line).unwrap();
+    assert!(line.starts_with("waiting: "), "{line}");
+    env.write("code.txt", "two\n");
+    env.write("new.txt", "new\n");
+    env.git(&["add", "code.txt", "new.txt"]);
+    drop(held);
+    let _ = env.finish("aof", waiting).success();
+    let status = env.git(&["status", "--porcelain"]);
+    assert!(status.contains("M  code.txt") && status.contains("A  new.txt"), "{status}");
+}
+
+#[test]
+fn git_s_own_lock_is_waited_for() {
+    let (env, id) = scene();
+    env.git(&["config", "--remove-section", "merge.aof"]);
+    both_complete(&env, &id);
+    assert_eq!(env.try_git(&["merge", "--no-edit", "side"]).code, Some(1));
+    env.write(".git/index.lock", "");
+    let settled = env.aof(&["merge-driver", "--settle", "--wait", "0"]).code(7);
+    assert!(settled.stderr.contains("index.lock"), "{settled}");
+    std::fs::remove_file(env.path(".git/index.lock")).unwrap();
+    // What it had written already is its own.
+    let _ = env.aof(&["merge-driver", "--settle"]).success();
+    assert_eq!(left(&env), []);
+}
+
+#[test]
+fn without_valid_rules_nobody_is_told_that_nothing_is_left() {
+    let env = TestEnvironment::with_rules("workflow: {gates: nonsense}\n", crate::environment::ORG);
+    let path = env.hand_made("AOF-abc", "One");
+    env.commit_all("a task");
+    aside(&env, "side", || {
+        env.edit(&path, "One", "Two");
+        env.commit_all("theirs");
+    });
+    env.edit(&path, "One", "Three");
+    env.commit_all("ours");
+    assert_eq!(env.try_git(&["merge", "--no-edit", "side"]).code, Some(1));
+    let settled = env.aof(&["merge-driver", "--settle"]).code(1);
+    assert_snapshot!(settled.stderr, @"
+    conflict: tasks/AOF-abc.md: the branch that is merged into has no rules that are valid
+    solve it by hand, then `git add tasks/AOF-abc.md`
+    ");
 }

@@ -1,11 +1,15 @@
 //! What git left unmerged, merged by its meaning after all: where the driver was not set up or could not be run, or git did not see
 //! that a file had moved into the archive. What somebody has begun to solve by hand is left to them.
+//!
+//! The file is written first, then those go that it stands for, and git's index comes last: after a kill the next run finds what it
+//! would write itself.
 
 use super::left::{Left, Remains, left_unmerged};
 use crate::ops::error::OpsError;
 use crate::ops::merge::FileMerge;
+use crate::ops::transaction::DryRun;
 use crate::ops::workspace::Workspace;
-use crate::store::{ProjectPath, StoreError};
+use crate::store::{Durability, Folder, ProjectPath};
 
 /// A file that was merged after all, or is left to a person.
 pub struct Settled {
@@ -17,7 +21,7 @@ pub struct Settled {
 
 /// What came of a file that git left unmerged.
 pub enum End {
-    /// It was merged; it is staged where it has no conflicts.
+    /// It was merged; it is staged where it has no conflicts, and else unmerged in this one place.
     Merged(Box<FileMerge>),
     /// Nothing is left of the commit that is picked: it is to be left out.
     Spent,
@@ -25,21 +29,32 @@ pub enum End {
     Removed,
     /// Somebody has changed it since.
     Touched,
+    /// The branch that is merged into has no rules that are valid.
+    Lawless,
 }
 
 /// Merges the task files of the project that git left unmerged, and stages what needs nobody's decision.
-pub fn settle(workspace: &Workspace) -> Result<Vec<Settled>, OpsError> {
-    let _lock = workspace.lock()?;
+pub fn settle(workspace: &Workspace, dry_run: DryRun) -> Result<Vec<Settled>, OpsError> {
+    let _lock = match dry_run {
+        DryRun::Yes => None,
+        DryRun::No => Some(workspace.lock()?),
+    };
     let mut settled = Vec::new();
-    for Left { path, others, remains } in left_unmerged(workspace)? {
+    for Left { path, others, sides, remains } in left_unmerged(workspace)? {
         let end = match remains {
             Remains::Spent => End::Spent,
             Remains::Removed => End::Removed,
             Remains::Touched => End::Touched,
+            Remains::Lawless => End::Lawless,
             Remains::Unmerged(merge) | Remains::WithoutTheirs(merge) => {
-                write(workspace, &path, &merge.bytes, &others)?;
-                if merge.conflicts.is_empty() {
-                    workspace.repository.stage_merged(&path, &merge.bytes, &others)?;
+                if dry_run == DryRun::No {
+                    write(workspace, &path, &merge.bytes, &others)?;
+                    let (repository, deadline) = (&workspace.repository, workspace.deadline());
+                    if merge.conflicts.is_empty() {
+                        repository.stage_merged(&path, &merge.bytes, &others, deadline)?;
+                    } else if !others.is_empty() {
+                        repository.stage_unmerged(&path, sides, &others, deadline)?;
+                    }
                 }
                 End::Merged(merge)
             }
@@ -51,17 +66,13 @@ pub fn settle(workspace: &Workspace) -> Result<Vec<Settled>, OpsError> {
 
 /// Writes the file, and takes those away that it stands for.
 fn write(workspace: &Workspace, path: &str, bytes: &[u8], others: &[String]) -> Result<(), OpsError> {
-    let place = |path: &str| Ok::<_, StoreError>(path.parse::<ProjectPath>()?.below(workspace.paths.root()));
-    let target = place(path)?;
-    let written = target.parent().map_or(Ok(()), std::fs::create_dir_all).and_then(|()| std::fs::write(&target, bytes));
-    written.map_err(|cause| StoreError::Io { doing: "write the merged file", path: target, cause })?;
+    let root = workspace.paths.root();
+    let path: ProjectPath = path.parse()?;
+    Folder::create(root, path.folder())?.replace(path.name(), bytes, Durability::Durable)?;
     for other in others {
-        let other = place(other)?;
-        match std::fs::remove_file(&other) {
-            Err(cause) if cause.kind() != std::io::ErrorKind::NotFound => {
-                return Err(StoreError::Io { doing: "take away", path: other, cause }.into());
-            }
-            _ => {}
+        let other: ProjectPath = other.parse()?;
+        if let Some(folder) = Folder::open_existing(root, other.folder())? {
+            folder.remove(other.name())?;
         }
     }
     Ok(())
