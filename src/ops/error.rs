@@ -55,6 +55,8 @@ pub enum OpsError {
         nearest: Option<TaskId>,
         /// Its file in HEAD, if only the worktree lacks it.
         committed: Option<ProjectPath>,
+        /// What git is in the middle of, which may be why: what it makes of the file is in no commit yet.
+        underway: Option<String>,
     },
     /// The task's file cannot be read.
     #[error("`{path}` cannot be read as a task")]
@@ -311,7 +313,10 @@ impl OpsError {
             Self::LossyImport { .. } => {
                 "nothing was written; change the file, or import the rest of it with `--lossy`".to_owned()
             }
-            Self::NoTask { committed: Some(path), .. } => missing(path),
+            Self::NoTask { committed: Some(_), underway: Some(reason), .. } => {
+                format!("{reason}; `git status` says what that makes of the file")
+            }
+            Self::NoTask { committed: Some(path), underway: None, .. } => missing(path),
             Self::NoTask { nearest: Some(near), .. } => format!("did you mean `{near}`?"),
             Self::NoTask { nearest: None, .. } => "see what there is with `aof task list --all`".to_owned(),
             Self::Frozen { id, path, fields, head_path } => {

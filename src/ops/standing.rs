@@ -224,7 +224,7 @@ pub(super) fn find(workspace: &Workspace, id: &TaskId) -> Result<(Snapshot, Plac
             let committed = committed_path(workspace, &id);
             let known = tasks::known_ids(paths);
             let near = nearest(id.as_str(), known.iter().map(TaskId::as_str)).and_then(|text| text.parse().ok());
-            OpsError::NoTask { id, nearest: near, committed }
+            OpsError::NoTask { id, nearest: near, committed, underway: workspace.underway() }
         }
         other => other.into(),
     })?;

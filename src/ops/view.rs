@@ -53,8 +53,11 @@ fn body_of(file: &TaskFile) -> Body<'_> {
 }
 
 /// Returns what of a task's file was changed by hand where it is the engine's, and how to take it back, as far as that can be
-/// told.
+/// told: what git has brought in, in the middle of a merge, nobody did by hand.
 pub fn frozen(workspace: &Workspace, id: &TaskId) -> Option<(Vec<String>, String)> {
+    if workspace.underway().is_some() {
+        return None;
+    }
     let head = workspace.repository.look().ok()?;
     let in_force = Rc::new(in_force(workspace, &head).ok()?);
     let standing = Standing::read_under(workspace, id, head, in_force).ok()?;

@@ -5,6 +5,7 @@
 use super::error::OpsError;
 use super::in_force::InForce;
 use super::workspace::Workspace;
+use crate::format::frontmatter::has_conflict;
 use crate::format::task_file;
 use crate::model::TaskId;
 use crate::store::{ProjectPath, tasks};
@@ -73,12 +74,12 @@ pub(super) fn ways_back(workspace: &Workspace, in_force: &InForce, files: &[(Tas
     let abort = (!repository.merge_heads().is_empty()).then_some("git merge --abort");
     let is_busy = workspace.head_now().is_err();
     let defaults = in_force.defaults(workspace.now());
-    let is_readable = |bytes: &[u8], id: &TaskId| task_file::parse(bytes, id, &defaults).is_ok() && !is_marked(bytes);
+    let is_readable = |bytes: &[u8], id: &TaskId| task_file::parse(bytes, id, &defaults).is_ok();
     let mut wanted = Vec::new();
     for (place, (id, path)) in files.iter().enumerate() {
         let standing = tasks::read(&workspace.paths, path).map(|file| file.bytes).unwrap_or_default();
         let committed = repository.read(head, path.as_str()).ok().flatten().unwrap_or_default();
-        if unmerged.iter().any(|own| own.path == path.as_str()) || is_marked(&standing) || is_marked(&committed) {
+        if unmerged.iter().any(|own| own.path == path.as_str()) || has_conflict(&standing) || has_conflict(&committed) {
             ways[place] = WayBack::Solve { abort };
         } else if is_busy {
             // What git is in the middle of is in no commit yet.
@@ -109,10 +110,4 @@ pub(super) fn ways_back(workspace: &Workspace, in_force: &InForce, files: &[(Tas
         });
     }
     ways
-}
-
-/// Returns whether git's markers stand in it.
-pub(super) fn is_marked(bytes: &[u8]) -> bool {
-    let mut lines = bytes.split(|byte| *byte == b'\n');
-    lines.by_ref().any(|line| line.starts_with(b"<<<<<<< ")) && lines.any(|line| line.starts_with(b">>>>>>> "))
 }

@@ -94,7 +94,9 @@ pub fn why(workspace: &Workspace, id: &TaskId) -> Result<(Reason, Rc<InForce>), 
         ));
     }
     because.extend(drifted(rules, task));
-    if let Pending::Foreign(fields) = &standing.pending {
+    if let Some(reason) = workspace.underway() {
+        because.push(format!("nothing moves it now: {}", workspace.git_words.said(reason)));
+    } else if let Pending::Foreign(fields) = &standing.pending {
         because.push(format!(
             "nothing moves it: its file was changed by hand in what the engine keeps ({}); {}",
             fields.join(", "),

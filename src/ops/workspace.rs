@@ -252,6 +252,14 @@ impl Workspace {
         self.repository.head()
     }
 
+    /// Returns what git is in the middle of, if it is. Until that is over HEAD is not what files are to be held against.
+    pub(super) fn underway(&self) -> Option<String> {
+        match self.head_now() {
+            Err(AuditError::Waiting { reason }) => Some(reason),
+            _ => None,
+        }
+    }
+
     /// Returns the rules that decide now: the committed ones. Reading waits for nobody.
     pub fn rules(&self) -> Result<InForce, OpsError> {
         in_force_and_seen(self, &self.repository.look()?).map_err(|error| match error {

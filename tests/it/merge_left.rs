@@ -321,3 +321,54 @@ fn without_valid_rules_nobody_is_told_that_nothing_is_left() {
     solve it by hand, then `git add tasks/AOF-abc.md`
     ");
 }
+
+#[test]
+fn what_a_merge_brings_in_nobody_did_by_hand() {
+    let (env, id) = scene();
+    let path = env.task_path(&id);
+    env.write("code.txt", "one\n");
+    env.commit_all("code");
+    aside(&env, "side", || {
+        env.write("code.txt", "two\n");
+        env.commit_all("theirs");
+        let _ = env.complete(&id, "agent-7").success();
+        let _ = env.complete(&id, "agent-3").success();
+    });
+    env.write("code.txt", "three\n");
+    env.commit_all("ours");
+    // Git stops at the code; the task is merged.
+    assert_eq!(env.try_git(&["merge", "--no-edit", "side"]).code, Some(1));
+    assert!(env.task_path(&id).starts_with("tasks/archive/"));
+    let all = |args: &[&str]| env.aof_aside(args).to_string();
+    for args in [&["task", "show", &id][..], &["why", &id], &["task", "show", &id, "--json"], &["status"], &["doctor"]]
+    {
+        let said = all(args);
+        assert!(!said.contains("git restore") && !said.contains("by hand"), "{said}");
+    }
+    let why = env.aof(&["why", &id]).success();
+    assert!(why.stdout.contains("nothing moves it now: a merge is in progress"), "{why}");
+    // A file that is gone, whoever took it away.
+    std::fs::remove_file(env.path(&env.task_path(&id))).unwrap();
+    let gone = env.aof(&["task", "show", &id]).code(3);
+    assert_snapshot!(gone.stderr, @"
+    error: the file of task `AOF-xxxxx` is gone: `tasks/AOF-xxxxx.md`
+
+    hint: a merge is in progress; end it with `git merge --continue` or `git merge --abort`; `git status` says what that makes of the file
+    ");
+    env.git(&["merge", "--abort"]);
+    std::fs::remove_file(env.path(&path)).unwrap();
+    let gone = env.aof(&["task", "show", &id]).code(3);
+    assert!(gone.stderr.contains("bring it back with `git restore"), "{gone}");
+}
+
+#[test]
+fn a_text_that_quotes_a_conflict_is_none() {
+    let (env, id) = scene();
+    let path = env.task_path(&id);
+    env.edit(&path, "part 20.", "part 20:\n\n<<<<<<< HEAD\none\n=======\ntwo\n>>>>>>> side\n");
+    let _ = env.aof(&["task", "comment", &id, "Seen"]).success();
+    env.edit(&path, "title: Add login", "title: [Add login");
+    let shown = env.aof(&["task", "show", &id]).code(6);
+    assert!(shown.stderr.contains("`git restore --source=HEAD tasks/AOF-xxxxx.md`"), "{shown}");
+    assert!(!shown.stderr.contains("markers"), "{shown}");
+}

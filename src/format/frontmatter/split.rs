@@ -68,6 +68,9 @@ impl<'s> Frontmatter<'s> {
     }
 }
 
+/// The code of the fault of markers in the frontmatter.
+const CONFLICT: &str = "conflict_markers";
+
 /// Finds the parts of a file.
 pub fn split(bytes: &[u8]) -> Result<Split, Fault> {
     if bytes.len() > MAX_FILE {
@@ -75,6 +78,9 @@ pub fn split(bytes: &[u8]) -> Result<Split, Fault> {
     }
     let bom = 0..if bytes.starts_with(BOM) { BOM.len() } else { 0 };
     let open = line(bytes, bom.end);
+    if is_conflict_marker(&bytes[open.clone()]) {
+        return Err(conflicted(bytes, open));
+    }
     if !is_fence(&bytes[open.clone()]) {
         return Err(Fault::new("no_frontmatter", open, "the file does not begin with frontmatter")
             .help("the first line must be exactly `---`"));
@@ -103,6 +109,11 @@ pub fn split(bytes: &[u8]) -> Result<Split, Fault> {
     }
     let body = close.end..bytes.len();
     Ok(Split { bom, open, yaml, close, body })
+}
+
+/// Returns whether the markers of a merge keep the frontmatter from being read. In the body they are text: it may quote some.
+pub fn has_conflict(bytes: &[u8]) -> bool {
+    split(bytes).is_err_and(|fault| fault.code == CONFLICT)
 }
 
 /// Finds the parts of a file and reads its frontmatter, within the default limits.
@@ -164,7 +175,7 @@ fn conflicted(bytes: &[u8], marker: Range<usize>) -> Fault {
     let span = marker.start..marker.start + length;
     let lines = bytes.split(|&byte| byte == b'\n');
     let last = lines.enumerate().filter(|(_, line)| is_conflict_marker(line)).last().map_or(line, |(at, _)| at + 1);
-    Fault::new("conflict_markers", span, format!("line {line} is a merge conflict marker")).help(format!(
+    Fault::new(CONFLICT, span, format!("line {line} is a merge conflict marker")).help(format!(
         "keep what counts of lines {line} to {last}, take the markers out, then `git add` the file and commit"
     ))
 }

@@ -1,6 +1,6 @@
 //! Where frontmatter begins and ends, and files that have none.
 
-use super::super::{MAX_FILE, MAX_FRONTMATTER, parse, split};
+use super::super::{MAX_FILE, MAX_FRONTMATTER, has_conflict, parse, split};
 
 /// Returns the parts of a file, joined by `|`.
 fn parts(file: &str) -> String {
@@ -48,6 +48,8 @@ fn conflict_markers_have_their_own_fault() {
     let file = b"---\na: 1\n<<<<<<< HEAD\nb: 1\n=======\nb: 2\n>>>>>>> other\n---\n";
     assert_eq!(fault(file), "conflict_markers: line 3 is a merge conflict marker");
     assert_eq!(fault(b"---\na: 1\n=======\r\n---\n"), "conflict_markers: line 3 is a merge conflict marker");
+    assert_eq!(fault(b"<<<<<<< HEAD\n---\na: 1\n---\n"), "conflict_markers: line 1 is a merge conflict marker");
+    assert!(has_conflict(file) && !has_conflict(b"---\na: [\n---\n<<<<<<< HEAD\n=======\n>>>>>>> x\n"));
     assert!(parse(b"---\na: |\n  <<<<<<< x\n  =======\n---\n<<<<<<< HEAD\n").is_ok());
 }
 
