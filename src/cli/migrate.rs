@@ -69,7 +69,7 @@ fn tasks(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
     }
     for (task, error) in troubled(&migrated) {
         let hint = error.fix().map(|fix| format!("; {fix}")).unwrap_or_default();
-        let text = format!("`{task}` is left as it is: {}{hint}", error.problem());
+        let text = session.git_said(format!("`{task}` is left as it is: {}{hint}", error.problem()));
         session.output.say(format!("{} {}", styled(RED, "error:"), inert(&text)));
     }
     let unread = unreadable::tell(session, &migrated.adopted.unreadable);

@@ -5,6 +5,8 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use serde_json::Value;
+
 use super::arguments::Global;
 use super::log::{self, LogFormat};
 use super::output::{Output, YELLOW, styled};
@@ -43,6 +45,15 @@ impl Session {
         match self.git_words.get() {
             Some(words) => words.said(text),
             None => text,
+        }
+    }
+
+    /// Does so with the sentences of an object that people may read.
+    pub(super) fn git_said_in(&self, value: &mut Value) {
+        for key in ["message", "problem", "fix"] {
+            if let Some(Value::String(text)) = value.get_mut(key) {
+                *text = self.git_said(std::mem::take(text));
+            }
         }
     }
 

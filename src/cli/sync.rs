@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::arguments::Rehearsal;
 use super::output::{BOLD, CYAN, DIM, GREEN, YELLOW, styled};
@@ -52,9 +52,7 @@ pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
         if mode == DryRun::Yes {
             value["dryRun"] = json!(true);
         }
-        if let Some(Value::String(fix)) = value.get_mut("fix") {
-            *fix = session.git_said(std::mem::take(fix));
-        }
+        session.git_said_in(&mut value);
         session.output.data(value);
     } else {
         session.output.print(&page(session, &synced, mode));
@@ -109,7 +107,8 @@ fn list(text: &mut String, title: &str, lines: &[Line]) {
 fn end(session: &Session, synced: &Synced, upstream: &str) -> String {
     match (synced.trouble(), &synced.end) {
         (Some((problem, fix)), _) => {
-            format!("{} {}\n  {}\n", styled(YELLOW, "!"), indented(&problem), indented(&session.git_said(fix)))
+            let [problem, fix] = [problem, fix].map(|text| indented(&session.git_said(text)));
+            format!("{} {problem}\n  {fix}\n", styled(YELLOW, "!"))
         }
         (None, End::Rehearsed) => "dry run: nothing was changed\n".to_owned(),
         (None, _) if synced.is_idle() => {

@@ -47,11 +47,12 @@ impl Trouble {
     /// Shows what went wrong and returns the exit code.
     pub(super) fn show(&self, session: &Session) -> ExitCode {
         let output = session.output;
+        let problem = session.git_said(self.problem());
         if output.is_json() {
             output.data(self.said_value(session));
-            output.say(inert(&self.problem()));
+            output.say(inert(&problem));
         } else {
-            output.say(format!("{} {}", styled(RED, "error:"), inert(&self.problem())));
+            output.say(format!("{} {}", styled(RED, "error:"), inert(&problem)));
             if let Some(
                 OpsError::UnreadableTask { diagnostics, .. }
                 | OpsError::InvalidRules(diagnostics)
@@ -72,8 +73,8 @@ impl Trouble {
 
     /// Shows what went wrong as the last line of a stream of JSON, and returns the exit code.
     pub(super) fn end(&self, session: &Session) -> ExitCode {
-        let mut value =
-            json!({"jsonVersion": JSON_VERSION, "event": "ended", "success": false, "error": self.problem()});
+        let problem = session.git_said(self.problem());
+        let mut value = json!({"jsonVersion": JSON_VERSION, "event": "ended", "success": false, "error": problem});
         if let (Value::Object(map), Value::Object(fields)) = (&mut value, self.said_value(session)) {
             // What stands for the error elsewhere stands beside its sentence here.
             for (key, field) in fields {
@@ -81,7 +82,7 @@ impl Trouble {
             }
         }
         session.output.line(value.to_string());
-        session.output.say(inert(&self.problem()));
+        session.output.say(inert(&problem));
         ExitCode::from(self.code())
     }
 
@@ -145,11 +146,7 @@ impl Trouble {
     /// Returns what stands for it in JSON, with commands of git as they have to be where people stand.
     fn said_value(&self, session: &Session) -> Value {
         let mut value = self.value();
-        for key in ["message", "fix"] {
-            if let Some(Value::String(text)) = value.get_mut(key) {
-                *text = session.git_said(std::mem::take(text));
-            }
-        }
+        session.git_said_in(&mut value);
         value
     }
 

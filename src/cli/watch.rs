@@ -53,7 +53,7 @@ fn show(session: &Session, report: &Report) {
     let time = now();
     if session.output.is_json() {
         let mut value = json!({"jsonVersion": JSON_VERSION, "time": time});
-        if let (Value::Object(map), Value::Object(fields)) = (&mut value, value_of(report)) {
+        if let (Value::Object(map), Value::Object(fields)) = (&mut value, said_value(session, report)) {
             map.extend(fields);
         }
         session.output.line(value.to_string());
@@ -73,7 +73,7 @@ fn show(session: &Session, report: &Report) {
 fn logged(session: &Session, report: &Report, time: Timestamp) -> Value {
     let message = adapter::strip_str(&text_of(session, report)).to_string();
     let mut line = json!({"timestamp": time, "level": level(report).as_str(), "message": one_line(&message)});
-    if let (Value::Object(map), Value::Object(fields)) = (&mut line, value_of(report)) {
+    if let (Value::Object(map), Value::Object(fields)) = (&mut line, said_value(session, report)) {
         // As the stream of events calls it.
         map.extend(
             fields.into_iter().map(|(key, value)| (if key == "task" { "taskId".to_owned() } else { key }, value)),
@@ -191,14 +191,26 @@ fn text_of(session: &Session, report: &Report) -> String {
             format!("{} the event stream is not up to date: {}", styled(YELLOW, "warning:"), inert(problem))
         }
         Report::Synced(synced) => of_sync(synced),
-        Report::Unsynced { problem, fix } => unsynced(problem, fix.as_deref()),
-        Report::Paused { reason } => format!("{} {}", styled(YELLOW, "waiting:"), inert(reason)),
+        Report::Unsynced { problem, fix } => unsynced(session, problem, fix.as_deref()),
+        Report::Paused { reason } => {
+            format!("{} {}", styled(YELLOW, "waiting:"), inert(&session.git_said(reason.clone())))
+        }
         Report::Trouble(error) => {
             format!("{} {}\nit is tried again until it works", styled(RED, "error:"), told(session, error))
         }
         Report::Resumed => styled(BOLD, "going on"),
         Report::Stopped => "stopped".to_owned(),
     }
+}
+
+/// Returns what stands for it in JSON, with commands of git as they have to be where people stand.
+fn said_value(session: &Session, report: &Report) -> Value {
+    let mut value = value_of(report);
+    session.git_said_in(&mut value);
+    if let Some(reason) = value.get_mut("reason") {
+        session.git_said_in(reason);
+    }
+    value
 }
 
 fn value_of(report: &Report) -> Value {
@@ -275,9 +287,10 @@ fn of_sync(synced: &Synced) -> String {
     text
 }
 
-fn unsynced(problem: &str, fix: Option<&str>) -> String {
-    let fix = fix.map(|fix| format!("\n  {}", inert(fix))).unwrap_or_default();
-    format!("{} not synced: {}{fix}", styled(YELLOW, "warning:"), inert(problem))
+fn unsynced(session: &Session, problem: &str, fix: Option<&str>) -> String {
+    let said = |text: &str| inert(&session.git_said(text.to_owned()));
+    let fix = fix.map(|fix| format!("\n  {}", said(fix))).unwrap_or_default();
+    format!("{} not synced: {}{fix}", styled(YELLOW, "warning:"), said(problem))
 }
 
 fn of_change(event: &str, changed: &Changed) -> Value {
@@ -314,7 +327,7 @@ fn polling(sight: &Sight) -> Option<String> {
 
 /// Returns what is wrong, with the way out.
 fn told(session: &Session, error: &OpsError) -> String {
-    let mut text = inert(&error.to_string());
+    let mut text = inert(&session.git_said(error.to_string()));
     if let OpsError::UnreadableTask { diagnostics, .. } | OpsError::InvalidRules(diagnostics) = error {
         text.push_str(&format!("\n{}", diagnosed(session, diagnostics)));
     }

@@ -126,7 +126,9 @@ pub fn overview(workspace: &Workspace, watcher: bool) -> Result<Overview, OpsErr
         attention.push(Attention { code, problem, fix });
     }
     for point in &mut attention {
-        point.fix = workspace.git_words.said(std::mem::take(&mut point.fix));
+        for text in [&mut point.problem, &mut point.fix] {
+            *text = workspace.git_words.said(std::mem::take(text));
+        }
     }
     Ok(Overview { name, branch, remote, counts, drifted, attention })
 }

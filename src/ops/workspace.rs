@@ -237,7 +237,7 @@ impl Workspace {
             match self.repository.head() {
                 Err(AuditError::Waiting { reason }) if Instant::now() < self.deadline => {
                     if !told {
-                        (self.on_wait)(&reason);
+                        (self.on_wait)(&self.git_words.said(reason));
                         told = true;
                     }
                     std::thread::sleep(Duration::from_millis(50));

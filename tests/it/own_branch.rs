@@ -255,6 +255,35 @@ fn commands_of_git_that_are_told_work_where_they_are_read() {
     env.edit(&path, "status: ready", "status: blocked");
     let refused = env.aof(&["task", "comment", &id, "Seen"]);
     assert!(refused.stderr.contains("`git -C .aof/branch restore --source=HEAD tasks/"), "{refused}");
+    // What is wrong says so, too.
+    env.git(&["-C", ".aof/branch", "checkout", "--quiet", "HEAD", "--", "tasks"]);
+    env.edit(&path, "Add login", "Log in");
+    env.git(&["-C", ".aof/branch", "add", "tasks"]);
+    env.edit(&path, "Log in", "Log on");
+    let staged = env.aof(&["task", "comment", &id, "Seen"]).code(5);
+    assert_snapshot!(staged.stderr, @"error: another version of `tasks/AOF-xxxxx.md` is staged in git's index; commit it, or take it back with `git -C .aof/branch restore --staged tasks/AOF-xxxxx.md`");
+    let json = env.aof(&["task", "comment", &id, "Seen", "--json"]).code(5);
+    assert!(json.stdout.contains("`git -C .aof/branch restore --staged tasks/"), "{json}");
+    assert!(json.stderr.contains("`git -C .aof/branch restore --staged tasks/"), "{json}");
+    env.git(&["-C", ".aof/branch", "reset", "--quiet", "--hard"]);
+    let merge = ["-C", ".aof/branch", "merge", "--quiet", "--no-commit", "--no-ff", "side"];
+    env.git(&["-C", ".aof/branch", "branch", "side"]);
+    let _ = env.aof(&["task", "comment", &id, "Here"]).success();
+    env.git(&["-C", ".aof/branch", "switch", "--quiet", "side"]);
+    env.write(".aof/branch/notes.txt", "theirs\n");
+    env.git(&["-C", ".aof/branch", "add", "notes.txt"]);
+    env.git(&["-C", ".aof/branch", "commit", "--quiet", "-m", "notes"]);
+    env.git(&["-C", ".aof/branch", "switch", "--quiet", "aof"]);
+    env.git(&merge);
+    let late = env.aof(&["task", "comment", &id, "Seen", "--wait", "1s"]).code(7);
+    assert_snapshot!(late.stderr, @"
+    waiting: a merge is in progress; end it with `git -C .aof/branch merge --continue` or `git -C .aof/branch merge --abort`
+    error: a merge is in progress; end it with `git -C .aof/branch merge --continue` or `git -C .aof/branch merge --abort`
+    ");
+    let status = env.aof(&["status"]).success();
+    assert!(status.stdout.contains("`git -C .aof/branch merge --abort`"), "{status}");
+    env.git(&["-C", ".aof/branch", "merge", "--abort"]);
+    env.edit(&path, "status: ready", "status: blocked");
     for command in ["doctor", "status", "why"] {
         let args = [command, &id];
         let said = env.aof(if command == "why" { &args } else { &args[..1] });

@@ -48,7 +48,7 @@ pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
         show(session, &report, &settled, mode);
     }
     for (task, error) in &settled.troubled {
-        session.warn(&inert(&format!("`{task}` cannot follow: {}", error.problem())));
+        session.warn(&inert(&format!("`{task}` cannot follow: {}", session.git_said(error.problem()))));
     }
     let unread = unreadable::tell(session, &settled.unreadable);
     Ok(match (report.valid, settled.troubled.is_empty()) {

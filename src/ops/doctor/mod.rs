@@ -151,7 +151,9 @@ pub fn examine(workspace: &Workspace, watcher: bool) -> Result<Vec<Complaint>, O
     let patient = Patient { workspace, overview, in_force };
     complaints.extend(CHECKS.iter().flat_map(|check| check(&patient)));
     for complaint in &mut complaints {
-        complaint.fix = workspace.git_words.said(std::mem::take(&mut complaint.fix));
+        for text in [&mut complaint.problem, &mut complaint.fix] {
+            *text = workspace.git_words.said(std::mem::take(text));
+        }
     }
     Ok(complaints)
 }
@@ -164,7 +166,7 @@ pub fn treat(workspace: &mut Workspace, complaints: Vec<Complaint>, dry_run: Dry
             (Some(_), DryRun::Yes) => Outcome::Curable,
             (Some(cure), DryRun::No) => match cure(workspace) {
                 Ok(()) => Outcome::Cured,
-                Err(error) => Outcome::Uncured(error.problem()),
+                Err(error) => Outcome::Uncured(workspace.git_words.said(error.problem())),
             },
         };
         Treated { complaint, outcome }
