@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::id::CommitId;
+use crate::format::shell::quoted;
 
 /// Everything that reading from or committing to the repository can fail with.
 #[derive(Debug, thiserror::Error)]
@@ -24,7 +25,8 @@ pub enum AuditError {
     )]
     Reftable { path: PathBuf },
     #[error(
-        "the repository at `{path}` belongs to another user, so git does not trust it; if you do, run `git config --global --add safe.directory {path}`"
+        "the repository at `{path}` belongs to another user, so git does not trust it; if you do, run `git config --global --add safe.directory {}`",
+        quoted(&.path.to_string_lossy())
     )]
     NotOwned { path: PathBuf },
 
@@ -35,13 +37,15 @@ pub enum AuditError {
     #[error("`{reference}` has moved to {} in the meantime; nothing was committed", commit_text(*.found))]
     Moved { reference: String, found: Option<CommitId> },
     #[error(
-        "another version of `{path}` is staged in git's index; commit it, or take it back with `git restore --staged {path}`"
+        "another version of `{path}` is staged in git's index; commit it, or take it back with `git restore --staged {}`",
+        quoted(.path)
     )]
     StagedElsewise { path: String },
-    #[error("`{path}` has an unresolved merge conflict in git's index; resolve it, then `git add {path}` and commit")]
+    #[error("`{path}` has an unresolved merge conflict in git's index; resolve it, then `git add {}` and commit", quoted(.path))]
     Unmerged { path: String },
     #[error(
-        "`{path}` is marked as intended to be added; add it with `git add {path}`, or take the mark back with `git restore --staged {path}`"
+        "`{path}` is marked as intended to be added; add it with `git add {0}`, or take the mark back with `git restore --staged {0}`",
+        quoted(.path)
     )]
     IntentToAdd { path: String },
     #[error(

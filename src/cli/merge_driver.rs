@@ -9,11 +9,11 @@ use super::trouble::Trouble;
 use crate::audit::Marks;
 use crate::engine::merge::{Dropped, Superseded};
 use crate::format::plain::inert;
-
+use crate::format::shell::quoted;
 use crate::model::AgentId;
+use crate::ops::DryRun;
 use crate::ops::merge::{Conflict, FileMerge, Versions};
 use crate::ops::merge_driver::{Driven, End, Purpose, Settled, add_trailers, drive, settle};
-use crate::ops::{DryRun, quoted};
 
 /// Merge two versions of a task file by their meaning, for git
 #[derive(Debug, clap::Args)]

@@ -24,6 +24,7 @@ mod project_file;
 mod run_file;
 pub mod schema;
 pub mod shape_file;
+pub mod shell;
 mod signal_file;
 pub mod signed_file;
 pub mod task_file;

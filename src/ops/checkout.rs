@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 use tracing::info;
 
 use super::error::OpsError;
-use super::git_words::quoted;
 use super::workspace::Workspace;
 use crate::audit::{BranchSource, Occupant, Repository, Stage, Worktree};
+use crate::format::shell::quoted;
 use crate::model::{BranchName, Git, RemoteName, Timestamp};
 use crate::store::layout::LOCAL;
 use crate::store::{Folder, Holder, Paths, StoreError, WriterLock};
@@ -159,15 +159,15 @@ fn place(home: &Path) -> Result<PathBuf, OpsError> {
 fn refuse_occupied(home: &Path, repository: &Repository, branch: &BranchName) -> Result<Option<Occupant>, OpsError> {
     let folder = place(home)?;
     let (occupant, here) = (repository.occupant(&folder)?, folder.display());
-    let git = format!("git -C {}", quoted(&folder));
+    let git = format!("git -C {}", named(&folder));
     let elsewhere = "move it elsewhere, with all that is in it, and the branch is checked out anew".to_owned();
     let switch = format!(
         "bring the branch back with `{git} switch {branch}`; or `git -C {} worktree move {} ELSEWHERE`, and the branch is checked out \
          anew",
-        quoted(home),
-        quoted(&folder)
+        named(home),
+        named(&folder)
     );
-    let repair = |what: &str| format!("`git -C {} worktree repair{what}`", quoted(home));
+    let repair = |what: &str| format!("`git -C {} worktree repair{what}`", named(home));
     let (what, fix) = match occupant {
         None | Some(Occupant::Begun) => return Ok(occupant),
         Some(Occupant::BegunElsewise) => return Err(unfinished(&folder)),
@@ -178,7 +178,7 @@ fn refuse_occupied(home: &Path, repository: &Repository, branch: &BranchName) ->
         Some(Occupant::Detached) => ("has no branch checked out (detached HEAD)".to_owned(), switch),
         Some(Occupant::Moved) => (
             "and the repository do not find each other: one of them was moved".to_owned(),
-            repair(&format!(" {}", quoted(&folder))),
+            repair(&format!(" {}", named(&folder))),
         ),
         Some(Occupant::Unlinked) => ("has lost its `.git`".to_owned(), repair("")),
         Some(Occupant::Foreign(other)) => {
@@ -224,6 +224,11 @@ fn unfinished(folder: &Path) -> OpsError {
     OpsError::Unfit {
         code: "branch_unfinished",
         problem: format!("`{}` was never checked out to the end", folder.display()),
-        fix: format!("if no git works there, remove it with `git worktree remove --force --force {}`", quoted(folder)),
+        fix: format!("if no git works there, remove it with `git worktree remove --force --force {}`", named(folder)),
     }
+}
+
+/// Returns the path as a shell takes it.
+fn named(path: &Path) -> String {
+    quoted(&path.display().to_string()).into_owned()
 }

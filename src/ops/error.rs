@@ -6,6 +6,7 @@ use crate::engine::Refusal;
 use crate::format::diagnostic::Diagnostic;
 use crate::format::frontmatter::SpliceRefusal;
 use crate::format::import::Remark;
+use crate::format::shell::quoted;
 use crate::model::{IdFault, TaskId, Ticket, listed, nearest};
 use crate::store::{ProjectPath, StoreError, io_hint};
 
@@ -303,7 +304,7 @@ impl OpsError {
                 return way_back.fix("mend it", path.as_str());
             }
             Self::UnreadableTask { path, diagnostics, .. } if diagnostics.iter().all(|found| found.help.is_none()) => {
-                format!("mend it there; `git log -p -- {path}` shows what it said before")
+                format!("mend it there; `git log -p -- {}` shows what it said before", quoted(path.as_str()))
             }
             Self::Audit(_)
             | Self::Id(_)
@@ -358,6 +359,7 @@ impl OpsError {
 
 /// Returns what to do about a file that HEAD has and the worktree lacks.
 pub(super) fn missing(path: &ProjectPath) -> String {
+    let path = quoted(path.as_str());
     format!("bring it back with `git restore --source=HEAD --staged --worktree {path}`, or commit that it is gone")
 }
 
@@ -370,23 +372,26 @@ fn is_unreadable_before(fields: &[String]) -> bool {
 
 /// Returns how to take back what was changed by hand in these fields of a task file; what HEAD has is no way back if it cannot be read.
 pub(super) fn thaw(fields: &[String], path: &ProjectPath, head_path: Option<&ProjectPath>) -> String {
+    let named = quoted(path.as_str());
     match head_path {
         Some(before) if is_unreadable_before(fields) => format!(
-            "what HEAD has cannot be read, so a person has to say that this counts: see it with `git diff HEAD -- {before}`, then \
-             commit it yourself: `git add {path} && git commit`"
+            "what HEAD has cannot be read, so a person has to say that this counts: see it with `git diff HEAD -- {}`, then \
+             commit it yourself: `git add {named} && git commit`",
+            quoted(before.as_str())
         ),
         Some(before) if before == path => {
             format!(
-                "see the change with `git diff HEAD -- {path}` and take it back with `git restore --source=HEAD {path}`"
+                "see the change with `git diff HEAD -- {named}` and take it back with `git restore --source=HEAD {named}`"
             )
         }
         Some(before) => format!(
-            "it was `{before}`: see the change with `git diff HEAD -- {before} {path}`, take it back with `git restore \
-             --source=HEAD {before}`, and remove `{path}`"
+            "it was `{before}`: see the change with `git diff HEAD -- {0} {named}`, take it back with `git restore \
+             --source=HEAD {0}`, and remove `{path}`",
+            quoted(before.as_str())
         ),
         None => format!(
             "`{path}` was never committed, so nobody can say how it came to stand there; take out what the engine keeps (`gate`, \
-             `gateHistory`, `status`) to have it begin anew, or commit it yourself if you trust it: `git add {path} && git commit`"
+             `gateHistory`, `status`) to have it begin anew, or commit it yourself if you trust it: `git add {named} && git commit`"
         ),
     }
 }

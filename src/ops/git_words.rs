@@ -3,6 +3,8 @@
 
 use std::path::Path;
 
+use crate::format::shell::quoted;
+
 /// How git's commands are written for whoever reads them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct GitWords {
@@ -13,7 +15,7 @@ pub struct GitWords {
 impl GitWords {
     /// Returns commands that work in that folder, as it is called from where people stand.
     pub fn in_folder(folder: &Path) -> Self {
-        Self { folder: Some(quoted(folder)) }
+        Self { folder: Some(quoted(&folder.display().to_string()).into_owned()) }
     }
 
     /// Returns the text with every command of git in it, each of which stands between backticks, as it has to be.
@@ -28,13 +30,6 @@ impl GitWords {
         });
         parts.collect::<Vec<_>>().join("`")
     }
-}
-
-/// Returns a path as a shell takes it.
-pub fn quoted(path: impl AsRef<Path>) -> String {
-    let name = path.as_ref().display().to_string();
-    let is_plain = !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || "/._-+".contains(c));
-    if is_plain { name } else { format!("'{}'", name.replace('\'', "'\\''")) }
 }
 
 /// Returns whether a command says by itself where it works, or works for the whole machine.

@@ -12,6 +12,7 @@ use crate::audit::{CommitId, Head, Repository, TreeFile};
 use crate::engine::{Finding, Rules};
 use crate::format::config::{Configuration, ORG_FILE, PROJECT_FILE, Reading, Source, Subject, WORKFLOWS_FOLDER, read};
 use crate::format::diagnostic::Diagnostic;
+use crate::format::shell::all_quoted;
 use crate::format::task_file::Defaults;
 use crate::model::{Severity, Timestamp};
 use crate::store::Folder;
@@ -186,7 +187,10 @@ fn never_committed(repository: &Repository) -> Result<(), OpsError> {
     Err(OpsError::Unfit {
         code: "rules_not_committed",
         problem: format!("the rules of this project are not committed yet: {}", names.join(", ")),
-        fix: format!("they count once they are: `git add {0} && git commit -m \"rules\" -- {0}`", names.join(" ")),
+        fix: format!(
+            "they count once they are: `git add {0} && git commit -m \"rules\" -- {0}`",
+            all_quoted(names.iter().copied())
+        ),
     })
 }
 

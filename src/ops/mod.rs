@@ -99,7 +99,7 @@ pub use events::{
 pub use evidence::{Evidence, evidence};
 pub use following::{Following, following};
 pub use gates::{GateReport, GateRow, gate_report_value, gate_status};
-pub use git_words::{GitWords, quoted};
+pub use git_words::GitWords;
 pub use hand_out::{Dependent, Exhausted, Given, HandedOut, hand_out, hands_out};
 pub use happened::Left;
 pub use header::{Header, NEW, Part, header_value, time};

@@ -8,6 +8,7 @@ use super::headers::Unreadable;
 use super::merge_driver::{Left, Remains, left_unmerged};
 use super::status::Attention;
 use super::workspace::Workspace;
+use crate::format::shell::all_quoted;
 
 /// What kinds there are, in the order in which they are told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -49,6 +50,7 @@ impl Kind {
     fn attention(self, paths: &[String]) -> Attention {
         let names: Vec<String> = paths.iter().map(|path| format!("`{path}`")).collect();
         let names = some(&names.iter().map(String::as_str).collect::<Vec<_>>());
+        let named = all_quoted(paths.iter().map(String::as_str));
         let one = paths.len() == 1;
         let (is, them) = if one { ("is", "it") } else { ("are", "them") };
         let (problem, fix) = match self {
@@ -77,21 +79,17 @@ impl Kind {
             Self::Removed => (
                 format!("{names}: one side changed {them}, and the other removed {them}"),
                 format!(
-                    "keep {them} with `git add {paths}`, or let {them} go with `git rm {paths}`; a history that goes is found by \
-                     `aof verify`",
-                    paths = paths.join(" ")
+                    "keep {them} with `git add {named}`, or let {them} go with `git rm {named}`; a history that goes is found by \
+                     `aof verify`"
                 ),
             ),
             Self::Touched => (
                 format!("{names} {is} unmerged, and somebody has changed {them} by hand"),
-                format!(
-                    "when all is solved, `git add {paths}`; or begin anew with `git checkout --merge {paths}`",
-                    paths = paths.join(" ")
-                ),
+                format!("when all is solved, `git add {named}`; or begin anew with `git checkout --merge {named}`"),
             ),
             Self::Lawless => (
                 format!("{names} {is} unmerged, and the branch that is merged into has no rules that are valid"),
-                format!("solve {them} by hand, then `git add {}`", paths.join(" ")),
+                format!("solve {them} by hand, then `git add {named}`"),
             ),
         };
         Attention { code: "task_unmerged", problem, fix }

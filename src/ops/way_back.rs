@@ -6,6 +6,7 @@ use super::error::OpsError;
 use super::in_force::InForce;
 use super::workspace::Workspace;
 use crate::format::frontmatter::has_conflict;
+use crate::format::shell::quoted;
 use crate::format::task_file;
 use crate::model::TaskId;
 use crate::store::{ProjectPath, tasks};
@@ -33,6 +34,7 @@ pub enum WayBack {
 impl WayBack {
     /// Returns what to do about the file at that path, if that is known; `mend` says how to mend it.
     pub(super) fn fix(&self, mend: &str, path: &str) -> Option<String> {
+        let path = quoted(path);
         Some(match self {
             Self::Unknown => return None,
             Self::Readable(commit) => {

@@ -226,6 +226,38 @@ fn an_index_that_was_left_behind_catches_up_and_what_is_staged_stays() {
 }
 
 #[test]
+fn commands_for_files_in_folders_of_any_name_can_be_pasted() {
+    let (env, id) = scene();
+    let folder = "tasks/my folder's";
+    fs::create_dir(env.path(folder)).unwrap();
+    let path = format!("{folder}/{id}.md");
+    env.git(&["mv", &env.task_path(&id), &path]);
+    env.commit_all("sorted");
+    let paste = |told: &str, start: &str| {
+        let command = told.split('`').find(|part| part.starts_with(start)).unwrap_or_else(|| panic!("{start}: {told}"));
+        let mut shell = env.command("sh");
+        let command = command.replace("AOF-xxxxx", &id);
+        shell.args(["-c", &command]);
+        let _ = env.run(shell).success();
+    };
+    env.edit(&path, "Add login", "Add a login");
+    env.git(&["add", &path]);
+    paste(&env.aof(&["doctor"]).stdout, "git restore --staged");
+    assert_eq!(env.git(&["diff", "--cached", "--name-only"]), "");
+    env.git(&["add", &path]);
+    env.edit(&path, "Add a login", "Add two logins");
+    paste(&env.aof(&["task", "comment", &id, "Seen"]).code(5).stderr, "git restore --staged");
+    env.edit(&path, "status: ready", "status: blocked");
+    paste(&env.aof(&["status"]).stdout, "git diff HEAD");
+    paste(&env.aof(&["status"]).stdout, "git restore --source=HEAD");
+    fs::remove_file(env.path(&path)).unwrap();
+    paste(&env.aof(&["task", "show", &id]).code(3).stderr, "git restore --source=HEAD --staged --worktree");
+    env.edit(&path, "title: ", "title: [");
+    paste(&env.aof(&["task", "show", &id]).code(6).stderr, "git restore --source=HEAD");
+    assert_eq!(env.git(&["status", "--porcelain"]), "");
+}
+
+#[test]
 fn temporary_files_go_once_nobody_can_be_writing_them() {
     let (env, _) = scene();
     let (in_tasks, in_git) = (env.path("tasks/.aof-tmp-0123456789abcdef"), env.path(".git/aof-index-0123"));

@@ -9,6 +9,7 @@ use crate::cli::output::{BOLD, CYAN, DIM, styled};
 use crate::cli::session::Session;
 use crate::cli::trouble::Trouble;
 use crate::format::plain::inert;
+use crate::format::shell::all_quoted;
 use crate::ops::Workspace;
 use crate::runner::{Preview, Waits, Wish, preview};
 
@@ -35,7 +36,8 @@ pub(in crate::cli) fn shown(session: &Session, previews: &[Preview], waits: &[Wa
         let output = session.output;
         let head = format!("{} {} by {}", styled(CYAN, &preview.ticket), preview.station, preview.agent);
         output.line(styled(BOLD, head));
-        output.line(format!("  {}", preview.words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")));
+        let words: Vec<String> = preview.words.iter().map(|word| inert(word)).collect();
+        output.line(format!("  {}", all_quoted(words.iter().map(String::as_str))));
         let names = preview.environment.join(" ");
         output.line(styled(DIM, format!("  environment: {names}")));
         output.line(styled(
@@ -72,11 +74,4 @@ fn value(preview: &Preview) -> Value {
         "attempts": preview.bounds.attempts,
         "model": preview.bounds.model,
     })
-}
-
-/// Returns the word as a shell would need it, for reading alone.
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c);
-    let word = inert(word);
-    if !word.is_empty() && word.chars().all(plain) { word } else { format!("'{}'", word.replace('\'', "'\\''")) }
 }

@@ -2,6 +2,7 @@
 
 use super::{Complaint, Patient, count};
 use crate::audit::{CommitId, StagedFile};
+use crate::format::shell::all_quoted;
 use crate::ops::attention::some;
 use crate::ops::error::OpsError;
 use crate::ops::workspace::Workspace;
@@ -21,7 +22,7 @@ pub(super) fn look(patient: &Patient<'_>) -> Result<Vec<Complaint>, OpsError> {
                 some(&names)
             ),
             "the next `git commit` would take back what was committed since",
-            format!("`git restore --staged {}`; `aof doctor --fix` does it", names.join(" ")),
+            format!("`git restore --staged {}`; `aof doctor --fix` does it", all_quoted(names.iter().copied())),
         );
         complaints.push(complaint.cured_by(|workspace| {
             let _lock = workspace.lock()?;
@@ -40,7 +41,7 @@ pub(super) fn look(patient: &Patient<'_>) -> Result<Vec<Complaint>, OpsError> {
                 some(&names)
             ),
             "a command that changes one of them is refused, so that what you staged is not lost",
-            format!("commit it, or take it back with `git restore --staged {}`", names.join(" ")),
+            format!("commit it, or take it back with `git restore --staged {}`", all_quoted(names.iter().copied())),
         ));
     }
     Ok(complaints)

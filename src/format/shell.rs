@@ -1,0 +1,31 @@
+//! Words of a command line, as they have to be written for a shell.
+
+use std::borrow::Cow;
+
+/// Returns the word so that a shell takes it as one.
+pub fn quoted(word: &str) -> Cow<'_, str> {
+    let is_plain = |c: char| c.is_alphanumeric() || "/._-+,@%:=".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return Cow::Borrowed(word);
+    }
+    Cow::Owned(format!("'{}'", word.replace('\'', "'\\''")))
+}
+
+/// Returns several, each as one.
+pub fn all_quoted<'w>(words: impl IntoIterator<Item = &'w str>) -> String {
+    words.into_iter().map(quoted).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_stays_one() {
+        assert_eq!(
+            all_quoted(["tasks/AOF-abc.md", "my folder/x", "it's", ""]),
+            r"tasks/AOF-abc.md 'my folder/x' 'it'\''s' ''"
+        );
+        assert_eq!(quoted("$(x)"), "'$(x)'");
+    }
+}
