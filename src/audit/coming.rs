@@ -2,15 +2,18 @@
 //! into a folder beside; then it gets its place by a rename. So a kill, or a power cut, leaves no part of a file where people look,
 //! and what others' filters take their time for is done before any lock is taken.
 //!
+//! Where a file is to be as it is stored, git is not started for that.
+//!
 //! Not everything comes this way. Submodules, sparse checkouts, files that become folders, and files whose attributes come along with
 //! them are left to git's own checkout, which writes where the file is to be.
 
 use std::ffi::OsString;
-use std::fs::{self, File};
-use std::io;
-use std::os::unix::fs::MetadataExt;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use git2::{AttrCheckFlags, AttrValue};
 use rustix::fs::{FlockOperation, flock};
 
 use super::bring::{Changes, PATIENCE, SUBMODULE};
@@ -25,6 +28,9 @@ use crate::stop;
 
 /// What the folders are called; one is locked as long as somebody writes into it.
 const PREFIX: &str = "coming_";
+/// The modes of files.
+const FILE: u32 = 0o100_644;
+const PROGRAM: u32 = 0o100_755;
 /// So many files are held open at once.
 const SYNCED_AT_ONCE: usize = 200;
 
@@ -63,6 +69,14 @@ impl Repository {
         if files.is_empty() || self.leaves_it_to_git(changes)? {
             return Ok((coming, None));
         }
+        if self.are_plain(files)? {
+            for (path, leaf) in files {
+                coming.write(path, leaf.mode, &self.read_blob(leaf.id)?)?;
+            }
+            coming.paths = files.iter().map(|(path, _)| (*path).clone()).collect();
+            coming.sync()?;
+            return Ok((coming, None));
+        }
         let index = coming.folder.join("index");
         let lines = files.iter().map(|(path, leaf)| format!("{:o} {}\t{path}\0", leaf.mode, leaf.id));
         let lines: Vec<String> = lines.collect();
@@ -89,6 +103,23 @@ impl Repository {
             coming.sync()?;
         }
         Ok((coming, trouble))
+    }
+
+    /// Says whether git would write these files as they are stored, so that it need not be started for that.
+    fn are_plain(&self, files: &[(&String, Leaf)]) -> Result<bool, AuditError> {
+        const CONVERSIONS: [&str; 6] = ["text", "eol", "crlf", "ident", "filter", "working-tree-encoding"];
+        if self.setting("core.autocrlf")?.is_some_and(|value| value != "false") {
+            return Ok(false);
+        }
+        let is_stored = |path: &str, name| {
+            // As a checkout goes by them: first of all those in the index.
+            let value = self.git().get_attr_bytes(Path::new(path), name, AttrCheckFlags::INDEX_THEN_FILE);
+            value.is_ok_and(|value| matches!(AttrValue::from_bytes(value), AttrValue::Unspecified | AttrValue::False))
+        };
+        let is_plain = |(path, leaf): &(&String, Leaf)| {
+            matches!(leaf.mode, FILE | PROGRAM) && CONVERSIONS.iter().all(|name| is_stored(path, name))
+        };
+        Ok(files.iter().all(is_plain))
     }
 
     /// Says whether git itself has to check these files out: what a sparse checkout leaves out only it knows, attributes that come
@@ -170,6 +201,17 @@ impl Coming {
     /// Returns the folder that stands for the worktree's root.
     fn place(&self) -> PathBuf {
         self.folder.join("files")
+    }
+
+    /// Writes a file of that mode.
+    fn write(&self, path: &str, mode: u32, bytes: &[u8]) -> Result<(), AuditError> {
+        let place = self.place().join(path);
+        if let Some(folder) = place.parent() {
+            fs::create_dir_all(folder).at("make", folder)?;
+        }
+        let mode = if mode == PROGRAM { 0o777 } else { 0o666 };
+        let file = OpenOptions::new().write(true).create_new(true).mode(mode).open(&place);
+        file.and_then(|mut file| file.write_all(bytes)).at("write", &place)
     }
 
     /// Has the files survive a power cut, so that what gets a name is whole.

@@ -225,6 +225,25 @@ fn links_modes_submodules_and_folders_come_as_git_brings_them() {
 }
 
 #[test]
+fn files_come_as_git_would_write_them() {
+    use std::os::unix::fs::PermissionsExt;
+    let clones = Clones::new(PROJECT, &["b", "c"]);
+    clones.git("c", &["config", "core.autocrlf", "true"]);
+    clones.env.write("../b/deep/run.sh", "#!/bin/sh\n");
+    clones.git("b", &["add", "--all"]);
+    clones.git("b", &["update-index", "--chmod=+x", "deep/run.sh"]);
+    clones.git("b", &["commit", "--quiet", "--message", "a program"]);
+    clones.does("b", &["sync"]);
+    for (clone, text) in [(".", "#!/bin/sh\n"), ("c", "#!/bin/sh\r\n")] {
+        clones.does(clone, &["sync"]);
+        let file = format!("{}/deep/run.sh", place(clone));
+        assert_eq!(clones.env.read(&file), text, "{clone}");
+        assert_eq!(fs::metadata(clones.env.path(&file)).unwrap().permissions().mode() & 0o777, 0o755, "{clone}");
+        assert_eq!(clones.status(clone), "", "{clone}");
+    }
+}
+
+#[test]
 fn trouble_with_the_remote_is_told_in_plain_words() {
     let env = TestEnvironment::new();
     assert_snapshot!(env.aof(&["sync"]).code(1).stderr, @"
