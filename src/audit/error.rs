@@ -60,6 +60,11 @@ pub enum AuditError {
         /// Relative to the worktree.
         files: Vec<String>,
     },
+    #[error("{} of aof's own folder no more committed; nothing was changed", files_text(.files))]
+    OwnFolderTakenOut {
+        /// Relative to the worktree.
+        files: Vec<String>,
+    },
     #[error("git could not write the files that came, so the branch stays where it was: {detail}")]
     NotBrought {
         /// What git said.

@@ -16,12 +16,21 @@ const OWN_FOLDER: &str = ".aof";
 /// So many files in the way are told.
 const MOST_TOLD: usize = 20;
 
-/// Refuses what would change aof's own folder, of whichever project.
+/// Refuses what would change aof's own folder, of whichever project. What is only to go from it would go from here as well, where it may
+/// be in use.
 pub(super) fn keeps_out(changes: &Changes) -> Result<(), AuditError> {
     // Where names differ by case alone they may mean the same file.
-    let is_own = |path: &&String| path.split('/').any(|part| part.eq_ignore_ascii_case(OWN_FOLDER));
-    let files: Vec<String> = changes.keys().filter(is_own).take(MOST_TOLD).cloned().collect();
-    if files.is_empty() { Ok(()) } else { Err(AuditError::OwnFolder { files }) }
+    let is_own = |path: &str| path.split('/').any(|part| part.eq_ignore_ascii_case(OWN_FOLDER));
+    let own: Vec<_> = changes.iter().filter(|(path, _)| is_own(path)).collect();
+    let told = |comes: bool| {
+        let files = own.iter().filter(|(_, (_, after))| after.is_some() == comes);
+        files.take(MOST_TOLD).map(|(path, _)| (*path).clone()).collect::<Vec<_>>()
+    };
+    match (told(true), told(false)) {
+        (come, go) if come.is_empty() && go.is_empty() => Ok(()),
+        (come, files) if come.is_empty() => Err(AuditError::OwnFolderTakenOut { files }),
+        (files, _) => Err(AuditError::OwnFolder { files }),
+    }
 }
 
 impl Repository {

@@ -168,11 +168,15 @@ impl Repository {
         Ok(Err(trouble(remote, &said)))
     }
 
-    /// Asks whether the remote has no branch at all. One that does not answer may have some.
-    pub fn is_empty_there(&self, upstream: &Upstream, prompts: Prompts) -> Result<bool, AuditError> {
+    /// Asks whether the remote has no branch at all; of one that does not answer, what git says of it.
+    pub fn is_empty_there(&self, upstream: &Upstream, prompts: Prompts) -> Result<Result<bool, String>, AuditError> {
         let mut git = self.speaking_git(prompts)?;
         git.args(["ls-remote", "--heads", &upstream.remote]);
-        Ok(speak(git, prompts).is_ok_and(|finished| finished.status.success() && finished.stdout.is_empty()))
+        Ok(match speak(git, prompts) {
+            Ok(finished) if finished.status.success() => Ok(finished.stdout.is_empty()),
+            Ok(finished) => Err(text(&finished.stderr)),
+            Err(said) => Err(said),
+        })
     }
 
     /// Returns the newest commit here that the remote's branch had and has no more, since it was rewritten: it was elsewhere when it

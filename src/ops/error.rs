@@ -298,7 +298,9 @@ impl OpsError {
             Self::Refused(refusal) => refusal.fix(),
             Self::Store(error) => return error.hint(),
             Self::Remote(error) => error.fix(),
-            Self::ClaimLost { .. } => "take another with `aof task next`".to_owned(),
+            Self::ClaimLost { ticket } => {
+                format!("see who has it with `aof task show {}`, or take another with `aof task next`", ticket.task)
+            }
             Self::Audit(AuditError::Io { path, source, .. }) => return io_hint(path, source),
             Self::UnreadableTask { path, way_back, .. } if *way_back != WayBack::Unknown => {
                 return way_back.fix("mend it", path.as_str());

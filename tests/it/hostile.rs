@@ -28,13 +28,13 @@ fn damaged_files_are_explained_with_the_place() {
     --- stderr
     error: `tasks/AOF-abc.md` cannot be read as a task
 
-    error[no_frontmatter]: the file does not begin with frontmatter
+    error[conflict_markers]: line 1 is a merge conflict marker
      --> tasks/AOF-abc.md:1:1
       |
     1 | <<<<<<< HEAD
       | ^^^^^^^^^^^^
       |
-      = help: the first line must be exactly `---`
+      = help: keep what counts of lines 1 to 7, take the markers out, then `git add` the file and commit
 
     hint: keep what counts of both sides, take the markers out, then `git add tasks/AOF-abc.md` and commit
     ");

@@ -848,6 +848,49 @@ fn nothing_comes_into_aofs_own_folder() {
     clones.env.new_task(&["Meanwhile"]);
     assert_eq!(clones.sync(".").code, Some(5));
     assert!(!clones.env.exists(".aof/inbox/evil.yaml"));
+    clones.git("b", &["rm", "--quiet", "--force", ".aof/inbox/evil.yaml"]);
+    clones.git("b", &["commit", "--quiet", "--message", "taken out"]);
+    clones.git("b", &["push", "--quiet"]);
+    clones.does(".", &["sync"]);
+}
+
+#[test]
+fn what_is_taken_out_of_aofs_own_folder_stays_where_it_is_in_use() {
+    let clones = Clones::new(PROJECT, &["b"]);
+    clones.env.write(".aof/old.json", "{}\n");
+    clones.git(".", &["add", "--force", ".aof/old.json"]);
+    clones.git(".", &["commit", "--quiet", "--message", "by mistake"]);
+    clones.git(".", &["push", "--quiet"]);
+    clones.git("b", &["pull", "--quiet"]);
+    clones.git("b", &["rm", "--quiet", "--cached", ".aof/old.json"]);
+    clones.git("b", &["commit", "--quiet", "--message", "taken out"]);
+    clones.git("b", &["push", "--quiet"]);
+    let output = clones.aof(".", &["sync"]);
+    assert_eq!((output.code, clones.env.read(".aof/old.json").as_str()), (Some(5), "{}\n"));
+    assert_snapshot!(output.stdout, @"
+    ! `.aof/old.json` in aof's own folder is committed here, and `origin/main` has it no more
+      nothing was changed; they go from here as well with `git pull --no-rebase origin main`, so keep a copy of what is in use: `.aof/old.json`; then `aof sync`
+    ");
+    clones.git(".", &["pull", "--quiet", "--no-rebase", "origin", "main"]);
+    clones.does(".", &["sync"]);
+}
+
+#[test]
+fn another_remote_than_the_one_that_is_followed_gets_the_branch_by_hand() {
+    let clones = Clones::new(PROJECT, &[]);
+    let folder = clones.env.path("../backup.git").display().to_string();
+    clones.env.git(&["init", "--quiet", "--bare", &folder]);
+    clones.env.git(&["remote", "add", "backup", &folder]);
+    clones.env.git(&["push", "--quiet", "backup", "main:other"]);
+    let output = clones.aof(".", &["sync", "--remote", "backup"]);
+    assert_eq!(output.code, Some(5), "{}{}", output.stdout, output.stderr);
+    assert_snapshot!(output.stdout, @"
+    ! `backup` has no branch `main`, and `main` follows `origin/main`
+      nothing was changed; if it is to be there as well, `git push backup main`; then `aof sync`
+    ");
+    clones.env.git(&["push", "--quiet", "backup", "main"]);
+    clones.does(".", &["sync", "--remote", "backup"]);
+    assert_eq!(clones.env.git(&["config", "branch.main.remote"]).trim(), "origin");
 }
 
 #[test]

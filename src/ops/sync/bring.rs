@@ -58,6 +58,7 @@ pub(super) fn left<T>(asked: Result<T, AuditError>) -> Result<Result<T, Left>, A
         Ok(done) => Ok(Ok(done)),
         Err(AuditError::InTheWay { files }) => Ok(Err(Left::InTheWay { files })),
         Err(AuditError::OwnFolder { files }) => Ok(Err(Left::OwnFolder { files })),
+        Err(AuditError::OwnFolderTakenOut { files }) => Ok(Err(Left::OwnFolderTakenOut { files })),
         Err(error) => Err(error),
     }
 }

@@ -151,6 +151,11 @@ pub enum Left {
         /// Relative to the worktree.
         files: Vec<String>,
     },
+    /// The remote has such files no more, and this clone has them.
+    OwnFolderTakenOut {
+        /// Relative to the worktree.
+        files: Vec<String>,
+    },
     /// The remote's branch was rewritten: commits that it had, and that are here, are not in it any more.
     Rewritten {
         /// The newest commit here that it had.
@@ -158,10 +163,12 @@ pub enum Left {
         /// Where it is now.
         has: CommitId,
     },
-    /// The remote has no such branch, and this one follows none: nobody has said that it is to be published.
+    /// The remote has no such branch, and this one does not follow it: nobody has said that it is to be published there.
     Unpublished {
         /// This branch.
         branch: String,
+        /// The branch elsewhere that it follows, if it does.
+        follows: Option<String>,
     },
     /// The remote has no such branch any more: somebody took it away.
     Deleted {

@@ -126,7 +126,7 @@ impl Rounds<'_> {
             (None, Some(remote)) => self.come(&head, remote),
             (Some(local), Some(remote)) if repository.led_to(local, remote)? => self.come(&head, remote),
             (Some(local), None) => match self.unpublished(&head)? {
-                Some(left) => Ok(Round::Over(End::Left(left))),
+                Some(end) => Ok(Round::Over(end)),
                 None => self.go(local),
             },
             (Some(local), Some(remote)) => {
@@ -141,18 +141,28 @@ impl Rounds<'_> {
 
     /// Returns whether this branch, which the remote does not have, is to be published at all. That of the project alone is, and so is
     /// whatever is the first branch of an empty remote; but not what was there before: whoever took it away may have meant it.
-    fn unpublished(&self, head: &Head) -> Result<Option<Left>, OpsError> {
+    fn unpublished(&self, head: &Head) -> Result<Option<End>, OpsError> {
+        let repository = &self.workspace.repository;
         let branch = head.branch().to_owned();
         if let Some(had) = self.seen {
-            return Ok(Some(Left::Deleted { branch, had: Some(had) }));
+            return Ok(Some(End::Left(Left::Deleted { branch, had: Some(had) })));
         }
-        let is_own = self.workspace.checkout != self.workspace.paths.root();
-        if is_own || self.workspace.repository.is_empty_there(&self.upstream, self.wish.prompts)? {
+        let own = self.workspace.rules()?.rules.project.git.branch.clone();
+        if own.is_some_and(|own| own.as_str() == branch) {
             return Ok(None);
         }
+        match repository.is_empty_there(&self.upstream, self.wish.prompts)? {
+            Ok(true) => return Ok(None),
+            Ok(false) => {}
+            Err(said) => return Ok(Some(End::Offline { said })),
+        }
         // A branch that follows one which is not there, nor remembered: git calls it gone.
-        let gone = self.upstream.followed;
-        Ok(Some(if gone { Left::Deleted { branch, had: None } } else { Left::Unpublished { branch } }))
+        if self.upstream.followed {
+            return Ok(Some(End::Left(Left::Deleted { branch, had: None })));
+        }
+        let follows = repository.upstream(head, None)?.ok().filter(|upstream| upstream.followed);
+        let follows = follows.map(|upstream| upstream.name());
+        Ok(Some(End::Left(Left::Unpublished { branch, follows })))
     }
 
     /// Only the remote went on.

@@ -13,7 +13,7 @@ impl Left {
         match self {
             Self::Stranger { .. } => "left_to_git",
             Self::InTheWay { .. } => "in_the_way",
-            Self::OwnFolder { .. } => "own_folder",
+            Self::OwnFolder { .. } | Self::OwnFolderTakenOut { .. } => "own_folder",
             Self::Rewritten { .. } => "rewritten",
             Self::Unpublished { .. } => "unpublished",
             Self::Conflict { .. } => "merge_conflict",
@@ -46,14 +46,22 @@ impl Left {
                 upstream.name(),
                 listed(files)
             ),
+            Self::OwnFolderTakenOut { files } => format!(
+                "{} in aof's own folder {} committed here, and `{}` has {} no more",
+                listed(files),
+                if files.len() == 1 { "is" } else { "are" },
+                upstream.name(),
+                if files.len() == 1 { "it" } else { "them" }
+            ),
             Self::Rewritten { had, has } => format!(
                 "`{}` was rewritten: it had commit {}, which is here, and is at {} now, which does not follow from it",
                 upstream.name(),
                 short(*had),
                 short(*has)
             ),
-            Self::Unpublished { branch } => {
-                format!("`{}` has no branch `{}`, and `{branch}` follows none", upstream.remote, upstream.branch())
+            Self::Unpublished { branch, follows } => {
+                let follows = follows.as_ref().map_or("none".to_owned(), |follows| format!("`{follows}`"));
+                format!("`{}` has no branch `{}`, and `{branch}` follows {follows}", upstream.remote, upstream.branch())
             }
             Self::Conflict { files } => {
                 let told: Vec<String> = files.iter().map(|(file, why)| format!("`{file}`: {why}")).collect();
@@ -84,12 +92,17 @@ impl Left {
                 format!("run `git push {remote} HEAD:{branch}`, or `aof sync` by hand")
             }
             Self::InTheWay { .. } => "nothing was changed; commit them, move them elsewhere, or put them away with \
-                                      `git stash --include-untracked`, then `aof sync`"
+                                      `git stash --include-untracked`, which leaves what git ignores; then `aof sync`"
                 .to_owned(),
             Self::OwnFolder { .. } => format!(
                 "nothing was changed; see `git log {} -- '*.aof/*'`; whoever put them there takes them out with `git rm`, then \
                  `aof sync`",
                 upstream.name()
+            ),
+            Self::OwnFolderTakenOut { files } => format!(
+                "nothing was changed; they go from here as well with `git pull --no-rebase {remote} {branch}`, so keep a copy of what is \
+                 in use: {}; then `aof sync`",
+                listed(files)
             ),
             Self::Rewritten { had, has } => format!(
                 "nothing was changed; to go along, `git reset --keep {}`, or, if you have commits of your own, \
@@ -99,7 +112,10 @@ impl Left {
                 short(*has),
                 short(*had)
             ),
-            Self::Unpublished { branch: local } => format!(
+            Self::Unpublished { branch: local, follows: Some(_) } => format!(
+                "nothing was changed; if it is to be there as well, `git push {remote} {local}`; then `aof sync`"
+            ),
+            Self::Unpublished { branch: local, follows: None } => format!(
                 "nothing was changed; publish it with `git push --set-upstream {remote} {local}`, or have it follow another: \
                  `git branch --set-upstream-to {remote}/BRANCH`; then `aof sync`"
             ),
@@ -233,7 +249,9 @@ pub fn sync_value(synced: &Synced) -> Value {
         End::Left(left) => (left.code(), Some(left.problem(&synced.upstream)), Some(left.fix(&synced.upstream))),
     };
     let files: Vec<&String> = match &synced.end {
-        End::Left(Left::InTheWay { files } | Left::OwnFolder { files }) => files.iter().collect(),
+        End::Left(Left::InTheWay { files } | Left::OwnFolder { files } | Left::OwnFolderTakenOut { files }) => {
+            files.iter().collect()
+        }
         End::Left(Left::Conflict { files }) => files.iter().map(|(file, _)| file).collect(),
         _ => Vec::new(),
     };
