@@ -263,3 +263,16 @@ fn what_a_git_of_ours_left_is_kept_and_told() {
     let doctor = env.aof(&["doctor"]).to_string();
     assert!(doctor.contains("branch-unfinished-1"), "{doctor}");
 }
+
+#[test]
+fn whoever_works_on_the_branch_in_the_main_worktree_has_it_there() {
+    let (env, id) = without_its_folder();
+    env.git(&["worktree", "add", "--quiet", "-b", "feature", "../feature"]);
+    env.git(&["switch", "--quiet", "aof"]);
+    let mut beside = env.aof_command(&["task", "comment", &id, "Seen"]);
+    beside.current_dir(env.path("../feature"));
+    let _ = env.run(beside).success();
+    assert!(!env.exists(".aof/branch/tasks") && !env.exists("../feature/.aof/branch"));
+    assert!(env.task_text(&id).contains("Seen"));
+    assert_eq!(env.git(&["status", "--porcelain"]), "");
+}
