@@ -226,7 +226,7 @@ fn refusals_say_where_the_task_stands_and_what_works() {
       }
     }
     "#);
-    assert_snapshot!(refusal(&env, &mut worker, complete, json!({"outcome": "complete", "summary": "Done", "task": "AOF-zzzzz"})), @r#"
+    assert_snapshot!(refusal(&env, &mut worker, complete, json!({"outcome": "complete", "summary": "Done", "task": "AOF-zzzzzzzzzzzz"})), @r#"
     {
       "error": "task_not_found",
       "nextCall": {
