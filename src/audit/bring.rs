@@ -1,5 +1,5 @@
-//! The branch, the index and the worktree are brought to another commit, which has what others did. Git itself changes the files
-//! (filters, links, modes, submodules, sparse checkouts are as git does them), on a copy of the index, under this process's locks.
+//! The branch, the index and the worktree are brought to another commit, which has what others did. The files are as git
+//! writes them (filters, links, modes, submodules, sparse checkouts), on a copy of the index, under this process's locks.
 //!
 //! ```text
 //!   files            written whole, in a folder beside (`coming`); no lock is held    kill: that folder, which the next one removes
@@ -30,7 +30,7 @@ use super::commit::Step;
 use super::error::{At, AuditError};
 use super::head::Head;
 use super::id::CommitId;
-use super::in_the_way::keeps_out;
+use super::in_the_way::{are_fit, keeps_out};
 use super::index::Index;
 use super::locks::{BranchLock, Held, Locks};
 use super::objects::{Temp, sync_files, sync_folder};
@@ -171,6 +171,7 @@ impl Repository {
         self.trees().compare(before, Some(self.root_tree(to)?), "", &mut |path, before, after| {
             changes.insert(path, (before, after));
         })?;
+        are_fit(&changes)?;
         Ok(changes)
     }
 

@@ -7,6 +7,8 @@
 //! Not everything comes this way. Submodules, sparse checkouts, files that become folders, and files whose attributes come along with
 //! them are left to git's own checkout, which writes where the file is to be.
 
+use std::collections::BTreeSet;
+use std::env;
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -17,7 +19,7 @@ use git2::{AttrCheckFlags, AttrValue};
 use rustix::fs::{FlockOperation, flock};
 
 use super::bring::{Changes, PATIENCE, SUBMODULE};
-use super::error::{At, AuditError};
+use super::error::{At, AuditError, During};
 use super::id::CommitId;
 use super::objects::{nonce, sync_files};
 use super::repository::Repository;
@@ -31,6 +33,8 @@ const PREFIX: &str = "coming_";
 /// The modes of files.
 const FILE: u32 = 0o100_644;
 const PROGRAM: u32 = 0o100_755;
+/// So large a file is written here, and not by git, in bytes.
+const LARGEST: usize = 1 << 20;
 /// So many files are held open at once.
 const SYNCED_AT_ONCE: usize = 200;
 
@@ -39,12 +43,12 @@ pub struct Coming {
     folder: PathBuf,
     /// Holds the lock on the folder.
     held: File,
-    /// Which they are.
-    paths: Vec<String>,
+    /// Where each of them is to be, and where it is until then.
+    files: Vec<(String, PathBuf)>,
 }
 
 impl Repository {
-    /// Has git write the files that a commit has and another one has not, in a folder of its own below `beside`. Takes no lock.
+    /// Writes the files that a commit has and another one has not, in a folder of its own below `beside`. Takes no lock.
     pub fn prepare_files(&self, from: Option<CommitId>, to: CommitId, beside: &Path) -> Result<Coming, AuditError> {
         let changes = self.changes_to(from, to)?;
         let coming = changes.iter().filter_map(|(path, (before, after))| Some((path, *before, (*after)?)));
@@ -66,14 +70,13 @@ impl Repository {
         beside: &Path,
     ) -> Result<(Coming, Option<String>), AuditError> {
         let mut coming = Coming::begin(beside)?;
-        if files.is_empty() || self.leaves_it_to_git(changes)? {
+        if files.is_empty() || self.leaves_it_to_git(changes, beside)? {
             return Ok((coming, None));
         }
         if self.are_plain(files)? {
             for (path, leaf) in files {
                 coming.write(path, leaf.mode, &self.read_blob(leaf.id)?)?;
             }
-            coming.paths = files.iter().map(|(path, _)| (*path).clone()).collect();
             coming.sync()?;
             return Ok((coming, None));
         }
@@ -99,7 +102,8 @@ impl Repository {
         };
         // Where git failed nobody knows which of them are whole.
         if trouble.is_none() {
-            coming.paths = files.iter().map(|(path, _)| (*path).clone()).collect();
+            let place = coming.place();
+            coming.files = files.iter().map(|(path, _)| ((*path).clone(), place.join(path))).collect();
             coming.sync()?;
         }
         Ok((coming, trouble))
@@ -108,41 +112,69 @@ impl Repository {
     /// Says whether git would write these files as they are stored, so that it need not be started for that.
     fn are_plain(&self, files: &[(&String, Leaf)]) -> Result<bool, AuditError> {
         const CONVERSIONS: [&str; 6] = ["text", "eol", "crlf", "ident", "filter", "working-tree-encoding"];
-        if self.setting("core.autocrlf")?.is_some_and(|value| value != "false") {
+        // What is said of git's configuration in the environment, git alone reads as it does.
+        let is_said_beside =
+            ["GIT_CONFIG_COUNT", "GIT_CONFIG_PARAMETERS"].iter().any(|name| env::var_os(name).is_some());
+        if is_said_beside || self.setting("core.autocrlf")?.is_some_and(|value| value != "false") {
             return Ok(false);
         }
+        let odb = self.git().odb().during(|| "read objects".to_owned())?;
+        // Git writes a large one piece by piece.
+        let is_small = |leaf: Leaf| odb.read_header(leaf.id.to_git()).is_ok_and(|(size, _)| size <= LARGEST);
         let is_stored = |path: &str, name| {
             // As a checkout goes by them: first of all those in the index.
             let value = self.git().get_attr_bytes(Path::new(path), name, AttrCheckFlags::INDEX_THEN_FILE);
             value.is_ok_and(|value| matches!(AttrValue::from_bytes(value), AttrValue::Unspecified | AttrValue::False))
         };
         let is_plain = |(path, leaf): &(&String, Leaf)| {
-            matches!(leaf.mode, FILE | PROGRAM) && CONVERSIONS.iter().all(|name| is_stored(path, name))
+            matches!(leaf.mode, FILE | PROGRAM)
+                && is_small(*leaf)
+                && CONVERSIONS.iter().all(|name| is_stored(path, name))
         };
         Ok(files.iter().all(is_plain))
     }
 
     /// Says whether git itself has to check these files out: what a sparse checkout leaves out only it knows, attributes that come
-    /// along count for the files that come with them, and its index cannot be told beforehand that a file becomes a folder.
-    pub(super) fn leaves_it_to_git(&self, changes: &Changes) -> Result<bool, AuditError> {
+    /// along count for the files that come with them, its index cannot be told beforehand that a file becomes a folder, and nothing
+    /// gets its place by a rename on another disk.
+    pub(super) fn leaves_it_to_git(&self, changes: &Changes, beside: &Path) -> Result<bool, AuditError> {
         let has_attributes = |path: &String| path == ".gitattributes" || path.ends_with("/.gitattributes");
         let above = |path: &str| path.match_indices('/').any(|(at, _)| changes.contains_key(&path[..at]));
-        Ok(changes.keys().any(|path| has_attributes(path) || above(path)) || self.is_sparse()?)
+        let is_odd = changes.keys().any(|path| has_attributes(path) || above(path));
+        Ok(is_odd || self.is_sparse()? || !self.are_on_one_disk(changes, beside)?)
+    }
+
+    fn are_on_one_disk(&self, changes: &Changes, beside: &Path) -> Result<bool, AuditError> {
+        let root = self.worktree_root();
+        let disk = fs::metadata(beside).at("read", beside)?.dev();
+        let folders: BTreeSet<&Path> = changes.keys().filter_map(|path| Path::new(path).parent()).collect();
+        let is_there = |folder: &Path| {
+            let nearest = folder.ancestors().find_map(|folder| fs::metadata(root.join(folder)).ok());
+            nearest.is_some_and(|data| data.dev() == disk)
+        };
+        Ok(folders.into_iter().all(is_there))
     }
 
     /// Gives the files their places, and removes those that the later commit does not have; returns which changes are made thereby.
-    /// Whatever is in the way has been asked for.
+    /// Whatever is in the way has been asked for. What cannot be placed is `NotBrought`: some of the others may have their places.
     pub(super) fn place(&self, coming: &Coming, changes: &Changes) -> Result<Changes, AuditError> {
+        self.give_places(coming, changes).map_err(|error| match error {
+            AuditError::InTheWay { .. } => error,
+            error => AuditError::NotBrought { detail: error.to_string() },
+        })
+    }
+
+    fn give_places(&self, coming: &Coming, changes: &Changes) -> Result<Changes, AuditError> {
         let root = self.worktree_root();
         let mut made = Changes::new();
-        if coming.paths.is_empty() {
+        if coming.files.is_empty() {
             return Ok(made);
         }
         let gone = changes
             .iter()
             .filter(|(_, (before, after))| after.is_none() && before.is_some_and(|leaf| leaf.mode != SUBMODULE));
         // Before anything is changed.
-        for path in &coming.paths {
+        for (path, _) in &coming.files {
             if let Some(other) = no_folder_above(root, path) {
                 return Err(AuditError::InTheWay { files: vec![other.to_owned()] });
             }
@@ -154,7 +186,7 @@ impl Repository {
                 _ => remove_empty_above(root, &place),
             }
         }
-        for path in &coming.paths {
+        for (path, written) in &coming.files {
             let Some(change) = changes.get(path) else { continue };
             let place = root.join(path);
             if let Some(folder) = place.parent() {
@@ -162,7 +194,7 @@ impl Repository {
             }
             // An empty folder is nothing to git.
             let _ = fs::remove_dir(&place);
-            fs::rename(coming.place().join(path), &place).at("write", &place)?;
+            fs::rename(written, &place).at("write", &place)?;
             made.insert(path.clone(), *change);
             stop::point("audit.bring-placed");
         }
@@ -193,7 +225,7 @@ impl Coming {
             let is_locked = flock(&held, FlockOperation::NonBlockingLockExclusive).is_ok();
             let same = |there: fs::Metadata| held.metadata().is_ok_and(|ours| ours.ino() == there.ino());
             if is_locked && fs::metadata(&folder).is_ok_and(same) {
-                return Ok(Self { folder, held, paths: Vec::new() });
+                return Ok(Self { folder, held, files: Vec::new() });
             }
         }
     }
@@ -203,26 +235,24 @@ impl Coming {
         self.folder.join("files")
     }
 
-    /// Writes a file of that mode.
-    fn write(&self, path: &str, mode: u32, bytes: &[u8]) -> Result<(), AuditError> {
-        let place = self.place().join(path);
-        if let Some(folder) = place.parent() {
-            fs::create_dir_all(folder).at("make", folder)?;
-        }
+    /// Writes a file of that mode. Its path comes from elsewhere, so it is no part of where this is.
+    fn write(&mut self, path: &str, mode: u32, bytes: &[u8]) -> Result<(), AuditError> {
+        let place = self.folder.join(self.files.len().to_string());
         let mode = if mode == PROGRAM { 0o777 } else { 0o666 };
         let file = OpenOptions::new().write(true).create_new(true).mode(mode).open(&place);
-        file.and_then(|mut file| file.write_all(bytes)).at("write", &place)
+        file.and_then(|mut file| file.write_all(bytes)).at("write", &place)?;
+        self.files.push((path.to_owned(), place));
+        Ok(())
     }
 
     /// Has the files survive a power cut, so that what gets a name is whole.
     fn sync(&self) -> Result<(), AuditError> {
-        let place = self.place();
-        for paths in self.paths.chunks(SYNCED_AT_ONCE) {
+        for files in self.files.chunks(SYNCED_AT_ONCE) {
             let mut waiting = Vec::new();
-            for path in paths.iter().map(|path| place.join(path)) {
-                if fs::symlink_metadata(&path).is_ok_and(|data| data.is_file()) {
-                    let file = File::open(&path).at("open", &path)?;
-                    waiting.push(Unsynced::new(&file, &path, Part::Bytes).at("hold open", &path)?);
+            for (_, path) in files {
+                if fs::symlink_metadata(path).is_ok_and(|data| data.is_file()) {
+                    let file = File::open(path).at("open", path)?;
+                    waiting.push(Unsynced::new(&file, path, Part::Bytes).at("hold open", path)?);
                 }
             }
             sync_files(waiting)?;

@@ -60,6 +60,11 @@ pub enum AuditError {
         /// Relative to the worktree.
         files: Vec<String>,
     },
+    #[error("`{}` is no path that git puts anything at; nothing was changed", .path.escape_debug())]
+    Forbidden {
+        /// As the tree has it.
+        path: String,
+    },
     #[error("{} of aof's own folder no more committed; nothing was changed", files_text(.files))]
     OwnFolderTakenOut {
         /// Relative to the worktree.

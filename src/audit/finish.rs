@@ -32,10 +32,21 @@ impl Repository {
     ) -> Result<(), AuditError> {
         self.wait_for_left_git(deadline)?;
         let base = self.head()?;
+        let mut changes = self.changes_to(from, to)?;
         if base.commit != from && base.commit != Some(to) {
-            return Ok(());
+            let _lock = self.begin_bringing(&base, to, deadline, intent)?;
+            // What somebody has committed meanwhile is theirs; the rest is as it was before.
+            let (trees, head) = (self.trees(), base.commit.map(|commit| self.root_tree(commit)).transpose()?);
+            let mut own = Changes::new();
+            for (path, change) in changes {
+                let here = head.map(|head| trees.lookup(head, &path)).transpose()?.flatten();
+                if here == change.0 {
+                    own.insert(path, change);
+                }
+            }
+            changes = own;
+            return self.send_back(from, &changes, beside);
         }
-        let changes = self.changes_to(from, to)?;
         let arrived = self.arrived(&changes)?;
         let is_file = |leaf: &Leaf| leaf.mode != SUBMODULE;
         let left = changes.iter().filter(|(path, _)| !arrived.contains_key(*path));
@@ -61,9 +72,12 @@ impl Repository {
                 lock.index.rename_to(&target).at("replace", &target)
             }
             Ok(()) => self.land(lock, &copy, &base, to, "sync: finished", deadline).map(drop),
-            Err(AuditError::InTheWay { .. } | AuditError::NotBrought { .. }) if base.commit == from => {
-                self.send_back(from, &changes, beside)
-            }
+            Err(
+                AuditError::InTheWay { .. }
+                | AuditError::NotBrought { .. }
+                | AuditError::Command { .. }
+                | AuditError::Io { .. },
+            ) if base.commit == from => self.send_back(from, &changes, beside),
             Err(AuditError::InTheWay { .. }) => Ok(()),
             Err(error) => Err(error),
         }
@@ -153,7 +167,7 @@ impl Repository {
         beside: &Path,
     ) -> Result<Option<String>, AuditError> {
         let Some(from) = from.filter(|_| !paths.is_empty()) else { return Ok(None) };
-        if self.leaves_it_to_git(changes)? {
+        if self.leaves_it_to_git(changes, beside)? {
             let mut git = self.git_on(&staged.path);
             git.args(["checkout-index", "--force", "-z", "--stdin"]);
             let paths: Vec<u8> = paths.iter().flat_map(|path| path.bytes().chain([0])).collect();

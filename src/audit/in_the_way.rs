@@ -10,11 +10,33 @@ use super::error::{At, AuditError};
 use super::id::CommitId;
 use super::repository::Repository;
 use super::spawn;
+use crate::format::shell::quoted;
+use crate::model::listed;
 
 /// What each clone has for itself: locks, records, what is dropped there. Whoever could put files there would act for its user.
 const OWN_FOLDER: &str = ".aof";
 /// So many files in the way are told.
 const MOST_TOLD: usize = 20;
+
+/// Refuses paths that git itself puts nowhere: whoever wrote such a tree means a place outside of the worktree, or git's own folder.
+pub(super) fn are_fit(changes: &Changes) -> Result<(), AuditError> {
+    match changes.keys().find(|path| path.split('/').any(is_forbidden)) {
+        Some(path) => Err(AuditError::Forbidden { path: path.clone() }),
+        None => Ok(()),
+    }
+}
+
+/// Says whether git takes a name for none, or for its own folder on some file system: HFS+ leaves characters out of a name, and NTFS
+/// ends it at a colon and leaves out what it has at its end.
+fn is_forbidden(name: &str) -> bool {
+    let is_left_out = |c: &char| matches!(c, '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{feff}');
+    let is_git = |part: &str| {
+        let seen: String = part.chars().filter(|c| !is_left_out(c)).collect();
+        let seen = seen.split(':').next().unwrap_or_default().trim_end_matches([' ', '.']);
+        seen.eq_ignore_ascii_case(".git") || seen.eq_ignore_ascii_case("git~1")
+    };
+    matches!(name, "" | "." | "..") || name.contains('\0') || name.split('\\').any(is_git)
+}
 
 /// Refuses what would change aof's own folder, of whichever project. What is only to go from it would go from here as well, where it may
 /// be in use.
@@ -50,7 +72,42 @@ impl Repository {
         git.arg("-n");
         let Err(error) = spawn::run_git(git, &[]) else { return Ok(()) };
         let files = self.changed_in_the_way(changes)?;
-        if files.is_empty() { Err(error) } else { Err(AuditError::InTheWay { files }) }
+        if !files.is_empty() {
+            return Err(AuditError::InTheWay { files });
+        }
+        let marked = self.marked_in_the_way(changes)?;
+        let detail = if marked.is_empty() {
+            error.to_string()
+        } else {
+            format!(
+                "git was told not to look at files here, so it replaces nothing there; take that back: {}",
+                listed(&marked)
+            )
+        };
+        Err(AuditError::NotBrought { detail })
+    }
+
+    /// Returns what takes back that git takes files for unchanged.
+    fn marked_in_the_way(&self, changes: &Changes) -> Result<Vec<String>, AuditError> {
+        let mut commands = Vec::new();
+        let paths: Vec<&String> = changes.keys().collect();
+        for paths in paths.chunks(PATHS_A_COMMAND) {
+            let mut git = spawn::git(self);
+            git.args(["--literal-pathspecs", "ls-files", "-v", "-z", "--full-name", "--"]).args(paths);
+            for line in spawn::run_git(git, &[])?.split(|byte| *byte == 0) {
+                let [mark, b' ', path @ ..] = line else { continue };
+                // A small letter says that it is assumed unchanged, an `S` of either size that it is passed over.
+                let marks = [
+                    (mark.is_ascii_lowercase(), "assume-unchanged"),
+                    (mark.eq_ignore_ascii_case(&b'S'), "skip-worktree"),
+                ];
+                for (_, name) in marks.iter().filter(|(is_set, _)| *is_set) {
+                    commands.push(format!("git update-index --no-{name} {}", quoted(&String::from_utf8_lossy(path))));
+                }
+            }
+        }
+        commands.truncate(MOST_TOLD);
+        Ok(commands)
     }
 
     /// Returns files that git does not know, where something new is to come. Git itself takes those for expendable that it was told

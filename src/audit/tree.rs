@@ -108,7 +108,7 @@ impl<'r> Trees<'r> {
             let Ok(name) = str::from_utf8(entry.name) else {
                 continue;
             };
-            let path = if below.is_empty() { name.to_owned() } else { format!("{below}/{name}") };
+            let path = path_of(below, name)?;
             match entry.mode {
                 MODE_TREE => self.walk(entry.id, &path, found)?,
                 MODE_FILE | MODE_EXECUTABLE => found(path, entry.id),
@@ -150,7 +150,7 @@ impl<'r> Trees<'r> {
                 continue;
             };
             let Ok(name) = str::from_utf8(entry.name) else { continue };
-            let path = if below.is_empty() { name.to_owned() } else { format!("{below}/{name}") };
+            let path = path_of(below, name)?;
             if entry.is_tree() {
                 self.compare(gone_leaf.map(|leaf| leaf.id), come_leaf.map(|leaf| leaf.id), &path, found)?;
             } else {
@@ -226,6 +226,12 @@ impl<'r> Trees<'r> {
         }
         id
     }
+}
+
+/// Returns the path of a name in a folder. A name with a slash in it would pass for something elsewhere.
+fn path_of(below: &str, name: &str) -> Result<String, AuditError> {
+    let path = if below.is_empty() { name.to_owned() } else { format!("{below}/{name}") };
+    if name.contains('/') { Err(AuditError::Forbidden { path }) } else { Ok(path) }
 }
 
 fn first(path: &str) -> &str {

@@ -68,6 +68,7 @@ mod stats;
 mod stepping_in;
 mod syncing;
 mod syncing_hands;
+mod syncing_hostile;
 mod syncing_torture;
 mod task_complete;
 mod task_new;

@@ -73,12 +73,12 @@ impl Clones {
         self.does(clone, &args);
     }
 
-    fn head(&self, clone: &str) -> String {
+    pub(crate) fn head(&self, clone: &str) -> String {
         self.git(clone, &["rev-parse", "HEAD"])
     }
 
     /// Returns what git says of index and worktree, which is nothing where all is as committed.
-    fn status(&self, clone: &str) -> String {
+    pub(crate) fn status(&self, clone: &str) -> String {
         self.git(clone, &["status", "--porcelain"])
     }
 }
@@ -491,7 +491,7 @@ const POINTS: [&str; 10] = [
 
 /// A clone to which a task, a file and a folder are to come, and where something went on as well or not.
 #[cfg(debug_assertions)]
-fn behind(apart: bool) -> (Clones, String) {
+pub(crate) fn behind(apart: bool) -> (Clones, String) {
     let clones = Clones::new(PROJECT, &["b"]);
     let id = clones.env.new_task(&["Add login"]);
     clones.env.write("notes.txt", "one\n");
@@ -513,7 +513,7 @@ fn behind(apart: bool) -> (Clones, String) {
 }
 
 #[cfg(debug_assertions)]
-fn killed(clones: &Clones, point: &str) {
+pub(crate) fn killed(clones: &Clones, point: &str) {
     let mut command = clones.command(".", &["sync"]);
     command.env("AOF_STOP_AT", point);
     assert_eq!(clones.env.run(command).code, None, "{point}: it was not passed");

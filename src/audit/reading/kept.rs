@@ -34,7 +34,11 @@ impl<K: Eq + Hash + Copy> Kept<K> {
         Some(found)
     }
 
+    /// Keeps an object, unless it alone would take all the room.
     pub(super) fn keep(&mut self, key: K, object: Inflated) {
+        if object.1.len() > self.room {
+            return;
+        }
         if self.size > self.room {
             self.older = std::mem::take(&mut self.newer);
             self.size = 0;

@@ -28,7 +28,7 @@ use super::objects::{Kind, ObjectFolder, name};
 /// Half of the room for objects that were read, in bytes; one flat folder of 100,000 tasks is 3.5 MB.
 const ROOM: usize = 8 << 20;
 
-/// No object of more bytes is read here.
+/// No object of more bytes is read out of a pack here.
 const LARGEST: usize = 64 << 20;
 
 /// More than a small file has, so that one read tells that it has ended.

@@ -23,7 +23,10 @@ pub(super) enum Brought {
 /// Brings branch, index and worktree to a later commit.
 pub(super) fn bring(workspace: &Workspace, head: &Head, to: CommitId, subject: &str) -> Result<Brought, OpsError> {
     // Filters may take their time, so nobody waits for them.
-    let coming = workspace.repository.prepare_files(head.commit, to, &workspace.paths.local())?;
+    let coming = match left(workspace.repository.prepare_files(head.commit, to, &workspace.paths.local()))? {
+        Ok(coming) => coming,
+        Err(left) => return Ok(Brought::Left(left)),
+    };
     let lock = workspace.lock()?;
     if heal::heal(workspace, &lock)? {
         return Ok(Brought::Moved);
@@ -58,6 +61,7 @@ pub(super) fn left<T>(asked: Result<T, AuditError>) -> Result<Result<T, Left>, A
         Ok(done) => Ok(Ok(done)),
         Err(AuditError::InTheWay { files }) => Ok(Err(Left::InTheWay { files })),
         Err(AuditError::OwnFolder { files }) => Ok(Err(Left::OwnFolder { files })),
+        Err(AuditError::Forbidden { path }) => Ok(Err(Left::Forbidden { path })),
         Err(AuditError::OwnFolderTakenOut { files }) => Ok(Err(Left::OwnFolderTakenOut { files })),
         Err(error) => Err(error),
     }

@@ -151,6 +151,11 @@ pub enum Left {
         /// Relative to the worktree.
         files: Vec<String>,
     },
+    /// The remote has something at a path at which git puts nothing: outside of the worktree, or in git's own folder.
+    Forbidden {
+        /// As its tree has it.
+        path: String,
+    },
     /// The remote has such files no more, and this clone has them.
     OwnFolderTakenOut {
         /// Relative to the worktree.

@@ -14,6 +14,7 @@ impl Left {
             Self::Stranger { .. } => "left_to_git",
             Self::InTheWay { .. } => "in_the_way",
             Self::OwnFolder { .. } | Self::OwnFolderTakenOut { .. } => "own_folder",
+            Self::Forbidden { .. } => "forbidden_path",
             Self::Rewritten { .. } => "rewritten",
             Self::Unpublished { .. } => "unpublished",
             Self::Conflict { .. } => "merge_conflict",
@@ -45,6 +46,11 @@ impl Left {
                 "`{}` has {} in aof's own folder, which is each clone's alone: nobody else may put files there",
                 upstream.name(),
                 listed(files)
+            ),
+            Self::Forbidden { path } => format!(
+                "`{}` has something at `{}`, where git puts nothing: whoever made that by hand means harm",
+                upstream.name(),
+                path.escape_debug()
             ),
             Self::OwnFolderTakenOut { files } => format!(
                 "{} in aof's own folder {} committed here, and `{}` has {} no more",
@@ -97,6 +103,11 @@ impl Left {
             Self::OwnFolder { .. } => format!(
                 "nothing was changed; see `git log {} -- '*.aof/*'`; whoever put them there takes them out with `git rm`, then \
                  `aof sync`",
+                upstream.name()
+            ),
+            Self::Forbidden { .. } => format!(
+                "nothing was changed; see who pushed it with `git log {}`, and have it taken out there; `git config \
+                 receive.fsckObjects true` in the repository of the remote keeps such commits out",
                 upstream.name()
             ),
             Self::OwnFolderTakenOut { files } => format!(
