@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use super::bring::SUBMODULE;
 use super::error::AuditError;
 use super::id::{CommitId, ObjectId};
 use super::repository::Repository;
@@ -72,8 +73,12 @@ impl Repository {
         let (before, after) = (trees.folder(one, folder)?, trees.folder(Some(other), folder)?);
         let mut files = Vec::new();
         trees.compare(before, after, "", &mut |path, before, after| {
-            let id = |leaf: Option<Leaf>| leaf.map(|leaf| leaf.id);
-            files.push(ChangedFile { path, before: id(before), after: id(after) });
+            // A repository of somebody else's is no file, whatever its path.
+            let id = |leaf: Option<Leaf>| leaf.filter(|leaf| leaf.mode != SUBMODULE).map(|leaf| leaf.id);
+            let (before, after) = (id(before), id(after));
+            if before.is_some() || after.is_some() {
+                files.push(ChangedFile { path, before, after });
+            }
         })?;
         files.sort();
         Ok(files)

@@ -4,12 +4,12 @@
 //! again, all that came is put back, and what went as well. A file that says neither what was nor what is to be is somebody's, and
 //! stays.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fs;
 use std::path::Path;
 use std::time::Instant;
 
-use super::bring::{Changes, PATHS_A_COMMAND, PATIENCE, SUBMODULE};
+use super::bring::{Bringing, Changes, PATHS_A_COMMAND, PATIENCE, SUBMODULE};
 use super::coming::remove_empty_above;
 use super::error::{At, AuditError};
 use super::id::CommitId;
@@ -45,7 +45,7 @@ impl Repository {
                 }
             }
             changes = own;
-            return self.send_back(from, &changes, beside);
+            return self.send_back(from, &changes, &self.index_copy()?, beside);
         }
         let arrived = self.arrived(&changes)?;
         let is_file = |leaf: &Leaf| leaf.mode != SUBMODULE;
@@ -58,6 +58,12 @@ impl Repository {
         if self.head()? != base {
             return Ok(());
         }
+        // Nobody's index tells of it where it has already what came.
+        let theirs = self.of_somebody(&changes)?;
+        if base.commit == from && !theirs.is_empty() {
+            return self.go_back(lock, from, &changes, beside);
+        }
+        changes.retain(|path, _| !theirs.contains(path));
         let copy = self.index_copy()?;
         self.look_afresh(&copy.path, &changes);
         self.enter(&copy.path, &self.arrived(&changes)?)?;
@@ -77,20 +83,56 @@ impl Repository {
                 | AuditError::NotBrought { .. }
                 | AuditError::Command { .. }
                 | AuditError::Io { .. },
-            ) if base.commit == from => self.send_back(from, &changes, beside),
+            ) if base.commit == from => self.go_back(lock, from, &changes, beside),
             Err(AuditError::InTheWay { .. }) => Ok(()),
+            // The branch is there: git shows what is left as somebody's change, as it is.
+            Err(AuditError::NotBrought { .. }) if !theirs.is_empty() => Ok(()),
             Err(error) => Err(error),
         }
     }
 
+    /// Has index and worktree as they were before, but for what is somebody's.
+    fn go_back(
+        &self,
+        lock: Bringing,
+        from: Option<CommitId>,
+        changes: &Changes,
+        beside: &Path,
+    ) -> Result<(), AuditError> {
+        let copy = self.index_copy()?;
+        let had_any = self.take_back_entries(&copy.path, changes)?;
+        self.send_back(from, changes, &copy, beside)?;
+        if had_any {
+            lock.index.write_all_of(&copy)?;
+            let target = self.git_dir().join("index");
+            lock.index.rename_to(&target).at("replace", &target)?;
+        }
+        Ok(())
+    }
+
+    /// Returns the paths at which something stands that neither was there before nor is to come.
+    fn of_somebody(&self, changes: &Changes) -> Result<BTreeSet<String>, AuditError> {
+        let standing = self.standing(changes)?.into_iter();
+        let is_own = |path: &str, leaf: Leaf| {
+            let known = changes.get(path).copied().unwrap_or_default();
+            leaf.mode != SUBMODULE && known.0 != Some(leaf) && known.1 != Some(leaf)
+        };
+        Ok(standing.filter(|(path, leaf)| is_own(path, *leaf)).map(|(path, _)| path).collect())
+    }
+
     /// Returns those of the changes that the worktree has already: at the path is what is to be there.
     fn arrived(&self, changes: &Changes) -> Result<Changes, AuditError> {
+        let standing = self.standing(changes)?;
+        let arrived =
+            changes.iter().filter(|(path, (_, after))| after.is_some() && standing.get(*path) == after.as_ref());
+        Ok(arrived.map(|(path, change)| (path.clone(), *change)).collect())
+    }
+
+    /// Returns what stands at the paths of the changes, as git would have it, where anything stands and it can be told.
+    fn standing(&self, changes: &Changes) -> Result<BTreeMap<String, Leaf>, AuditError> {
         let probe = self.index_copy()?;
-        let coming = changes.iter().filter(|(_, (_, after))| after.is_some());
-        let there: Vec<&String> = coming
-            .map(|(path, _)| path)
-            .filter(|path| fs::symlink_metadata(self.worktree_root().join(path)).is_ok())
-            .collect();
+        let there: Vec<&String> =
+            changes.keys().filter(|path| fs::symlink_metadata(self.worktree_root().join(path)).is_ok()).collect();
         let paths: Vec<u8> = there.iter().flat_map(|path| path.bytes().chain([0])).collect();
         let probed = |paths: &[u8]| {
             let mut git = self.git_on(&probe.path);
@@ -103,25 +145,61 @@ impl Repository {
                 let _ = probed(format!("{path}\0").as_bytes());
             }
         }
-        let mut arrived = Changes::new();
+        let mut standing = BTreeMap::new();
         for paths in there.chunks(PATHS_A_COMMAND) {
             let mut git = self.git_on(&probe.path);
             git.args(["--literal-pathspecs", "ls-files", "--stage", "-z", "--full-name", "--"]).args(paths);
             let output = spawn::run_git(git, &[])?;
             for line in output.split(|byte| *byte == 0) {
                 let Some((leaf, path)) = str::from_utf8(line).ok().and_then(entry) else { continue };
-                if let Some(change) = changes.get(path).filter(|(_, after)| *after == Some(leaf)) {
-                    arrived.insert(path.to_owned(), *change);
+                standing.insert(path.to_owned(), leaf);
+            }
+        }
+        Ok(standing)
+    }
+
+    /// Takes back what the index has of the changes already; returns whether it had anything.
+    fn take_back_entries(&self, copy: &Path, changes: &Changes) -> Result<bool, AuditError> {
+        const NOTHING: &str = "0000000000000000000000000000000000000000";
+        let paths: Vec<&String> = changes.keys().collect();
+        let mut lines = String::new();
+        for paths in paths.chunks(PATHS_A_COMMAND) {
+            let mut git = self.git_on(copy);
+            git.args(["--literal-pathspecs", "ls-files", "--stage", "-z", "--full-name", "--"]).args(paths);
+            let output = spawn::run_git(git, &[])?;
+            let known: BTreeMap<&str, Leaf> = output
+                .split(|byte| *byte == 0)
+                .filter_map(|line| str::from_utf8(line).ok().and_then(entry))
+                .map(|(leaf, path)| (path, leaf))
+                .collect();
+            for path in paths {
+                let Some((before, after)) = changes.get(*path) else { continue };
+                if known.get(path.as_str()) == after.as_ref() {
+                    lines += &match before {
+                        Some(leaf) => format!("{:o} {}\t{path}\0", leaf.mode, leaf.id),
+                        None => format!("0 {NOTHING}\t{path}\0"),
+                    };
                 }
             }
         }
-        Ok(arrived)
+        if lines.is_empty() {
+            return Ok(false);
+        }
+        let mut git = self.git_on(copy);
+        git.args(["update-index", "--add", "--replace", "-z", "--index-info"]);
+        spawn::run_git(git, lines.as_bytes())?;
+        Ok(true)
     }
 
-    /// Puts back what arrived, and what went: nothing else was changed.
-    fn send_back(&self, from: Option<CommitId>, changes: &Changes, beside: &Path) -> Result<(), AuditError> {
+    /// Puts back what arrived, and what went, as far as this copy of the index has it in the worktree: nothing else was changed.
+    fn send_back(
+        &self,
+        from: Option<CommitId>,
+        changes: &Changes,
+        staged: &Temp,
+        beside: &Path,
+    ) -> Result<(), AuditError> {
         let arrived = self.arrived(changes)?;
-        let staged = self.index_copy()?;
         for (path, _) in arrived.iter().filter(|(_, (before, _))| before.is_none()) {
             let path = self.worktree_root().join(path);
             if path.symlink_metadata().is_ok_and(|data| data.is_dir()) {
@@ -147,7 +225,7 @@ impl Repository {
                 lines.split(|byte| *byte == 0).filter_map(|line| line.strip_prefix(b"H ")).collect();
             paths.extend(wanted.iter().filter(|path| here.contains(path.as_bytes())));
         }
-        let write = |paths: &[&String]| self.write_again(from, paths, changes, &staged, beside);
+        let write = |paths: &[&String]| self.write_again(from, paths, changes, staged, beside);
         // One that cannot be written keeps none of the others from it.
         if write(&paths)?.is_none() {
             return Ok(());

@@ -125,6 +125,41 @@ fn whoever_commits_after_a_kill_has_nothing_of_it_in_his_way() {
     }
 }
 
+#[cfg(debug_assertions)]
+#[test]
+fn what_is_edited_after_a_kill_stays_also_where_the_index_has_what_came() {
+    for (point, pulled) in [
+        ("audit.intent-told", true),
+        ("audit.index-locked", true),
+        ("audit.bring-placed:2", true),
+        ("audit.index-moved", false),
+        ("audit.ref-moved", false),
+    ] {
+        let (clones, id) = crate::syncing::behind(false);
+        crate::syncing::killed(&clones, point);
+        if pulled {
+            let lock = clones.env.path(".git/index.lock");
+            if lock.exists() {
+                fs::remove_file(lock).unwrap();
+            }
+            let output = clones.env.try_git(&["pull", "--quiet", "--no-rebase", "origin", "main"]);
+            if output.code != Some(0) {
+                // What came half-way is in git's way; whoever knows it from git takes the commit's.
+                clones.git(".", &["reset", "--quiet", "--hard", "origin/main"]);
+            }
+        }
+        clones.env.write("notes.txt", "a day of work\n");
+        clones.env.write("new/file.txt", "mine\n");
+        clones.does(".", &["task", "comment", &id, "Still there"]);
+        assert_eq!(clones.env.read("notes.txt"), "a day of work\n", "{point}");
+        assert_eq!(clones.env.read("new/file.txt"), "mine\n", "{point}");
+        let status = clones.status(".");
+        let mine = [" M new/file.txt\n M notes.txt\n", " M notes.txt\n?? new/\n"];
+        assert!(mine.contains(&status.as_str()), "{point}: {status}");
+        clones.does(".", &["verify"]);
+    }
+}
+
 #[test]
 fn large_files_come_by_git() {
     let clones = Clones::new(PROJECT, &["b"]);

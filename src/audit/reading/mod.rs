@@ -12,7 +12,7 @@ mod packs;
 
 use std::cell::RefCell;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, BufReader, Read};
 use std::os::fd::AsFd;
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ use super::id::ObjectId;
 use super::objects::{Kind, ObjectFolder, name};
 
 /// Half of the room for objects that were read, in bytes; one flat folder of 100,000 tasks is 3.5 MB.
-const ROOM: usize = 8 << 20;
+const ROOM: usize = 4 << 20;
 
 /// No object of more bytes is read out of a pack here.
 const LARGEST: usize = 64 << 20;
@@ -87,6 +87,10 @@ impl<'r> Reader<'r> {
         });
         let bytes = match found {
             Some((_, bytes)) => bytes,
+            None if self.is_cut_off(id) => {
+                return Err(git2::Error::from_str("its file ends too early; `git fsck` tells more"))
+                    .during(|| format!("read the {} `{id}`", kind.word()));
+            }
             None => self.stored(kind, id).during(|| format!("read the {} `{id}`", kind.word()))?,
         };
         kept.keep(id, (kind, Arc::clone(&bytes)));
@@ -101,6 +105,14 @@ impl<'r> Reader<'r> {
         let start = bytes.iter().take(32).position(|byte| *byte == 0)? + 1;
         bytes.drain(..start);
         Some((kind, bytes.into()))
+    }
+
+    /// Says whether there is a loose file that does not have all of an object, as a power cut leaves it. libgit2 waits for ever for the
+    /// rest of one.
+    fn is_cut_off(self, id: ObjectId) -> bool {
+        let Ok(file) = File::open(self.folder.place(id)) else { return false };
+        let mut inflated = ZlibDecoder::new(BufReader::new(file));
+        io::copy(&mut inflated, &mut io::sink()).is_err_and(|fault| fault.kind() == io::ErrorKind::UnexpectedEof)
     }
 
     fn stored(self, kind: Kind, id: ObjectId) -> Result<Arc<[u8]>, git2::Error> {

@@ -23,7 +23,7 @@ const MOST: usize = 32;
 /// No chain that git makes is longer.
 const LONGEST: usize = 4_095;
 /// Half of the room for what came out on the way, in bytes.
-const ROOM: usize = 8 << 20;
+const ROOM: usize = 4 << 20;
 
 /// The packs of a folder.
 pub(super) struct Packs {
