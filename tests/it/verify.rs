@@ -364,3 +364,35 @@ fn a_range_that_says_nothing_is_refused() {
     }
     let _ = env.aof(&["verify", "HEAD.."]).success();
 }
+
+#[test]
+fn a_repository_at_a_tasks_path_is_no_file_of_it() {
+    let (env, id) = scene();
+    let path = env.task_path(&id);
+    let head = env.git(&["rev-parse", "HEAD"]);
+    env.git(&["rm", "--quiet", "--cached", &path]);
+    env.git(&["update-index", "--add", "--cacheinfo", &format!("160000,{},{path}", head.trim())]);
+    env.git(&["commit", "--quiet", "-m", "a repository"]);
+    assert_eq!(found(&env), ["removed"]);
+    env.git(&["revert", "--no-edit", "HEAD"]);
+    assert!(found(&env).contains(&"removed".to_owned()));
+    let _ = env.aof(&["events", "rebuild"]).success();
+}
+
+#[test]
+fn an_object_that_a_power_cut_left_short_is_told() {
+    let (env, id) = scene();
+    for object in [format!("HEAD:{}", env.task_path(&id)), "HEAD".to_owned()] {
+        let name = env.git(&["rev-parse", &object]);
+        let file = format!(".git/objects/{}/{}", &name[..2], name[2..].trim());
+        let whole = std::fs::read(env.path(&file)).unwrap();
+        std::fs::remove_file(env.path(&file)).unwrap();
+        std::fs::write(env.path(&file), &whole[..whole.len() / 2]).unwrap();
+        let output = env.aof(&["task", "show", &id]);
+        let verified = env.aof(&["events", "rebuild"]);
+        assert!(verified.code != Some(0), "{object}: {verified}");
+        assert!(verified.stderr.contains("ends too early"), "{object}: {verified}{output}");
+        std::fs::remove_file(env.path(&file)).unwrap();
+        std::fs::write(env.path(&file), whole).unwrap();
+    }
+}
