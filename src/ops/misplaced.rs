@@ -11,11 +11,11 @@ use super::message;
 use super::standing::{Pending, Standing};
 use super::transaction::{Choice, destination};
 use super::workspace::Workspace;
-use crate::audit::CommitId;
+use crate::audit::{CommitId, ObjectId, Repository};
 use crate::format::task_file::Origin;
 use crate::model::Status;
 use crate::store::layout::{ARCHIVE, is_archived, task_id};
-use crate::store::tasks::{Entry, TaskEntry, read, walk_archived};
+use crate::store::tasks::{TaskEntry, read};
 use crate::store::{Archived, FileStat, ProjectPath};
 
 /// So many files that changed in the archive are looked at again rather than noted each time.
@@ -42,8 +42,8 @@ pub(super) fn home_if_settled(standing: &Standing) -> Option<Choice> {
     matches!(standing.pending, Pending::Nothing).then(|| home(standing)).flatten()
 }
 
-/// Returns the files in the archive whose tasks may go on. What HEAD has decides where they are looked for, and in the middle of a
-/// merge also what git has staged; what they say is read where they stand. A person's own moves that are not committed are not seen.
+/// Returns the files in the archive whose tasks may go on. What HEAD has decides which they are, and in the middle of a merge also
+/// what git has staged; those that are not there are left out. What a person did and has not committed is not seen.
 pub(super) fn open_in_archive(workspace: &Workspace) -> Vec<TaskEntry> {
     let paths = &workspace.paths;
     if !paths.root().join(ARCHIVE).is_dir() {
@@ -61,38 +61,51 @@ pub(super) fn open_in_archive(workspace: &Workspace) -> Vec<TaskEntry> {
     open.into_iter().filter_map(entry).collect()
 }
 
-/// Returns those that HEAD has: what was seen of an earlier commit, and what has changed since.
+/// Returns those that HEAD has: what was seen of an earlier commit, and what has changed since. What is kept is said of a commit, so
+/// nothing but its own content goes into it: what stands in the worktree just now may be gone, or come back, at the next look.
 fn committed(workspace: &Workspace) -> Result<BTreeSet<ProjectPath>, OpsError> {
-    let (repository, paths) = (&workspace.repository, &workspace.paths);
+    let repository = &workspace.repository;
     let Some(head) = repository.look()?.commit else { return Ok(BTreeSet::new()) };
-    let known = Archived::load(paths);
-    let since = known.as_ref().and_then(|known| known.commit.parse::<CommitId>().ok());
-    let Some((known, since)) = known.zip(since).filter(|(_, since)| repository.has_commit(*since)) else {
-        let all = walk_archived(paths).filter_map(|entry| match entry {
-            Entry::Task(task) => Some(task.path),
-            Entry::Stray(_) => None,
-        });
-        let open: BTreeSet<ProjectPath> = all.filter(|path| may_go_on(workspace, path)).collect();
+    let known = Archived::load(&workspace.paths).and_then(|known| {
+        let since = known.commit.parse::<CommitId>().ok().filter(|since| repository.has_commit(*since))?;
+        Some((since, known.paths().collect::<BTreeSet<ProjectPath>>()))
+    });
+    let Some((since, before)) = known else {
+        let mut open = BTreeSet::new();
+        for file in repository.list(head, ARCHIVE)? {
+            see(repository, &mut open, &file.path, Some(file.id))?;
+        }
         note(workspace, head, &open);
         return Ok(open);
     };
-    let before: BTreeSet<ProjectPath> = known.paths().collect();
     if since == head {
         return Ok(before);
     }
     let mut open = before.clone();
     let changed = repository.changed_below(ARCHIVE, since, head)?;
-    for path in changed.iter().filter_map(|file| file.path.parse::<ProjectPath>().ok()) {
-        if task_id(path.name()).is_some_and(|id| id.is_ok()) && may_go_on(workspace, &path) {
-            open.insert(path);
-        } else {
-            open.remove(&path);
-        }
+    for file in &changed {
+        see(repository, &mut open, &file.path, file.after)?;
     }
     if open != before || changed.len() > FEW {
         note(workspace, head, &open);
     }
     Ok(open)
+}
+
+/// Puts a file that a commit has there among the open ones, or takes it from them.
+fn see(
+    repository: &Repository,
+    open: &mut BTreeSet<ProjectPath>,
+    path: &str,
+    content: Option<ObjectId>,
+) -> Result<(), OpsError> {
+    let Ok(path) = path.parse::<ProjectPath>() else { return Ok(()) };
+    let content = content.filter(|_| task_id(path.name()).is_some_and(|id| id.is_ok()));
+    match content.map(|content| repository.read_blob(content)).transpose()? {
+        Some(bytes) if !says_finished(&bytes) => drop(open.insert(path)),
+        _ => drop(open.remove(&path)),
+    }
+    Ok(())
 }
 
 /// Returns the files in the archive that git has staged, or could not merge.
@@ -109,12 +122,12 @@ fn note(workspace: &Workspace, head: CommitId, open: &BTreeSet<ProjectPath>) {
     let _ = seen.save(&workspace.paths);
 }
 
-/// Returns whether the file is there and does not say that its task is finished. A file of thousands is soon asked: the key stands
-/// at the beginning of a line, above the body.
+/// Returns whether the file is there and does not say that its task is finished.
 fn may_go_on(workspace: &Workspace, path: &ProjectPath) -> bool {
     read(&workspace.paths, path).is_ok_and(|file| !says_finished(&file.bytes))
 }
 
+/// A file of thousands is soon asked: the key stands at the beginning of a line, above the body.
 fn says_finished(bytes: &[u8]) -> bool {
     let lines = bytes.split(|byte| *byte == b'\n').skip(1).map(<[u8]>::trim_ascii_end);
     let status = lines.take_while(|line| *line != b"---").find_map(|line| line.strip_prefix(b"status:"));

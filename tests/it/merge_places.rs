@@ -1,5 +1,7 @@
 //! Where git puts the file of a task that one side archived and the other went on with: it is listed, told of, and brought home.
 
+use std::fs;
+
 use insta::assert_snapshot;
 
 use crate::environment::TestEnvironment;
@@ -67,6 +69,24 @@ fn an_open_task_in_the_archive_is_told_of_and_listed_like_any_other() {
     let titles: Vec<&str> =
         ready["tasks"].as_array().unwrap().iter().filter_map(|task| task["title"].as_str()).collect();
     assert_eq!(titles, ["Add login"]);
+}
+
+#[test]
+fn an_open_task_in_the_archive_is_listed_once_its_file_is_back() {
+    let (env, id) = open_in_the_archive();
+    let path = env.task_path(&id);
+    let listed = || env.aof(&["task", "list"]).success().stdout.contains("Add login");
+    // Neither the first look at the commit nor a later one is misled by what is in the worktree just then.
+    for look_anew in [true, false] {
+        if look_anew {
+            let _ = fs::remove_file(env.path(".aof/archive"));
+        }
+        fs::remove_file(env.path(&path)).unwrap();
+        assert!(!listed());
+        env.git(&["restore", &path]);
+        assert_eq!(env.git(&["status", "--porcelain"]), "");
+        assert!(listed(), "looked anew: {look_anew}");
+    }
 }
 
 #[test]
