@@ -71,7 +71,7 @@ pub use staged_below::StagedFile;
 pub use storage::Storage;
 pub use surroundings::is_program_there;
 pub use texts::{Both, Comparison, Marks, merge_texts, merge_texts_by};
-pub use unmerged::Unmerged;
+pub use unmerged::{Sides, StagedVersion, Unmerged};
 pub use worktrees::{BranchSource, Stage, Worktree};
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::fs;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use git2::Index;
+use git2::{Index, IndexEntry};
 
 use super::error::{AuditError, During};
 use super::id::ObjectId;
@@ -16,17 +16,43 @@ const STAGE: u16 = 0x3000;
 
 const NAP: Duration = Duration::from_millis(10);
 
+/// What a file is where nobody says otherwise, and what it is where it can be run.
+const FILE: u32 = 0o100_644;
+const EXECUTABLE: u32 = 0o100_755;
+
+/// What git's index has at a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StagedVersion {
+    /// What it says.
+    pub content: ObjectId,
+    mode: u32,
+}
+
+impl StagedVersion {
+    fn of(entry: &IndexEntry) -> Self {
+        Self { content: ObjectId::from_git(entry.id), mode: entry.mode }
+    }
+
+    /// Returns whether it is a file, and not a link or another repository.
+    pub fn is_file(self) -> bool {
+        matches!(self.mode, FILE | EXECUTABLE)
+    }
+}
+
+/// What both sides had, ours, and theirs, as far as there is one.
+pub type Sides = [Option<StagedVersion>; 3];
+
 /// A path that git could not merge: what both sides had there, what ours has, and theirs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unmerged {
     /// Relative to the project.
     pub path: String,
     /// What both sides had there.
-    pub base: Option<ObjectId>,
+    pub base: Option<StagedVersion>,
     /// What ours has there.
-    pub ours: Option<ObjectId>,
+    pub ours: Option<StagedVersion>,
     /// What theirs has there.
-    pub theirs: Option<ObjectId>,
+    pub theirs: Option<StagedVersion>,
 }
 
 impl Repository {
@@ -39,18 +65,21 @@ impl Repository {
             let sides = [&conflict.ancestor, &conflict.our, &conflict.their];
             let path = sides.iter().find_map(|side| String::from_utf8(side.as_ref()?.path.clone()).ok());
             let Some(path) = path.and_then(|full| self.own_path(&full)) else { continue };
-            let [base, ours, theirs] = sides.map(|side| side.as_ref().map(|entry| ObjectId::from_git(entry.id)));
+            let [base, ours, theirs] = sides.map(|side| side.as_ref().map(StagedVersion::of));
             found.push(Unmerged { path, base, ours, theirs });
         }
         Ok(found)
     }
 
     /// Returns what git's index has of the files whose path ends like that, as far as it is merged.
-    pub fn staged(&self, end: &str) -> Result<Vec<(String, ObjectId)>, AuditError> {
+    pub fn staged(&self, end: &str) -> Result<Vec<(String, StagedVersion)>, AuditError> {
         let index = self.index_now()?;
         let merged = index.iter().filter(|entry| entry.flags & STAGE == 0);
-        let named = merged.filter_map(|entry| Some((self.own_path(&String::from_utf8(entry.path).ok()?)?, entry.id)));
-        Ok(named.filter(|(path, _)| path.ends_with(end)).map(|(path, id)| (path, ObjectId::from_git(id))).collect())
+        let named = merged.filter_map(|entry| {
+            let version = StagedVersion::of(&entry);
+            Some((self.own_path(&String::from_utf8(entry.path).ok()?)?, version))
+        });
+        Ok(named.filter(|(path, _)| path.ends_with(end)).collect())
     }
 
     /// Returns what git itself wrote at this path when it could not merge, markers and all; nothing if it does not tell, or wrote
@@ -61,28 +90,32 @@ impl Repository {
         Ok(self.trees().file(Some(tree), &self.full_path(path))?.map(|leaf| leaf.id))
     }
 
-    /// Stages these bytes at one path, as what became of all of the others.
+    /// Stages these bytes at one path, as what became of all of the others. It can be run where that is what came of both sides.
     pub fn stage_merged(
         &self,
         path: &str,
         bytes: &[u8],
+        sides: Sides,
         others: &[String],
         deadline: Instant,
     ) -> Result<(), AuditError> {
         let id = self.git().blob(bytes).during(|| format!("stage `{path}`"))?;
-        self.restage(path, &[(0, ObjectId::from_git(id))], others, deadline)
+        let [base, ours, theirs] = sides.map(|side| side.map_or(FILE, |side| side.mode));
+        let mode = if ours == base { theirs } else { ours };
+        self.restage(path, &[(0, StagedVersion { content: ObjectId::from_git(id), mode })], others, deadline)
     }
 
     /// Brings what is unmerged at several paths together at one, for a person to settle.
     pub fn stage_unmerged(
         &self,
         path: &str,
-        [base, ours, theirs]: [Option<ObjectId>; 3],
+        [base, ours, theirs]: Sides,
         others: &[String],
         deadline: Instant,
     ) -> Result<(), AuditError> {
         let sides = [(1, base), (2, ours), (3, theirs)];
-        let sides: Vec<(u8, ObjectId)> = sides.into_iter().filter_map(|(stage, id)| Some((stage, id?))).collect();
+        let sides: Vec<(u8, StagedVersion)> =
+            sides.into_iter().filter_map(|(stage, version)| Some((stage, version?))).collect();
         self.restage(path, &sides, others, deadline)
     }
 
@@ -91,7 +124,7 @@ impl Repository {
     fn restage(
         &self,
         path: &str,
-        stages: &[(u8, ObjectId)],
+        stages: &[(u8, StagedVersion)],
         others: &[String],
         deadline: Instant,
     ) -> Result<(), AuditError> {
@@ -100,14 +133,17 @@ impl Repository {
         for gone in others.iter().map(String::as_str).chain([path]) {
             lines.push_str(&format!("0 {nothing}\t{}\0", self.full_path(gone)));
         }
-        for (stage, id) in stages {
-            lines.push_str(&format!("100644 {id} {stage}\t{}\0", self.full_path(path)));
+        for (stage, StagedVersion { content, mode }) in stages {
+            lines.push_str(&format!("{mode:o} {content} {stage}\t{}\0", self.full_path(path)));
         }
         loop {
             let mut git = spawn::git(self);
             git.args(["update-index", "-z", "--index-info"]);
             match spawn::run_git(git, lines.as_bytes()) {
-                Err(AuditError::Command { detail, .. }) if detail.contains("index.lock") => {
+                // Any other trouble with that lock lasts: waiting helps only where it is there.
+                Err(AuditError::Command { detail, .. })
+                    if detail.contains("index.lock") && detail.contains("File exists") =>
+                {
                     let left = deadline.saturating_duration_since(Instant::now());
                     if left.is_zero() {
                         let path = self.git_dir().join("index.lock");

@@ -1,11 +1,13 @@
 //! Task files that git left unmerged: `aof status` names each with what solves it, and `aof merge-driver --settle` solves what can be.
 
+use std::fs;
 use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
 
 use insta::assert_snapshot;
 use serde_json::Value;
 
-use crate::environment::TestEnvironment;
+use crate::environment::{TestEnvironment, eventually};
 use crate::merging::{aside, entries, scene, verified};
 
 /// Returns what `aof status` says of files that git left, as problem and fix.
@@ -49,6 +51,72 @@ fn where_git_could_not_run_aof_status_says_that_theirs_is_missing() {
     assert_eq!(entries(&env, &id), ["implement agent-7 complete"]);
     assert!(env.task_text(&id).contains("title: Log in"));
     let _ = verified(&env).success();
+}
+
+#[test]
+fn a_file_that_can_be_run_stays_one() {
+    let (env, id) = scene();
+    let path = env.task_path(&id);
+    fs::set_permissions(env.path(&path), fs::Permissions::from_mode(0o755)).unwrap();
+    env.commit_all("it can be run");
+    env.git(&["config", "--remove-section", "merge.aof"]);
+    both_complete(&env, &id);
+    assert_eq!(env.try_git(&["merge", "--no-edit", "side"]).code, Some(1));
+    let _ = env.aof(&["merge-driver", "--settle"]).success();
+    let staged = env.git(&["ls-files", "--stage", &path]);
+    assert!(staged.starts_with("100755 "), "{staged}");
+    assert_eq!(env.git(&["diff", "--name-only"]), "");
+}
+
+#[test]
+fn what_is_saved_while_others_are_settled_is_not_written_over() {
+    let (env, _) = scene();
+    let mut ids = ["One", "Two"].map(|title| env.new_task(&[title]));
+    ids.sort();
+    env.git(&["config", "--remove-section", "merge.aof"]);
+    aside(&env, "side", || {
+        for id in &ids {
+            let _ = env.say(id, "agent-8", "complete", &["--id", "theirs"]).success();
+        }
+    });
+    for id in &ids {
+        let _ = env.complete(id, "agent-7").success();
+    }
+    assert_eq!(env.try_git(&["merge", "--no-edit", "side"]).code, Some(1));
+    let [first, second] = ids.map(|id| env.task_path(&id));
+    // The first is written, and waits to be staged.
+    env.write(".git/index.lock", "");
+    let child = env.start(&["merge-driver", "--settle", "--wait", "60s"]);
+    eventually("the first is settled", || !env.read(&first).contains("<<<<<<<"));
+    let solved = format!("{}\nSolved by hand.\n", env.read(&second));
+    env.write(&second, &solved);
+    fs::remove_file(env.path(".git/index.lock")).unwrap();
+    let settled = env.finish("merge-driver", child);
+    assert_eq!(env.read(&second), solved, "{settled}");
+    assert_eq!(env.git(&["status", "--porcelain"]), format!("UU {second}\n"));
+}
+
+#[test]
+fn a_lock_that_cannot_be_made_is_nobodys() {
+    let (env, id) = scene();
+    env.git(&["config", "--remove-section", "merge.aof"]);
+    both_complete(&env, &id);
+    assert_eq!(env.try_git(&["merge", "--no-edit", "side"]).code, Some(1));
+    // What git says where it may not write.
+    let said = "fatal: Unable to create '.git/index.lock': Permission denied";
+    let script = format!(
+        "#!/bin/sh\nfor word; do\n[ \"$word\" = update-index ] && echo \"{said}\" >&2 && exit 128\ndone\n\
+         PATH=\"${{PATH#*:}}\" exec git \"$@\"\n"
+    );
+    let bin = env.home().join("bin");
+    fs::create_dir(&bin).unwrap();
+    fs::write(bin.join("git"), script).unwrap();
+    fs::set_permissions(bin.join("git"), fs::Permissions::from_mode(0o755)).unwrap();
+    let mut command = env.aof_command(&["merge-driver", "--settle", "--wait", "0s"]);
+    command.env("PATH", format!("{}:{}", bin.display(), std::env::var("PATH").unwrap()));
+    let settled = env.run(command);
+    assert!(settled.stderr.contains(said) && !settled.stderr.contains("held by"), "{settled}");
+    assert!(!matches!(settled.code, Some(0 | 7)), "{settled}");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::audit::{Marks, ObjectId, Unmerged};
+use crate::audit::{Marks, Sides, StagedVersion, Unmerged};
 use crate::engine::Rules;
 use crate::format::task_file::{self, Defaults};
 use crate::model::{TaskId, Timestamp};
@@ -19,9 +19,33 @@ pub(in crate::ops) struct Left {
     /// Other places at which git has a version of it.
     pub others: Vec<String>,
     /// What both sides had, ours, and theirs.
-    pub sides: [Option<ObjectId>; 3],
+    pub sides: Sides,
+    /// What stood at each of these paths when it was looked at.
+    pub stood: Vec<(String, Stood)>,
     /// How it stands.
     pub remains: Remains,
+}
+
+/// What stands at a path in the worktree.
+#[derive(PartialEq, Eq)]
+pub(in crate::ops) enum Stood {
+    /// Nothing.
+    Nothing,
+    /// A file that says this.
+    File(Vec<u8>),
+    /// A link, or whatever else a person has put there.
+    Other,
+}
+
+impl Stood {
+    /// Returns what stands there now.
+    pub(in crate::ops) fn at(workspace: &Workspace, path: &str) -> Result<Self, OpsError> {
+        Ok(match tasks::read(&workspace.paths, &path.parse::<ProjectPath>()?) {
+            Ok(file) => Self::File(file.bytes),
+            Err(StoreError::Gone { .. }) => Self::Nothing,
+            Err(_) => Self::Other,
+        })
+    }
 }
 
 /// How a file stands that git left unmerged.
@@ -34,7 +58,7 @@ pub(in crate::ops) enum Remains {
     Spent,
     /// One side changed it, and the other has it nowhere.
     Removed,
-    /// Somebody has changed it since.
+    /// Somebody has changed it since, or it is no file on one of the sides.
     Touched,
     /// What it means cannot be told: the branch that is merged into has no rules that are valid.
     Lawless,
@@ -63,48 +87,53 @@ pub(in crate::ops) fn left_unmerged(workspace: &Workspace) -> Result<Vec<Left>, 
 fn left(workspace: &Workspace, rules: Option<&Rules>, id: &TaskId, unmerged: &[Unmerged]) -> Result<Left, OpsError> {
     let repository = &workspace.repository;
     let mut paths: Vec<String> = unmerged.iter().map(|own| own.path.clone()).collect();
-    let of = |side: fn(&Unmerged) -> Option<ObjectId>| unmerged.iter().find_map(side);
+    let of = |side: fn(&Unmerged) -> Option<StagedVersion>| unmerged.iter().find_map(side);
     let mut sides = [of(|own| own.base), of(|own| own.ours), of(|own| own.theirs)];
     // What one side moved stands merged in another place.
     let staged = repository.staged(&format!("/{id}.md"))?;
-    if let Some((path, content)) = staged.into_iter().find(|(path, _)| path.starts_with("tasks/")) {
+    if let Some((path, version)) = staged.into_iter().find(|(path, _)| path.starts_with("tasks/")) {
         paths.push(path);
-        sides[1] = sides[1].or(Some(content));
-        sides[2] = sides[2].or(Some(content));
+        sides[1] = sides[1].or(Some(version));
+        sides[2] = sides[2].or(Some(version));
     }
-    let plain = |path, remains| Ok(Left { path, others: Vec::new(), sides, remains });
+    let plain = |path, remains| Ok(Left { path, others: Vec::new(), sides, stood: Vec::new(), remains });
     let [base, Some(ours), Some(theirs)] = sides else { return plain(paths.swap_remove(0), Remains::Removed) };
+    if !sides.into_iter().flatten().all(StagedVersion::is_file) {
+        return plain(paths.swap_remove(0), Remains::Touched);
+    }
     let Some(rules) = rules else { return plain(paths.swap_remove(0), Remains::Lawless) };
-    let base = base.map(|base| repository.read_blob(base)).transpose()?;
-    let (ours, theirs) = (repository.read_blob(ours)?, repository.read_blob(theirs)?);
+    let base = base.map(|base| repository.read_blob(base.content)).transpose()?;
+    let (ours, theirs) = (repository.read_blob(ours.content)?, repository.read_blob(theirs.content)?);
     let versions = Versions { base: base.as_deref(), ours: &ours, theirs: &theirs };
     let merge = Box::new(merge_files(rules, id, versions, &Marks::default())?);
     let place = place(rules, id, &paths, [&merge.bytes, &ours, &theirs]);
     let as_text = merged_as_text(versions, None, &Marks::default())?.bytes;
     let known = [&ours, &theirs, &merge.bytes, &as_text];
-    let mut found = Vec::new();
+    let (mut stood, mut is_known, mut is_ours) = (Vec::new(), true, true);
     for path in &paths {
-        match tasks::read(&workspace.paths, &path.parse::<ProjectPath>()?) {
-            Ok(file) => {
-                let is_git_s = repository.written_unmerged(path)? == Some(repository.hash_blob(&file.bytes));
-                found.push((is_git_s || known.contains(&&file.bytes), file.bytes));
+        let standing = Stood::at(workspace, path)?;
+        match &standing {
+            Stood::File(bytes) => {
+                let is_git_s = repository.written_unmerged(path)? == Some(repository.hash_blob(bytes));
+                is_known &= is_git_s || known.contains(&bytes);
+                is_ours &= *bytes == ours;
             }
-            Err(StoreError::Gone { .. }) => {}
-            // A link, or whatever else a person has put there.
-            Err(_) => found.push((false, Vec::new())),
+            Stood::Nothing => {}
+            Stood::Other => is_known = false,
         }
+        stood.push((path.clone(), standing));
     }
     let remains = if repository.merge_heads().is_empty() && is_spent(rules, id, &paths[place], versions, &merge) {
         Remains::Spent
-    } else if found.iter().any(|(is_known, _)| !is_known) {
+    } else if !is_known {
         Remains::Touched
-    } else if paths.len() == 1 && found.iter().all(|(_, bytes)| *bytes == ours) && merge.bytes != ours {
+    } else if paths.len() == 1 && is_ours && merge.bytes != ours {
         Remains::WithoutTheirs(merge)
     } else {
         Remains::Unmerged(merge)
     };
     let path = paths.swap_remove(place);
-    Ok(Left { path, others: paths, sides, remains })
+    Ok(Left { path, others: paths, sides, stood, remains })
 }
 
 /// Returns whether the merge leaves the file as ours has it, open, at a place in the archive, since all that theirs says was superseded.

@@ -4,7 +4,7 @@
 //! The file is written first, then those go that it stands for, and git's index comes last: after a kill the next run finds what it
 //! would write itself.
 
-use super::left::{Left, Remains, left_unmerged};
+use super::left::{Left, Remains, Stood, left_unmerged};
 use crate::ops::error::OpsError;
 use crate::ops::merge::FileMerge;
 use crate::ops::transaction::DryRun;
@@ -40,18 +40,20 @@ pub fn settle(workspace: &Workspace, dry_run: DryRun) -> Result<Vec<Settled>, Op
         DryRun::No => Some(workspace.lock()?),
     };
     let mut settled = Vec::new();
-    for Left { path, others, sides, remains } in left_unmerged(workspace)? {
+    for Left { path, others, sides, stood, remains } in left_unmerged(workspace)? {
         let end = match remains {
             Remains::Spent => End::Spent,
             Remains::Removed => End::Removed,
             Remains::Touched => End::Touched,
             Remains::Lawless => End::Lawless,
+            // Whoever saves it meanwhile has begun to solve it.
+            _ if dry_run == DryRun::No && !is_as_it_stood(workspace, &stood)? => End::Touched,
             Remains::Unmerged(merge) | Remains::WithoutTheirs(merge) => {
                 if dry_run == DryRun::No {
                     write(workspace, &path, &merge.bytes, &others)?;
                     let (repository, deadline) = (&workspace.repository, workspace.deadline());
                     if merge.conflicts.is_empty() {
-                        repository.stage_merged(&path, &merge.bytes, &others, deadline)?;
+                        repository.stage_merged(&path, &merge.bytes, sides, &others, deadline)?;
                     } else if !others.is_empty() {
                         repository.stage_unmerged(&path, sides, &others, deadline)?;
                     }
@@ -62,6 +64,16 @@ pub fn settle(workspace: &Workspace, dry_run: DryRun) -> Result<Vec<Settled>, Op
         settled.push(Settled { path, end });
     }
     Ok(settled)
+}
+
+/// Returns whether what was looked at is what stands there now.
+fn is_as_it_stood(workspace: &Workspace, stood: &[(String, Stood)]) -> Result<bool, OpsError> {
+    for (path, stood) in stood {
+        if Stood::at(workspace, path)? != *stood {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// Writes the file, and takes those away that it stands for.
