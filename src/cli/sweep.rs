@@ -17,7 +17,7 @@ use super::{handed_out, ran_out, unreadable};
 use crate::format::plain::inert;
 use crate::model::Timestamp;
 use crate::ops::{
-    Changed, DryRun, OpsError, Swept, Tried, Workspace, catch_up_events, deliver_notices, reason_of, sweep,
+    Changed, DryRun, Loss, OpsError, Swept, Tried, Workspace, catch_up_events, deliver_notices, reason_of, sweep,
 };
 
 /// How long notices may take.
@@ -91,11 +91,14 @@ fn show(session: &Session, swept: &Swept, mode: DryRun) {
         session.output.line(format!("{}: {}{would}", styled(CYAN, id), inert(&text)));
     };
     let of_change = |changed: &Changed, text: String| told(&changed.after.task.id, text);
-    let Swept { settled, ran_out, handed_out: handed } = swept;
+    let Swept { settled, ran_out, handed_out: handed, superseded } = swept;
     settled.changed.iter().for_each(|changed| of_change(changed, followed(changed)));
     ran_out.timed_out.iter().for_each(|changed| of_change(changed, ran_out::timed_out(changed)));
     ran_out.lapsed.iter().for_each(|changed| of_change(changed, ran_out::lapsed(changed)));
     handed.dependents.iter().for_each(|own| told(&own.task, handed_out::dependent(own)));
+    for loss in superseded {
+        told(loss.task(), format!("superseded, because the remote had another one first: {}", loss.what()));
+    }
     handed.given.iter().for_each(|given| told(&given.ticket, handed_out::given(given)));
     if swept.is_idle() && swept.is_confirmed() {
         session.output.line("nothing is due");
@@ -118,7 +121,8 @@ fn ahead(next: Timestamp) -> String {
 }
 
 fn value(swept: &Swept, mode: DryRun) -> Value {
-    let Swept { settled, ran_out, handed_out: handed } = swept;
+    let Swept { settled, ran_out, handed_out: handed, superseded: losses } = swept;
+    let superseded = |loss: &Loss| json!({"task": loss.task().as_str(), "what": loss.what()});
     let timed_out = ran_out.timed_out.iter().map(|changed| ran_out::value("timeout", changed));
     let lapsed = ran_out.lapsed.iter().map(|changed| ran_out::value("lapsed", changed));
     let task = |changed: &Changed| json!({"task": changed.after.task.id.as_str(), "change": followed(changed)});
@@ -129,6 +133,7 @@ fn value(swept: &Swept, mode: DryRun) -> Value {
         "next": ran_out.next.map(|next| next.to_string()),
         "dependents": handed.dependents.iter().map(handed_out::dependent_value).collect::<Vec<_>>(),
         "given": handed.given.iter().map(handed_out::given_value).collect::<Vec<_>>(),
+        "superseded": losses.iter().map(superseded).collect::<Vec<_>>(),
         "handsOut": handed.hands_out,
         "left": handed.left,
         "unconfirmed": handed.unconfirmed.as_ref().map(reason_of),

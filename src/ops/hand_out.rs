@@ -27,7 +27,7 @@ use super::sync::Claims;
 use super::together::{MOST, carry_out_together, is_due_first};
 use super::transaction::{Changed, Choice, DryRun};
 use super::workspace::Workspace;
-use crate::audit::{CommitId, Head};
+use crate::audit::{AuditError, CommitId, Head};
 use crate::engine::{Act, Rules, Waiting, dispatch};
 use crate::model::{AgentId, HandOut, LostDependency, TaskId, Ticket};
 
@@ -48,7 +48,7 @@ pub struct HandedOut {
     pub left: usize,
     /// Whether something is left to be given that counts once the remote has it: `sync_and_hand_out` is for that.
     pub to_share: bool,
-    /// Why the remote has not confirmed what was to be given; nothing of that was.
+    /// Why the remote has not confirmed what was to be given, or what kept it from going on; no more was given than is told.
     pub unconfirmed: Option<OpsError>,
     /// Tasks that somebody has to look at, with why.
     pub troubled: Vec<(TaskId, OpsError)>,
@@ -261,6 +261,17 @@ pub(super) fn chosen_for(
     Ok((standing, choice))
 }
 
+/// Returns whether the task waits until a person has seen to what is staged of its file: whoever asks for work gets another one, but
+/// here it would be left out each time, and nobody told.
+fn is_for_a_person(error: &OpsError) -> bool {
+    matches!(
+        error,
+        OpsError::Audit(
+            AuditError::StagedElsewise { .. } | AuditError::Unmerged { .. } | AuditError::IntentToAdd { .. }
+        )
+    )
+}
+
 impl HandedOut {
     /// Adds what was given by way of the remote.
     pub(super) fn add(&mut self, shared: Self) {
@@ -289,7 +300,7 @@ impl HandedOut {
         }
         let task = want.task().clone();
         passed_over.insert(task.clone());
-        if !is_of_the_task(&error) {
+        if !is_of_the_task(&error) || is_for_a_person(&error) {
             self.troubled.push((task, error));
         }
         Ok(())

@@ -12,7 +12,7 @@ use super::error::OpsError;
 use super::hand_out::{Exhausted, HandedOut, hand_out, hands_out};
 use super::run_out::{RanOut, run_out};
 use super::settle::{Settled, settle_rules};
-use super::sync::sync_and_hand_out;
+use super::sync::{Loss, sync_and_hand_out};
 use super::transaction::DryRun;
 use super::workspace::Workspace;
 use crate::audit::Prompts;
@@ -31,6 +31,8 @@ pub struct Swept {
     pub ran_out: RanOut,
     /// What was handed out.
     pub handed_out: HandedOut,
+    /// What counts no more since the remote had something else first.
+    pub superseded: Vec<Loss>,
 }
 
 /// Does all that is to be done now; in a synced project what is handed out is confirmed by the remote. `rest` is called between batches with how long one took, and says whether to go on.
@@ -54,9 +56,10 @@ pub fn sweep(
         settled: settle_rules(workspace, wait, dry_run, rest)?,
         ran_out: run_out(workspace, wait, dry_run, rest)?,
         handed_out: hand_out(workspace, wait, &mut Exhausted::default(), dry_run, rest)?,
+        superseded: Vec::new(),
     };
     if swept.handed_out.to_share {
-        share(workspace, wait, &mut swept.handed_out)?;
+        share(workspace, wait, &mut swept)?;
     }
     if let Some(commit) = commit.filter(|_| swept.is_at_rest() && dry_run == DryRun::No) {
         // It only saves time: a project that cannot be written to is swept all the same.
@@ -67,10 +70,13 @@ pub fn sweep(
 }
 
 /// Hands out by way of the remote. One that cannot be spoken to is nobody's trouble but of what is handed out.
-fn share(workspace: &mut Workspace, wait: Duration, handed_out: &mut HandedOut) -> Result<(), OpsError> {
+fn share(workspace: &mut Workspace, wait: Duration, swept: &mut Swept) -> Result<(), OpsError> {
     match sync_and_hand_out(workspace, wait, Prompts::AtTerminal) {
-        Ok(errand) => handed_out.add(errand.handed_out),
-        Err(error @ OpsError::Remote(_)) => handed_out.unconfirmed = Some(error),
+        Ok(errand) => {
+            swept.superseded = errand.synced.into_iter().flat_map(|synced| synced.superseded).collect();
+            swept.handed_out.add(errand.handed_out);
+        }
+        Err(error @ OpsError::Remote(_)) => swept.handed_out.unconfirmed = Some(error),
         Err(error) => return Err(error),
     }
     Ok(())
@@ -84,12 +90,13 @@ fn holds(known: &Horizon, now: Timestamp) -> bool {
 impl Swept {
     /// Returns whether nothing was done.
     pub fn is_idle(&self) -> bool {
-        let Self { settled, ran_out, handed_out } = self;
+        let Self { settled, ran_out, handed_out, superseded } = self;
         settled.changed.is_empty()
             && ran_out.timed_out.is_empty()
             && ran_out.lapsed.is_empty()
             && handed_out.given.is_empty()
             && handed_out.dependents.is_empty()
+            && superseded.is_empty()
     }
 
     /// Returns whether all that was handed out counts.

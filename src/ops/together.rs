@@ -3,13 +3,14 @@
 //! What cannot go with the others is handed back, to be tried alone: then it is known whose trouble it is.
 
 use std::rc::Rc;
+use std::slice;
 use std::time::Duration;
 
 use super::error::OpsError;
 use super::heal;
 use super::in_force::in_force;
 use super::standing::Standing;
-use super::transaction::{Changed, Choice, DryRun, change, commit, plan};
+use super::transaction::{Changed, Choice, DryRun, change, commit, plan, prepare};
 use super::workspace::Workspace;
 use crate::audit::Head;
 use crate::engine::owed;
@@ -132,7 +133,16 @@ pub(super) fn carry_out_together(
             }
         }
         Err(error) if error.is_general() => return Err(error),
-        Err(_) => places.into_iter().for_each(|place| results[place] = Ok(None)),
+        Err(_) => {
+            // Whoever cannot be written at all is told so; the others may go without.
+            for (place, write) in places.into_iter().zip(&going) {
+                results[place] = match prepare(workspace, head, slice::from_ref(write)) {
+                    Ok(_) => Ok(None),
+                    Err(error) if error.is_general() => return Err(error),
+                    Err(error) => Err(error),
+                };
+            }
+        }
     }
     Ok(results)
 }

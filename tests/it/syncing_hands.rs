@@ -203,6 +203,62 @@ fn a_remote_that_takes_nothing_has_nothing_handed_out() {
     assert_eq!(agent_of(&clones, ".", &ids[0]), "agent-1");
 }
 
+#[test]
+fn a_task_of_which_another_version_is_staged_is_told_of() {
+    let clones = handing_out(&[]);
+    let ids = known_everywhere(&clones, 1, &[]);
+    let path = format!("tasks/{}.md", ids[0]);
+    let text = clones.env.read(&path);
+    clones.env.edit(&path, "title: Task 0", "title: Task zero");
+    clones.env.git(&["add", &path]);
+    clones.env.write(&path, text);
+    for args in [&["sweep", "--json"][..], &["sweep", "--offline", "--json"]] {
+        let swept = clones.aof(".", args).code(1).json();
+        let error = &swept["troubled"][0]["reason"]["error"];
+        assert_eq!((&swept["given"], error), (&json!([]), &json!("staged_elsewise")), "{swept}");
+    }
+    // Others do not wait for it.
+    let other = clones.env.new_task(&["Another"]);
+    let swept = clones.aof(".", &["sweep", "--offline", "--json"]).code(1).json();
+    assert_eq!(swept["given"].as_array().map(Vec::len), Some(1), "{swept}");
+    assert_eq!(agent_of(&clones, ".", &other), "agent-1");
+    clones.env.git(&["restore", "--staged", &path]);
+    clones.does(".", &["sweep"]);
+    assert_eq!(agent_of(&clones, ".", &ids[0]), "agent-2");
+}
+
+#[test]
+fn what_the_remote_has_is_told_though_this_clone_does_not_get_it() {
+    let clones = handing_out(&[]);
+    let ids = known_everywhere(&clones, 1, &[]);
+    let hook = clones.env.path(".git/hooks/pre-push");
+    fs::write(&hook, "#!/bin/sh\n: > .git/index.lock\n").unwrap();
+    executable(&hook);
+    let swept = clones.aof(".", &["sweep", "--json", "--wait", "0s"]).code(1).json();
+    assert_eq!(swept["given"][0]["agent"], "agent-1", "{swept}");
+    assert_ne!(swept["unconfirmed"], Value::Null, "{swept}");
+    fs::remove_file(&hook).unwrap();
+    fs::remove_file(clones.env.path(".git/index.lock")).unwrap();
+    clones.does(".", &["sync"]);
+    assert_eq!((agent_of(&clones, ".", &ids[0]), gifts(&clones, ".")), (json!("agent-1"), 1));
+    at_rest(&clones, ".");
+}
+
+#[test]
+fn a_sweep_tells_what_the_remote_had_first() {
+    let clones = handing_out(&["b"]);
+    let ids = known_everywhere(&clones, 1, &["b"]);
+    clones.does(".", &["sweep"]);
+    clones.does("b", &["sync"]);
+    clones.completes(".", &ids[0], "agent-1");
+    clones.does(".", &["sync"]);
+    let late = ["--outcome", "complete", "--summary", "Did it otherwise", "--id", "late"];
+    clones.does("b", &[&["task", "complete", &ids[0], "--agent", "agent-1"], &late[..]].concat());
+    clones.does("b", &["task", "new", "Another"]);
+    let swept = clones.aof("b", &["sweep", "--json"]).success().json();
+    assert!(swept["superseded"][0]["what"].as_str().unwrap().contains("late"), "{swept}");
+}
+
 /// A kill after the push leaves this clone behind the remote, in which the task is given.
 #[cfg(debug_assertions)]
 #[test]

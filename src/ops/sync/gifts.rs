@@ -39,31 +39,25 @@ pub struct Errand {
     pub handed_out: HandedOut,
 }
 
-/// Syncs the project, and hands out what waits, where it is handed out in a synced project.
+/// Syncs the project, and hands out what waits, where it is handed out in a synced project. What keeps it from going on is an error
+/// only as long as nothing was done: else it goes with what was, which is so whatever comes after it.
 pub fn sync_and_hand_out(workspace: &mut Workspace, wait: Duration, prompts: Prompts) -> Result<Errand, OpsError> {
     let mut errand = Errand::default();
     let mut giving = Giving { prompts, passed_over: HashSet::new(), done: HandedOut::default() };
-    for round in 0..ROUNDS {
-        workspace.restart_wait(wait);
-        let (first, strangers) = (First::Fetch, Strangers::Kept);
-        let synced = sync(workspace, &Wish { remote: None, first, strangers, prompts, dry_run: DryRun::No })?;
-        let is_in_step = synced.end == End::Same;
-        giving.done.unconfirmed = settled(&synced, What::HandedOut).err();
-        let upstream = synced.upstream.clone();
-        errand.synced.push(synced);
-        if !is_in_step || giving.give(workspace, wait, &upstream)? == Outcome::Over {
-            break;
-        }
-        // Should this have been the last round, that is what is told.
-        giving.done.unconfirmed = Some(OpsError::NotConfirmed {
-            code: "unsettled",
-            problem: format!("nothing more can be handed out: `{}` went on each of {ROUNDS} times", upstream.name()),
-            fix: "try again".to_owned(),
-        });
-        pause(round);
-    }
+    let ended = giving.run(workspace, wait, &mut errand.synced);
     errand.handed_out = giving.done;
+    match ended {
+        Err(error) if errand.is_idle() => return Err(error),
+        Err(error) => errand.handed_out.unconfirmed = Some(error),
+        Ok(()) => {}
+    }
     Ok(errand)
+}
+
+impl Errand {
+    fn is_idle(&self) -> bool {
+        self.handed_out.given.is_empty() && self.synced.iter().all(Synced::is_idle)
+    }
 }
 
 /// Handing out under way.
@@ -91,6 +85,33 @@ struct Gift {
 }
 
 impl Giving {
+    /// Syncs and gives, until there is nothing more to give.
+    fn run(&mut self, workspace: &mut Workspace, wait: Duration, syncs: &mut Vec<Synced>) -> Result<(), OpsError> {
+        for round in 0..ROUNDS {
+            workspace.restart_wait(wait);
+            let (first, strangers, prompts) = (First::Fetch, Strangers::Kept, self.prompts);
+            let synced = sync(workspace, &Wish { remote: None, first, strangers, prompts, dry_run: DryRun::No })?;
+            let is_in_step = synced.end == End::Same;
+            self.done.unconfirmed = settled(&synced, What::HandedOut).err();
+            let upstream = synced.upstream.clone();
+            syncs.push(synced);
+            if !is_in_step || self.give(workspace, wait, &upstream)? == Outcome::Over {
+                break;
+            }
+            // Should this have been the last round, that is what is told.
+            self.done.unconfirmed = Some(OpsError::NotConfirmed {
+                code: "unsettled",
+                problem: format!(
+                    "nothing more can be handed out: `{}` went on each of {ROUNDS} times",
+                    upstream.name()
+                ),
+                fix: "try again".to_owned(),
+            });
+            pause(round);
+        }
+        Ok(())
+    }
+
     /// Gives as long as there is something, and the remote takes it.
     fn give(&mut self, workspace: &mut Workspace, wait: Duration, upstream: &Upstream) -> Result<Outcome, OpsError> {
         loop {
