@@ -158,7 +158,17 @@ fn git_is_told_how_tasks_are_merged() {
     env.commit_all("and more");
     is_mended(&env, "merge_driver_missing");
     assert_eq!(env.read(".gitattributes"), "*.jpg binary\ntasks/**/*.md merge=aof\n");
-    fs::write(env.path(".git/hooks/prepare-commit-msg"), "#!/bin/sh\n").unwrap();
+    // The hook of an earlier version says nothing of a merge whose message a person gives.
+    let hook = env.path(".git/hooks/prepare-commit-msg");
+    let whole = fs::read_to_string(&hook).unwrap();
+    let former = "#!/bin/sh\n# Lists what a merge of tasks superseded in its message.\n[ \"$2\" = merge ] || exit 0\n\
+                  command -v aof >/dev/null 2>&1 || exit 0\naof merge-driver --message \"$1\" \"$2\"\n";
+    fs::write(&hook, former).unwrap();
+    is_mended(&env, "merge_driver_missing");
+    assert_eq!(fs::read_to_string(&hook).unwrap(), whole);
+    fs::write(&hook, former.replace("exit 0\naof", "exit 0\necho mine\naof")).unwrap();
+    is_well(&env);
+    fs::write(&hook, "#!/bin/sh\n").unwrap();
     is_only_told(&env, "merge_hook_missing");
     assert_eq!(fs::read_to_string(env.path(".git/hooks/prepare-commit-msg")).unwrap(), "#!/bin/sh\n");
 }

@@ -10,7 +10,7 @@ use crate::ops::rule_files::commit_files;
 use crate::ops::transaction::Beside;
 use crate::ops::workspace::Workspace;
 use crate::store::tasks::read;
-use crate::store::{Folder, StoreError};
+use crate::store::{Durability, Folder, StoreError};
 
 /// The file that says which files our driver merges.
 pub const ATTRIBUTES: &str = ".gitattributes";
@@ -29,6 +29,15 @@ const HOOK: &str = "prepare-commit-msg";
 /// The line of a hook that does what ours does.
 const HOOK_LINE: &str = "aof merge-driver --message \"$1\" \"$2\"";
 
+/// What stands in the hook above that line.
+const HOOK_HEAD: &str = "#!/bin/sh\n# Lists what a merge of tasks superseded in its message, whatever way that is written.\n\
+    [ -e \"$(git rev-parse --git-path MERGE_HEAD)\" ] || exit 0\n\
+    command -v aof >/dev/null 2>&1 || exit 0\n";
+
+/// What stood there before: it says nothing of a merge whose message a person gives.
+const FORMER_HOOK_HEAD: &str = "#!/bin/sh\n# Lists what a merge of tasks superseded in its message.\n\
+    [ \"$2\" = merge ] || exit 0\ncommand -v aof >/dev/null 2>&1 || exit 0\n";
+
 /// Something without which git merges tasks as text, or a merge does not say what it superseded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Missing {
@@ -36,7 +45,7 @@ pub enum Missing {
     Attributes,
     /// The command in git's configuration; it may be another one.
     Driver,
-    /// The hook, which can be made.
+    /// The hook, which can be made; also where the one that stands there is what aof wrote before.
     Hook,
     /// The hook, where a person has one, or has git look elsewhere for hooks: the file, and the line to add.
     ForeignHook {
@@ -63,6 +72,7 @@ pub fn missing(workspace: &Workspace) -> Result<Vec<Missing>, OpsError> {
     };
     let path = folder.join(HOOK);
     match std::fs::read_to_string(&path) {
+        Ok(text) if own && is_former(&text) => missing.push(Missing::Hook),
         Ok(text) if text.contains("aof merge-driver --message") => {}
         Err(fault) if fault.kind() == std::io::ErrorKind::NotFound && own => missing.push(Missing::Hook),
         _ => missing.push(Missing::ForeignHook { path, line: HOOK_LINE }),
@@ -132,15 +142,19 @@ fn commit_attributes(workspace: &Workspace) -> Result<bool, OpsError> {
     }
 }
 
+/// Returns whether that is the hook as aof wrote it before, and nobody else's.
+fn is_former(text: &str) -> bool {
+    text.strip_prefix(FORMER_HOOK_HEAD).is_some_and(|rest| rest.trim_end() == HOOK_LINE)
+}
+
 fn write_hook(folder: &Path) -> Result<(), OpsError> {
     use std::io::Write;
     use std::os::unix::fs::OpenOptionsExt;
-    let text = format!(
-        "#!/bin/sh\n# Lists what a merge of tasks superseded in its message, whatever way that is written.\n\
-         [ -e \"$(git rev-parse --git-path MERGE_HEAD)\" ] || exit 0\n\
-         command -v aof >/dev/null 2>&1 || exit 0\n{HOOK_LINE}\n"
-    );
+    let text = format!("{HOOK_HEAD}{HOOK_LINE}\n");
     let path = folder.join(HOOK);
+    if std::fs::read_to_string(&path).is_ok_and(|text| is_former(&text)) {
+        return Ok(Folder::open(folder, "")?.replace(HOOK, text.as_bytes(), Durability::Durable)?);
+    }
     let temp = format!(".{HOOK}.aof-{}", std::process::id());
     let written = std::fs::create_dir_all(folder).and_then(|()| {
         let mut options = std::fs::OpenOptions::new();
