@@ -40,6 +40,9 @@ pub(super) fn doubled(workspace: &Workspace) -> BTreeMap<TaskId, Vec<ProjectPath
         }
     }
     files.retain(|_, files| files.len() > 1);
+    for files in files.values_mut() {
+        files.sort();
+    }
     files
 }
 
