@@ -25,7 +25,7 @@ impl Repository {
     /// that there is counts as new.
     pub fn changed_files(&self, id: CommitId) -> Result<Vec<ChangedFile>, AuditError> {
         let links = self.links(id)?;
-        let parent = links.parents.first().filter(|parent| !self.git().is_shallow() || self.has_commit(**parent));
+        let parent = links.parents.first().filter(|parent| !self.is_shallow() || self.has_commit(**parent));
         let before = parent.map(|parent| self.root_tree(*parent)).transpose()?;
         self.compare(self.prefix(), before, links.tree)
     }

@@ -74,7 +74,7 @@ impl Repository {
             at = match self.links(parent) {
                 Ok(links) => links,
                 // A shallow clone ends at commits whose parents it does not have.
-                Err(_) if !self.has_commit(parent) && self.git().is_shallow() => break,
+                Err(_) if !self.has_commit(parent) && self.is_shallow() => break,
                 Err(fault) => return Err(fault),
             };
             line.push(parent);
@@ -88,7 +88,7 @@ impl Repository {
     /// that is known, as it does in a shallow clone.
     pub fn added_since(&self, known: CommitId, head: CommitId) -> Result<Option<Vec<CommitId>>, AuditError> {
         let doing = || format!("read what came to the branch since the commit `{known}`");
-        let mut walk = self.git().revwalk().during(doing)?;
+        let mut walk = self.history()?.revwalk().during(doing)?;
         walk.simplify_first_parent().during(doing)?;
         walk.push(head.to_git()).during(doing)?;
         if known_here(walk.hide(known.to_git())).during(doing)?.is_none() {
@@ -96,10 +96,11 @@ impl Repository {
         }
         let found: Result<Vec<_>, git2::Error> = walk.collect();
         let Some(found) = known_here(found).during(doing)? else { return Ok(None) };
-        for id in found.iter().filter(|_| self.git().is_shallow()) {
-            let commit = self.git().find_commit(*id).during(doing)?;
+        let (history, shallow) = (self.history()?, self.is_shallow());
+        for id in found.iter().filter(|_| shallow) {
+            let commit = history.find_commit(*id).during(doing)?;
             let mut parents = commit.parent_ids();
-            if commit.parent_count() == 0 || parents.any(|parent| self.git().find_commit(parent).is_err()) {
+            if commit.parent_count() == 0 || parents.any(|parent| history.find_commit(parent).is_err()) {
                 return Ok(None);
             }
         }
@@ -110,21 +111,21 @@ impl Repository {
     /// here, as in a shallow clone, are told apart: there is nothing to compare them with.
     pub fn all_since(&self, since: &[CommitId], until: CommitId) -> Result<Reach, AuditError> {
         let doing = || format!("read what led to the commit `{until}`");
-        let mut walk = self.git().revwalk().during(doing)?;
+        let mut walk = self.history()?.revwalk().during(doing)?;
         walk.set_sorting(git2::Sort::TOPOLOGICAL | git2::Sort::REVERSE).during(doing)?;
         walk.push(until.to_git()).during(doing)?;
         for known in since {
             walk.hide(known.to_git()).during(doing)?;
         }
         let mut reach = Reach { commits: Vec::new(), ends: Vec::new() };
-        let shallow = self.git().is_shallow();
+        let (history, shallow) = (self.history()?, self.is_shallow());
         for id in walk {
             let id = id.during(doing)?;
             let commit = CommitId::new(ObjectId::from_git(id));
             let is_end = shallow && {
-                let found = self.git().find_commit(id).during(doing)?;
+                let found = history.find_commit(id).during(doing)?;
                 // libgit2 shows the commits at which a shallow clone ends without their parents.
-                found.parent_count() == 0 || found.parent_ids().any(|parent| self.git().find_commit(parent).is_err())
+                found.parent_count() == 0 || found.parent_ids().any(|parent| history.find_commit(parent).is_err())
             };
             if is_end { reach.ends.push(commit) } else { reach.commits.push(commit) }
         }
@@ -133,7 +134,7 @@ impl Repository {
 
     /// Returns whether a commit led to another one, or is the same, as far as history goes here.
     pub fn led_to(&self, commit: CommitId, later: CommitId) -> Result<bool, AuditError> {
-        let led = known_here(self.git().graph_descendant_of(later.to_git(), commit.to_git()));
+        let led = known_here(self.history()?.graph_descendant_of(later.to_git(), commit.to_git()));
         let led = led.during(|| format!("read whether the commit `{commit}` led to `{later}`"))?;
         Ok(commit == later || led.unwrap_or(false))
     }
@@ -145,11 +146,11 @@ impl Repository {
         others: impl IntoIterator<Item = CommitId>,
     ) -> Result<Option<CommitId>, AuditError> {
         let doing = || format!("read where the history of the commit `{head}` left what is known");
-        let mut nearest = None;
+        let (history, mut nearest) = (self.history()?, None);
         for other in others {
-            let base = known_here(self.git().merge_base(head.to_git(), other.to_git())).during(doing)?;
+            let base = known_here(history.merge_base(head.to_git(), other.to_git())).during(doing)?;
             let Some(base) = base else { continue };
-            let ahead = known_here(self.git().graph_ahead_behind(head.to_git(), base)).during(doing)?;
+            let ahead = known_here(history.graph_ahead_behind(head.to_git(), base)).during(doing)?;
             let Some((ahead, _)) = ahead else { continue };
             if nearest.is_none_or(|(least, _)| ahead < least) {
                 nearest = Some((ahead, base));
@@ -181,7 +182,7 @@ impl<'r> Log<'r> {
             seen: HashSet::new(),
             looked: HashMap::new(),
             number: 0,
-            shallow: repository.git().is_shallow(),
+            shallow: repository.is_shallow(),
         };
         log.add(from)?;
         Ok(log)

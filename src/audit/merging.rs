@@ -25,7 +25,7 @@ impl Repository {
     /// Returns the commits at which two others parted: several where both had merged the other before, and none where they never
     /// met, as far as history goes here.
     pub fn merge_bases(&self, one: CommitId, other: CommitId) -> Result<Vec<CommitId>, AuditError> {
-        match self.git().merge_bases(one.to_git(), other.to_git()) {
+        match self.history()?.merge_bases(one.to_git(), other.to_git()) {
             Ok(bases) => Ok(bases.iter().map(|base| CommitId::new(ObjectId::from_git(*base))).collect()),
             Err(error) if error.code() == git2::ErrorCode::NotFound => Ok(Vec::new()),
             Err(error) => Err(error).during(|| format!("find where `{one}` and `{other}` parted")),

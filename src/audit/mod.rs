@@ -37,6 +37,7 @@ mod reference;
 mod remote;
 mod repository;
 mod said;
+mod shallow;
 mod sign;
 mod spawn;
 mod ssh;

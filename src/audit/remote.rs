@@ -237,7 +237,7 @@ impl Repository {
 
     /// Counts what two commits have that the other has not, as far as history goes here.
     pub fn distance(&self, one: CommitId, other: CommitId) -> Result<Distance, AuditError> {
-        let counted = self.git().graph_ahead_behind(one.to_git(), other.to_git());
+        let counted = self.history()?.graph_ahead_behind(one.to_git(), other.to_git());
         let (ahead, behind) = counted.during(|| format!("count the commits between `{one}` and `{other}`"))?;
         Ok(Distance { ahead, behind })
     }

@@ -32,8 +32,16 @@ pub struct Repository {
     objects: ObjectFolder,
     known: Known,
     config: OnceCell<Configuration>,
-    /// Whether history was cut off or grafted.
-    cut: OnceCell<bool>,
+    walked: Walked,
+}
+
+/// How history is walked here, once that was asked for.
+#[derive(Default)]
+pub(super) struct Walked {
+    /// Whether it was cut off or grafted.
+    pub other_parents: OnceCell<bool>,
+    /// The repository as its main worktree has it.
+    pub main: OnceCell<git2::Repository>,
 }
 
 impl Repository {
@@ -66,7 +74,7 @@ impl Repository {
             git,
             known: Known::default(),
             config: OnceCell::new(),
-            cut: OnceCell::new(),
+            walked: Walked::default(),
         })
     }
 
@@ -84,7 +92,7 @@ impl Repository {
             git,
             known: Known::default(),
             config: OnceCell::new(),
-            cut: OnceCell::new(),
+            walked: Walked::default(),
         })
     }
 
@@ -120,11 +128,6 @@ impl Repository {
             }
             Err(error) => Err(error).during(|| format!("find the commit `{name}`")),
         }
-    }
-
-    /// Returns whether history was cut off here, as in a shallow clone.
-    pub fn is_shallow(&self) -> bool {
-        self.git.is_shallow()
     }
 
     /// The folder that git's paths start from. Where a repository was opened for its commits alone, it is the repository's own.
@@ -208,11 +211,11 @@ impl Repository {
     /// Lets the next question about git's configuration, and about where history ends, be answered by what is so then.
     pub fn look_anew(&mut self) {
         self.config.take();
-        self.cut.take();
+        self.walked = Walked::default();
     }
 
-    pub(super) fn cut(&self) -> &OnceCell<bool> {
-        &self.cut
+    pub(super) fn walked(&self) -> &Walked {
+        &self.walked
     }
 
     pub(super) fn objects(&self) -> &ObjectFolder {
@@ -245,7 +248,7 @@ impl Repository {
 const FOREIGN: [&str; 5] =
     ["GIT_WORK_TREE", "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_COMMON_DIR", "GIT_NAMESPACE"];
 
-fn open(folder: &Path) -> Result<git2::Repository, AuditError> {
+pub(super) fn open(folder: &Path) -> Result<git2::Repository, AuditError> {
     // With `FROM_ENV`, libgit2 honours `GIT_CONFIG_GLOBAL` and its like, and still searches from the folder given.
     let flags = if FOREIGN.iter().any(|name| std::env::var_os(name).is_some()) {
         RepositoryOpenFlags::CROSS_FS

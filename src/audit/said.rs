@@ -55,12 +55,7 @@ impl Repository {
     }
 
     fn odd(&self, id: CommitId) -> Result<git2::Commit<'_>, AuditError> {
-        self.git().find_commit(id.to_git()).during(|| format!("read the commit `{id}`"))
-    }
-
-    /// Says whether commits may have other parents here than they say: where history was cut off, or grafted.
-    fn has_other_parents(&self) -> bool {
-        *self.cut().get_or_init(|| self.git().is_shallow() || self.common_dir().join("info/grafts").exists())
+        self.history()?.find_commit(id.to_git()).during(|| format!("read the commit `{id}`"))
     }
 }
 

@@ -98,6 +98,39 @@ fn a_fresh_clone_has_it_by_its_first_command() {
 }
 
 #[test]
+fn a_shallow_clone_is_judged_and_synced_as_far_as_it_goes() {
+    let env = repository();
+    let _ = env.aof(&["init", "--branch", "aof"]).success();
+    let id = env.new_task(&["Add login"]);
+    let _ = env.aof(&["task", "comment", &id, "One"]).success();
+    let _ = env.aof(&["task", "comment", &id, "Two"]).success();
+    env.git(&["init", "--quiet", "--bare", "--initial-branch=main", "../hub.git"]);
+    env.git(&["remote", "add", "origin", "../hub.git"]);
+    env.git(&["push", "--quiet", "origin", "main"]);
+    let _ = env.aof(&["sync"]).success();
+    let hub = format!("file://{}", env.path("../hub.git").display());
+    env.git(&["clone", "--quiet", "--depth", "2", "--no-single-branch", &hub, "../b"]);
+    let there = |args: &[&str]| {
+        let mut command = env.aof_command(args);
+        command.current_dir(env.path("../b"));
+        env.run(command).success()
+    };
+    assert_snapshot!(there(&["verify"]).stdout, @"
+    note: history ends at commit COMMIT here: what was before cannot be judged; `git fetch --unshallow` brings it
+    all is as the rules allow: 1 commit, 1 change of a task
+    ");
+    let _ = there(&["task", "comment", &id, "Seen"]);
+    let _ = env.aof(&["task", "comment", &id, "Three"]).success();
+    let _ = env.aof(&["sync"]).success();
+    let _ = there(&["sync"]);
+    let _ = env.aof(&["sync"]).success();
+    for told in [env.aof(&["task", "show", &id]).success().stdout, there(&["task", "show", &id]).stdout] {
+        assert!(told.contains("Seen") && told.contains("Three"), "{told}");
+    }
+    let _ = there(&["verify"]);
+}
+
+#[test]
 fn what_is_missing_for_it_is_said() {
     let env = TestEnvironment::without_rules();
     assert_snapshot!(env.aof(&["init", "--branch", "aof"]).code(4).stderr, @"
