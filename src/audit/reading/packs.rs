@@ -18,8 +18,11 @@ use super::kept::{Inflated, Kept};
 use super::packed::{Form, Packed};
 use crate::audit::id::ObjectId;
 
-/// So many packs are held open at most, the largest; a repository that is looked after has few.
-const MOST: usize = 32;
+/// So many packs are held open at most, the largest; a repository that is looked after has few. Many repositories may be open at once,
+/// and a process has few files.
+const MOST: usize = 8;
+/// Room for the indexes of them all, in bytes.
+const INDEXES: u64 = 32 << 20;
 /// No chain that git makes is longer.
 const LONGEST: usize = 4_095;
 /// Half of the room for what came out on the way, in bytes.
@@ -28,6 +31,8 @@ const ROOM: usize = 4 << 20;
 /// The packs of a folder.
 pub(super) struct Packs {
     held: Vec<Pack>,
+    /// What is left of the room for their indexes.
+    room: u64,
     /// When the folder was changed last that they were found in.
     changed: Option<SystemTime>,
     /// Which one had the last object.
@@ -50,7 +55,7 @@ struct Pack {
 impl Default for Packs {
     fn default() -> Self {
         let (held, kept, inflater) = (Vec::new(), Kept::with_room(ROOM), Decompress::new(true));
-        Self { held, changed: None, last: 0, next: 0, kept, inflater }
+        Self { held, room: INDEXES, changed: None, last: 0, next: 0, kept, inflater }
     }
 }
 
@@ -69,7 +74,7 @@ impl Packs {
     fn find(&mut self, id: ObjectId) -> Option<(usize, u64)> {
         let count = self.held.len();
         for place in (0..count).map(|step| (self.last + step) % count) {
-            if let Some(at) = self.held[place].index.find(id) {
+            if let Some(at) = self.held[place].index.find(id, &mut self.room) {
                 self.last = place;
                 return Some((place, at));
             }
@@ -97,12 +102,14 @@ impl Packs {
         for (_, path) in found.into_iter().take(MOST) {
             if let Some(place) = known.iter().position(|pack| pack.path == path) {
                 self.held.push(known.swap_remove(place));
-            } else if let (Some(index), Some(packed)) = (Index::open(&path), Packed::open(&path.with_extension("pack")))
+            } else if let (Some(index), Some(packed)) =
+                (Index::open(&path, &mut self.room), Packed::open(&path.with_extension("pack")))
             {
                 self.held.push(Pack { path, number: self.next, index, packed });
                 self.next += 1;
             }
         }
+        self.room = INDEXES.saturating_sub(self.held.iter().map(|pack| pack.index.held()).sum());
         self.last = 0;
         true
     }
@@ -124,7 +131,7 @@ impl Packs {
                     break object;
                 }
                 Form::ChangeOf(base) => base,
-                Form::ChangeOfNamed(id) => index.find(id)?,
+                Form::ChangeOfNamed(id) => index.find(id, &mut self.room)?,
             };
             size += bytes.len();
             changes.push((at, bytes));
