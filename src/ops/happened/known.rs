@@ -13,7 +13,7 @@ use crate::ops::in_force::{rules_at, stand_in};
 use crate::ops::workspace::Workspace;
 
 /// So many tasks are kept.
-const MOST_TASKS: usize = 2_000;
+const MOST_TASKS: usize = 1_000;
 
 /// The rules under the commit that was told last, if it has any.
 #[derive(Default)]
