@@ -82,6 +82,13 @@ pub enum AuditError {
         /// What git said.
         detail: String,
     },
+    #[error("git refuses what `{remote}` has, so nothing of it was taken: {said}; see `git fetch {}`, and mend it there", quoted(.remote))]
+    NotTaken {
+        /// The remote.
+        remote: String,
+        /// What git said.
+        said: String,
+    },
     #[error("the change leaves every file as the branch has it, so there is nothing to commit")]
     Unchanged,
     #[error("the files could not be written, so nothing was committed")]

@@ -165,6 +165,9 @@ impl Repository {
         if said.contains("couldn't find remote ref") {
             return Ok(Ok(None));
         }
+        if is_not_taken(&said) {
+            return Err(AuditError::NotTaken { remote: remote.clone(), said: words(&said, "") });
+        }
         Ok(Err(trouble(remote, &said)))
     }
 
@@ -330,6 +333,13 @@ fn is_moved(line: &str) -> bool {
 /// Says whether git noted in a branch's log that it did not go on from where it was.
 fn is_forced(message: &[u8]) -> bool {
     String::from_utf8_lossy(message).contains("forced-update")
+}
+
+/// Says whether a fetch failed since git looked at what came, as `transfer.fsckObjects` asks for, and found it wrong. Where the line
+/// broke, git says that of a pack as well.
+fn is_not_taken(said: &str) -> bool {
+    const WRONG: [&str; 3] = ["fsck error", "index-pack failed", "unpack-objects failed"];
+    WRONG.iter().any(|word| said.contains(word)) && !is_unreachable(said)
 }
 
 fn is_unreachable(said: &str) -> bool {
