@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, SystemTime};
@@ -98,8 +99,12 @@ impl Repository {
 /// Returns whether the system would find a program of that name.
 pub fn is_program_there(program: &str) -> bool {
     if program.contains('/') {
-        return fs::metadata(program).is_ok_and(|found| found.is_file());
+        return is_program(Path::new(program));
     }
     let folders = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&folders).any(|folder| fs::metadata(folder.join(program)).is_ok_and(|found| found.is_file()))
+    std::env::split_paths(&folders).any(|folder| is_program(&folder.join(program)))
+}
+
+fn is_program(file: &Path) -> bool {
+    fs::metadata(file).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
 }

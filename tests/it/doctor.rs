@@ -445,13 +445,12 @@ fn a_signing_key_that_is_not_there_is_told() {
 #[test]
 fn with_hooks_of_their_own_people_are_told_the_line() {
     let (env, id) = scene();
-    fs::create_dir(env.home().join("hooks")).unwrap();
-    env.git(&["config", "core.hooksPath", "~/hooks"]);
+    env.git(&["config", "core.hooksPath", "~/Ada's hooks"]);
     is_only_told(&env, "merge_hook_missing");
     let told = env.aof(&["doctor", "--json"]).json();
     assert_snapshot!(env.plain(&format!("{}\n{}", told["complaints"][0]["problem"], told["complaints"][0]["fix"])), @r#"
-    "there is no hook `$ROOT/home/hooks/prepare-commit-msg`, where git looks for hooks here (`core.hooksPath`)"
-    "make it, with this line: `aof merge-driver --message \"$1\" \"$2\"`; that is `printf '%s\\n' '#!/bin/sh' 'aof merge-driver --message \"$1\" \"$2\"' > '$ROOT/home/hooks/prepare-commit-msg' && chmod +x '$ROOT/home/hooks/prepare-commit-msg'`"
+    "there is no hook `$ROOT/home/Ada's hooks/prepare-commit-msg`, where git looks for hooks here (`core.hooksPath`)"
+    "make it, with this line: `aof merge-driver --message \"$1\" \"$2\"`; that is `mkdir -p '$ROOT/home/Ada'\\''s hooks' && printf '%s\\n' '#!/bin/sh' 'aof merge-driver --message \"$1\" \"$2\"' > '$ROOT/home/Ada'\\''s hooks/prepare-commit-msg' && chmod +x '$ROOT/home/Ada'\\''s hooks/prepare-commit-msg'`"
     "#);
     // What is told can be pasted, and works.
     let fix = told["complaints"][0]["fix"].as_str().unwrap();
@@ -467,9 +466,25 @@ fn with_hooks_of_their_own_people_are_told_the_line() {
     env.git(&["merge", "--quiet", "--no-edit", "main"]);
     assert!(env.git(&["log", "-1", "--format=%B"]).contains("Aof-Superseded:"));
     // One that is there already is theirs, and needs the line.
-    fs::write(env.home().join("hooks/prepare-commit-msg"), "#!/bin/sh\n").unwrap();
+    fs::write(env.home().join("Ada's hooks/prepare-commit-msg"), "#!/bin/sh\n").unwrap();
     let told = env.aof(&["doctor"]).stdout;
     assert!(told.contains("is not aof's, and does not call it"), "{told}");
+}
+
+#[test]
+fn a_file_that_nobody_may_run_is_no_program() {
+    let (env, _) = scene();
+    fs::create_dir(env.home().join("bin")).unwrap();
+    fs::write(env.home().join("bin/aof"), "").unwrap();
+    let others = std::env::split_paths(&std::env::var_os("PATH").unwrap())
+        .filter(|folder| !folder.join("aof").exists())
+        .collect::<Vec<_>>();
+    let folders = std::iter::once(env.home().join("bin")).chain(others);
+    let mut doctor = env.aof_command(&["doctor", "--json"]);
+    doctor.env("PATH", std::env::join_paths(folders).unwrap());
+    let told = env.run(doctor).stdout;
+    assert!(told.contains("merge_driver_not_found"), "{told}");
+    is_well(&env);
 }
 
 #[test]

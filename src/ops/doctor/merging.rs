@@ -4,6 +4,7 @@ use std::path::Path;
 
 use super::{Complaint, Patient};
 use crate::audit::is_program_there;
+use crate::format::shell::quoted;
 use crate::ops::error::OpsError;
 use crate::ops::merge_driver::{Missing, install, missing};
 use crate::ops::workspace::Workspace;
@@ -47,7 +48,12 @@ fn foreign_hook(path: &Path, line: &str) -> Complaint {
         (problem, format!("add this line to it, before it ends or goes on elsewhere (`exit`, `exec`): `{line}`"))
     } else {
         let problem = format!("there is no hook `{name}`, where git looks for hooks here (`core.hooksPath`)");
-        let write = format!("printf '%s\\n' '#!/bin/sh' '{line}' > '{name}' && chmod +x '{name}'");
+        let file = path.to_string_lossy();
+        let file = quoted(&file);
+        let folder = path.parent().filter(|folder| !folder.exists());
+        let make =
+            folder.map_or_else(String::new, |folder| format!("mkdir -p {} && ", quoted(&folder.to_string_lossy())));
+        let write = format!("{make}printf '%s\\n' '#!/bin/sh' {} > {file} && chmod +x {file}", quoted(line));
         (problem, format!("make it, with this line: `{line}`; that is `{write}`"))
     };
     let why = "a merge then does not list in its message which completions it superseded";
