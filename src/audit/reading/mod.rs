@@ -87,7 +87,7 @@ impl<'r> Reader<'r> {
         });
         let bytes = match found {
             Some((_, bytes)) => bytes,
-            None if self.is_cut_off(id) => {
+            None if self.is_cut_off(id) || packs.lead_astray(id) => {
                 return Err(git2::Error::from_str("its file ends too early; `git fsck` tells more"))
                     .during(|| format!("read the {} `{id}`", kind.word()));
             }

@@ -51,6 +51,11 @@ impl Packed {
         (start == MAGIC).then(|| Self { file, blocks: vec![None; BLOCKS] })
     }
 
+    /// Returns how many bytes the pack has, if that can be told.
+    pub(super) fn size(&self) -> Option<u64> {
+        Some(self.file.metadata().ok()?.len())
+    }
+
     /// Returns what the object is that begins there; nothing where it is a tag, odd, or too large for here.
     pub(super) fn stored(&mut self, at: u64) -> Option<Stored> {
         let mut header = [0; HEADER];

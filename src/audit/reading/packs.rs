@@ -70,6 +70,11 @@ impl Packs {
         self.inflated(found)
     }
 
+    /// Says whether an index has an object behind the end of its pack. libgit2 would read there.
+    pub(super) fn lead_astray(&mut self, id: ObjectId) -> bool {
+        self.find(id).is_some_and(|(place, at)| self.held[place].packed.size().is_none_or(|size| at >= size))
+    }
+
     /// Returns which pack has an object, and where.
     fn find(&mut self, id: ObjectId) -> Option<(usize, u64)> {
         let count = self.held.len();

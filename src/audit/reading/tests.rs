@@ -192,3 +192,23 @@ fn a_damaged_pack_never_passes_for_a_whole_one() {
         fs::write(&path, &whole).unwrap();
     }
 }
+
+#[test]
+fn an_index_that_leads_behind_the_end_of_its_pack_is_not_followed() {
+    let test = packed(&[]);
+    let objects = all(&test);
+    let path = only_file(&test.path(".git/objects/pack"), "idx");
+    let mut index = fs::read(&path).unwrap();
+    let count = u32::from_be_bytes(index[8 + 255 * 4..8 + 256 * 4].try_into().unwrap()) as usize;
+    let offsets = 8 + 256 * 4 + count * 24;
+    for place in 0..count {
+        index[offsets + place * 4] = 0x08;
+    }
+    fs::remove_file(&path).unwrap();
+    fs::write(&path, &index).unwrap();
+    let repository = test.open();
+    for (id, kind) in objects {
+        let error = format!("{:?}", repository.reader().read(kind, id).unwrap_err());
+        assert!(error.contains("ends too early"), "{error}");
+    }
+}
