@@ -22,7 +22,7 @@ use crate::audit::id::ObjectId;
 /// and a process has few files.
 const MOST: usize = 8;
 /// Room for the indexes of them all, in bytes.
-const INDEXES: u64 = 32 << 20;
+const INDEXES: u64 = 8 << 20;
 /// No chain that git makes is longer.
 const LONGEST: usize = 4_095;
 /// Half of the room for what came out on the way, in bytes.
