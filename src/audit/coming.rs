@@ -1,8 +1,8 @@
-//! Files on their way into the worktree. Git writes each of them whole (filters, line endings, links and modes are as git does them)
+//! Files on their way into the worktree. Each is written whole (filters, line endings, links and modes are as git does them)
 //! into a folder beside; then it gets its place by a rename. So a kill, or a power cut, leaves no part of a file where people look,
 //! and what others' filters take their time for is done before any lock is taken.
 //!
-//! Where a file is to be as it is stored, git is not started for that.
+//! Git writes them, unless all are small and to be as they are stored.
 //!
 //! Not everything comes this way. Submodules, sparse checkouts, files that become folders, and files whose attributes come along with
 //! them are left to git's own checkout, which writes where the file is to be.
@@ -33,7 +33,7 @@ const PREFIX: &str = "coming_";
 /// The modes of files.
 const FILE: u32 = 0o100_644;
 const PROGRAM: u32 = 0o100_755;
-/// So large a file is written here, and not by git, in bytes.
+/// No larger file is written here, but by git, in bytes.
 const LARGEST: usize = 1 << 20;
 /// So many files are held open at once.
 const SYNCED_AT_ONCE: usize = 200;

@@ -44,8 +44,7 @@ impl Repository {
                     own.insert(path, change);
                 }
             }
-            changes = own;
-            return self.send_back(from, &changes, &self.index_copy()?, beside);
+            return self.send_back(from, &own, &self.index_copy()?, beside);
         }
         let arrived = self.arrived(&changes)?;
         let is_file = |leaf: &Leaf| leaf.mode != SUBMODULE;
