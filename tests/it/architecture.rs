@@ -45,6 +45,8 @@ const HOMES: &[(&str, &[&str])] = &[
     ("hmac", &["observe"]),
     ("indicatif", &["cli"]),
     ("jsonc_parser", &["format/agent_files"]),
+    // For a feature of it: nobody names it.
+    ("libz_sys", &[]),
     ("notify", &["watch"]),
     ("oxc_allocator", &["engine/condition"]),
     ("oxc_ast", &["engine/condition"]),
