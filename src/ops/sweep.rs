@@ -59,7 +59,7 @@ pub fn sweep(
         superseded: Vec::new(),
     };
     if swept.handed_out.to_share {
-        share(workspace, wait, &mut swept)?;
+        share(workspace, wait, &mut swept);
     }
     if let Some(commit) = commit.filter(|_| swept.is_at_rest() && dry_run == DryRun::No) {
         // It only saves time: a project that cannot be written to is swept all the same.
@@ -69,17 +69,11 @@ pub fn sweep(
     Ok(swept)
 }
 
-/// Hands out by way of the remote. One that cannot be spoken to is nobody's trouble but of what is handed out.
-fn share(workspace: &mut Workspace, wait: Duration, swept: &mut Swept) -> Result<(), OpsError> {
-    match sync_and_hand_out(workspace, wait, Prompts::AtTerminal) {
-        Ok(errand) => {
-            swept.superseded = errand.synced.into_iter().flat_map(|synced| synced.superseded).collect();
-            swept.handed_out.add(errand.handed_out);
-        }
-        Err(error @ OpsError::Remote(_)) => swept.handed_out.unconfirmed = Some(error),
-        Err(error) => return Err(error),
-    }
-    Ok(())
+/// Hands out by way of the remote. What keeps it from that takes nothing from what was done before.
+fn share(workspace: &mut Workspace, wait: Duration, swept: &mut Swept) {
+    let errand = sync_and_hand_out(workspace, wait, Prompts::AtTerminal);
+    swept.superseded = errand.synced.into_iter().flat_map(|synced| synced.superseded).collect();
+    swept.handed_out.add(errand.handed_out);
 }
 
 fn holds(known: &Horizon, now: Timestamp) -> bool {

@@ -141,7 +141,7 @@ impl Shared {
 }
 
 fn once(project: &Seed, wait: Duration) -> Outcome {
-    Ok(Box::new(sync_and_hand_out(&mut project.open()?, wait, Prompts::Never)?))
+    Ok(Box::new(sync_and_hand_out(&mut project.open()?, wait, Prompts::Never)))
 }
 
 /// Says whether the remote has all that is here, and took all that was to be handed out.

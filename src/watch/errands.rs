@@ -7,7 +7,7 @@ use super::courier::{Courier, Outcome};
 use super::desk::Desk;
 use super::report::{Report, Told};
 use crate::audit::{CommitId, Prompts};
-use crate::ops::{Errand, HandedOut, OpsError, Synced, Workspace, owed_to_remote, sync_and_hand_out};
+use crate::ops::{Errand, OpsError, Synced, Workspace, owed_to_remote, sync_and_hand_out};
 
 /// Errands, and what came of them.
 pub(super) struct Errands {
@@ -89,15 +89,8 @@ impl Errands {
 }
 
 /// Hands out by way of the remote, for whoever looks once, and waits for it.
-pub(super) fn hand_out_now(workspace: &mut Workspace, wait: Duration, desk: &mut Desk<'_>) -> Result<(), OpsError> {
-    let Errand { synced, handed_out } = match sync_and_hand_out(workspace, wait, Prompts::Never) {
-        Ok(errand) => errand,
-        Err(error @ OpsError::Remote(_)) => {
-            let handed_out = HandedOut { unconfirmed: Some(error), ..HandedOut::default() };
-            Errand { handed_out, ..Errand::default() }
-        }
-        Err(error) => return Err(error),
-    };
+pub(super) fn hand_out_now(workspace: &mut Workspace, wait: Duration, desk: &mut Desk<'_>) {
+    let Errand { synced, handed_out } = sync_and_hand_out(workspace, wait, Prompts::Never);
     tell_of_syncs(synced, desk);
     if let Some(error) = &handed_out.unconfirmed {
         desk.failed = true;
@@ -105,7 +98,6 @@ pub(super) fn hand_out_now(workspace: &mut Workspace, wait: Duration, desk: &mut
         desk.tell(Report::Unsynced { problem, fix });
     }
     desk.tell_of_handed_out(handed_out);
-    Ok(())
 }
 
 fn tell_of_syncs(synced: Vec<Synced>, desk: &mut Desk<'_>) {

@@ -367,13 +367,11 @@ impl<'t> Rounds<'t> {
         let to_share = done.to_share;
         self.desk.tell_of_handed_out(done);
         match &mut self.errands {
-            _ if !to_share => Ok(()),
-            Some(errands) => {
-                errands.hand_out(&self.workspace);
-                Ok(())
-            }
+            _ if !to_share => {}
+            Some(errands) => errands.hand_out(&self.workspace),
             None => hand_out_now(&mut self.workspace, self.wait, &mut self.desk),
         }
+        Ok(())
     }
 }
 

@@ -91,20 +91,24 @@ fn synced_project() -> String {
     format!("git: {{sync: true}}\n{PROJECT}")
 }
 
+/// Pushes from that clone a tree with a path that leads out of the worktree, as no git would write it; the first clone looks for
+/// such ones.
+pub(crate) fn sends_what_git_refuses(clones: &Clones, clone: &str) {
+    let blob = clones.git(clone, &["rev-parse", "HEAD:project.yaml"]);
+    let folder = clones.env.path(&place(clone));
+    fs::write(folder.join("listed"), format!("100644 blob {}\t..\n", blob.trim())).unwrap();
+    let mut shell = clones.env.command("sh");
+    shell.current_dir(folder);
+    shell.args(["-c", "git update-ref refs/heads/odd $(git commit-tree -p HEAD -m odd $(git mktree < listed))"]);
+    let _ = clones.env.run(shell).success();
+    clones.git(clone, &["push", "--quiet", "origin", "odd:main"]);
+    clones.env.git(&["config", "transfer.fsckObjects", "true"]);
+}
+
 #[test]
 fn what_git_refuses_of_the_remote_is_no_want_of_a_network() {
     let clones = Clones::new(PROJECT, &["b"]);
-    let env = &clones.env;
-    // A tree with a path that leads out of the worktree, as no git would write it.
-    let blob = clones.git("b", &["rev-parse", "HEAD:project.yaml"]);
-    let listed = env.path("../b/listed");
-    fs::write(&listed, format!("100644 blob {}\t..\n", blob.trim())).unwrap();
-    let mut shell = env.command("sh");
-    shell.current_dir(env.path("../b"));
-    shell.args(["-c", "git update-ref refs/heads/odd $(git commit-tree -p HEAD -m odd $(git mktree < listed))"]);
-    let _ = env.run(shell).success();
-    clones.git("b", &["push", "--quiet", "origin", "odd:main"]);
-    env.git(&["config", "transfer.fsckObjects", "true"]);
+    sends_what_git_refuses(&clones, "b");
     assert_snapshot!(clones.sync(".").code(1).stderr, @"
     error: git refuses what `origin` has, so nothing of it was taken: object COMMIT: hasDotdot: contains '..'
     fsck error in packed object

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::agents::DONE;
 use crate::environment::{PROJECT, eventually};
 use crate::mcp_client::{Era, McpClient};
-use crate::syncing::{Clones, executable};
+use crate::syncing::{Clones, executable, sends_what_git_refuses};
 
 const ORG: &str = "\
 roles:
@@ -242,6 +242,24 @@ fn what_the_remote_has_is_told_though_this_clone_does_not_get_it() {
     clones.does(".", &["sync"]);
     assert_eq!((agent_of(&clones, ".", &ids[0]), gifts(&clones, ".")), (json!("agent-1"), 1));
     at_rest(&clones, ".");
+}
+
+#[test]
+fn whatever_keeps_work_from_being_handed_out_the_rest_of_a_sweep_is_told() {
+    let gates = "- {id: implement, role: backend, timeout: 1h, escalateTo: lead}";
+    let project = format!("handOut: least-loaded\ngit: {{sync: true}}\nworkflow:\n  gates:\n    {gates}\n");
+    let clones = Clones::with_org(
+        &project,
+        &format!("{ORG}  agent-9: {{maxTasks: 2}}\n").replace("roles:", "roles:\n  lead: {agents: [agent-9]}"),
+        &["b"],
+    );
+    known_everywhere(&clones, 1, &["b"]);
+    sends_what_git_refuses(&clones, "b");
+    clones.env.pass_minutes(61);
+    let swept = clones.aof(".", &["sweep"]).code(1);
+    assert!(swept.stdout.contains("timed out at implement"), "{}", swept.stdout);
+    assert!(swept.stderr.contains("git refuses what `origin` has"), "{}", swept.stderr);
+    assert!(clones.env.read(".aof/events.jsonl").contains("timeout"));
 }
 
 #[test]

@@ -33,31 +33,23 @@ use crate::ops::workspace::Workspace;
 /// What came of a sync with handing out.
 #[derive(Default)]
 pub struct Errand {
-    /// The syncs that it took, the first of them first: at least one.
+    /// The syncs that it took, the first of them first: at least one, unless it could not be synced.
     pub synced: Vec<Synced>,
     /// What was given.
     pub handed_out: HandedOut,
 }
 
-/// Syncs the project, and hands out what waits, where it is handed out in a synced project. What keeps it from going on is an error
-/// only as long as nothing was done: else it goes with what was, which is so whatever comes after it.
-pub fn sync_and_hand_out(workspace: &mut Workspace, wait: Duration, prompts: Prompts) -> Result<Errand, OpsError> {
+/// Syncs the project, and hands out what waits, where it is handed out in a synced project. What keeps it from going on is told beside
+/// what was done: that is so whatever comes after it.
+pub fn sync_and_hand_out(workspace: &mut Workspace, wait: Duration, prompts: Prompts) -> Errand {
     let mut errand = Errand::default();
     let mut giving = Giving { prompts, passed_over: HashSet::new(), done: HandedOut::default() };
     let ended = giving.run(workspace, wait, &mut errand.synced);
     errand.handed_out = giving.done;
-    match ended {
-        Err(error) if errand.is_idle() => return Err(error),
-        Err(error) => errand.handed_out.unconfirmed = Some(error),
-        Ok(()) => {}
+    if let Err(error) = ended {
+        errand.handed_out.unconfirmed = Some(error);
     }
-    Ok(errand)
-}
-
-impl Errand {
-    fn is_idle(&self) -> bool {
-        self.handed_out.given.is_empty() && self.synced.iter().all(Synced::is_idle)
-    }
+    errand
 }
 
 /// Handing out under way.
