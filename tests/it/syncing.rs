@@ -911,7 +911,7 @@ fn another_remote_than_the_one_that_is_followed_gets_the_branch_by_hand() {
     assert_eq!(output.code, Some(5), "{}{}", output.stdout, output.stderr);
     assert_snapshot!(output.stdout, @"
     ! `backup` has no branch `main`, and `main` follows `origin/main`
-      nothing was changed; if it is to be there as well, `git push backup main`; then `aof sync`
+      nothing was changed; if it is to be there as well, `git push backup main`; then `aof sync --remote backup`
     ");
     clones.env.git(&["push", "--quiet", "backup", "main"]);
     clones.does(".", &["sync", "--remote", "backup"]);

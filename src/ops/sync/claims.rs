@@ -168,7 +168,7 @@ pub(super) fn settled(synced: &Synced, what: What) -> Result<(), OpsError> {
         End::Left(left) => unconfirmed(
             left.code(),
             format!("nothing can be {what} before this clone is synced: {}", left.problem(&synced.upstream)),
-            left.fix(&synced.upstream),
+            left.fix(&synced.upstream, &synced.again),
         ),
     }
 }

@@ -231,6 +231,7 @@ impl Giving {
     fn refused(&mut self, upstream: &Upstream, end: End) -> Outcome {
         let nothing = Synced {
             upstream: upstream.clone(),
+            again: "aof sync".to_owned(),
             came: Vec::new(),
             went: Vec::new(),
             merge: None,

@@ -58,6 +58,8 @@ pub enum Strangers {
 pub struct Synced {
     /// Where it synced with.
     pub upstream: Upstream,
+    /// The command that does it again.
+    pub again: String,
     /// The commits that came from others, newest first.
     pub came: Vec<Line>,
     /// The commits that went to the remote, newest first.

@@ -8,6 +8,7 @@ use super::bring::{Brought, bring, left};
 use super::join::{Sides, join, mix};
 use super::{End, First, Left, Line, Loss, Strangers, Synced};
 use crate::audit::{CommitId, Distance, Head, Prompts, Pushed, RemoteError, Upstream};
+use crate::format::shell::quoted;
 use crate::ops::error::OpsError;
 use crate::ops::heal;
 use crate::ops::transaction::DryRun;
@@ -298,7 +299,11 @@ impl Rounds<'_> {
             (None, _) => Distance::default(),
         };
         let Self { upstream, merge, superseded, offered: rounds, .. } = self;
-        Ok(Synced { upstream, came, went, merge, superseded, rounds, ahead, behind, end })
+        let again = match self.wish.remote {
+            Some(remote) => format!("aof sync --remote {}", quoted(remote)),
+            None => "aof sync".to_owned(),
+        };
+        Ok(Synced { upstream, again, came, went, merge, superseded, rounds, ahead, behind, end })
     }
 }
 

@@ -13,7 +13,8 @@ impl Left {
         match self {
             Self::Stranger { .. } => "left_to_git",
             Self::InTheWay { .. } => "in_the_way",
-            Self::OwnFolder { .. } | Self::OwnFolderTakenOut { .. } => "own_folder",
+            Self::OwnFolder { .. } => "own_folder",
+            Self::OwnFolderTakenOut { .. } => "own_folder_taken_out",
             Self::Forbidden { .. } => "forbidden_path",
             Self::Rewritten { .. } => "rewritten",
             Self::Unpublished { .. } => "unpublished",
@@ -86,23 +87,24 @@ impl Left {
         }
     }
 
-    /// Returns what to do about it.
-    pub fn fix(&self, upstream: &Upstream) -> String {
+    /// Returns what to do about it, `again` being how it is synced then.
+    pub fn fix(&self, upstream: &Upstream, again: &str) -> String {
         let (remote, branch) = (&upstream.remote, upstream.branch());
         match self {
             Self::Stranger { apart: true, .. } => format!(
-                "run `git pull --no-rebase {remote} {branch}`, then `aof sync`; tasks are merged by meaning there too, but what you \
+                "run `git pull --no-rebase {remote} {branch}`, then `{again}`; tasks are merged by meaning there too, but what you \
                  have stands there, since you merge into your branch"
             ),
             Self::Stranger { apart: false, .. } => {
-                format!("run `git push {remote} HEAD:{branch}`, or `aof sync` by hand")
+                format!("run `git push {remote} HEAD:{branch}`, or `{again}` by hand")
             }
-            Self::InTheWay { .. } => "nothing was changed; commit them, move them elsewhere, or put them away with \
-                                      `git stash --include-untracked`, which leaves what git ignores; then `aof sync`"
-                .to_owned(),
+            Self::InTheWay { .. } => format!(
+                "nothing was changed; commit them, move them elsewhere, or put them away with \
+                 `git stash --include-untracked`, which leaves what git ignores; then `{again}`"
+            ),
             Self::OwnFolder { .. } => format!(
                 "nothing was changed; see `git log {} -- '*.aof/*'`; whoever put them there takes them out with `git rm`, then \
-                 `aof sync`",
+                 `{again}`",
                 upstream.name()
             ),
             Self::Forbidden { .. } => format!(
@@ -112,41 +114,39 @@ impl Left {
             ),
             Self::OwnFolderTakenOut { files } => format!(
                 "nothing was changed; they go from here as well with `git pull --no-rebase {remote} {branch}`, so keep a copy of what is \
-                 in use: {}; then `aof sync`",
+                 in use: {}; then `{again}`",
                 listed(files)
             ),
             Self::Rewritten { had, has } => format!(
                 "nothing was changed; to go along, `git reset --keep {}`, or, if you have commits of your own, \
                  `git rebase --onto {} {}`; to bring the old commits back, `git pull --no-rebase {remote} {branch}` (or push them); \
-                 then `aof sync`",
+                 then `{again}`",
                 short(*has),
                 short(*has),
                 short(*had)
             ),
             Self::Unpublished { branch: local, follows: Some(_) } => format!(
-                "nothing was changed; if it is to be there as well, `git push {remote} {local}`; then `aof sync`"
+                "nothing was changed; if it is to be there as well, `git push {remote} {local}`; then `{again}`"
             ),
             Self::Unpublished { branch: local, follows: None } => format!(
                 "nothing was changed; publish it with `git push --set-upstream {remote} {local}`, or have it follow another: \
-                 `git branch --set-upstream-to {remote}/BRANCH`; then `aof sync`"
+                 `git branch --set-upstream-to {remote}/BRANCH`; then `{again}`"
             ),
             Self::Conflict { .. } => format!(
-                "nothing was changed; run `git pull --no-rebase {remote} {branch}`, solve what is marked, commit, then `aof sync`"
+                "nothing was changed; run `git pull --no-rebase {remote} {branch}`, solve what is marked, commit, then `{again}`"
             ),
             Self::Deleted { branch: local, .. } => format!(
                 "nothing was changed; if it is to be there again, `git push --set-upstream {remote} {local}{}`; if its work goes on \
-                 elsewhere, `git branch --set-upstream-to {remote}/BRANCH`; then `aof sync`",
+                 elsewhere, `git branch --set-upstream-to {remote}/BRANCH`; then `{again}`",
                 if local == branch { String::new() } else { format!(":{branch}") }
             ),
             Self::Unrelated { shallow: true } => {
-                format!(
-                    "nothing was changed; get the rest of it with `git fetch --unshallow {remote}`, then `aof sync`"
-                )
+                format!("nothing was changed; get the rest of it with `git fetch --unshallow {remote}`, then `{again}`")
             }
             Self::Unrelated { shallow: false } => format!(
                 "nothing was changed; see `git remote get-url {remote}`: is it the repository you mean? if what is there counts, keep \
                  yours with `git branch mine` and `git reset --keep {}`; if both are to be one, \
-                 `git pull --no-rebase --allow-unrelated-histories {remote} {branch}`; then `aof sync`",
+                 `git pull --no-rebase --allow-unrelated-histories {remote} {branch}`; then `{again}`",
                 upstream.name()
             ),
         }
@@ -239,7 +239,7 @@ impl Synced {
             End::Unsettled => {
                 Some((format!("{name} went on each of {} times", self.rounds), format!("{waits}; sync again")))
             }
-            End::Left(left) => Some((left.problem(&self.upstream), left.fix(&self.upstream))),
+            End::Left(left) => Some((left.problem(&self.upstream), left.fix(&self.upstream, &self.again))),
         }
     }
 }
@@ -257,7 +257,9 @@ pub fn sync_value(synced: &Synced) -> Value {
         End::Offline { said } => ("offline", Some(said.clone()), None),
         End::Rejected { said } => ("rejected", Some(said.clone()), None),
         End::Unsettled => ("unsettled", None, None),
-        End::Left(left) => (left.code(), Some(left.problem(&synced.upstream)), Some(left.fix(&synced.upstream))),
+        End::Left(left) => {
+            (left.code(), Some(left.problem(&synced.upstream)), Some(left.fix(&synced.upstream, &synced.again)))
+        }
     };
     let files: Vec<&String> = match &synced.end {
         End::Left(Left::InTheWay { files } | Left::OwnFolder { files } | Left::OwnFolderTakenOut { files }) => {
