@@ -13,14 +13,17 @@ use crate::format::shell::quoted;
 use crate::model::AgentId;
 use crate::ops::DryRun;
 use crate::ops::merge::{Conflict, FileMerge, Versions};
-use crate::ops::merge_driver::{Driven, End, Purpose, Settled, add_trailers, drive, settle};
+use crate::ops::merge_driver::{
+    Driven, End, Purpose, Refused, Settled, add_trailers, drive, refused_as_staged, settle,
+};
 
 /// Merge two versions of a task file by their meaning, for git
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Git runs it, as `.gitattributes` and its configuration say; `aof init` sets both up. The result takes the place of OURS.
 
-Exits with 1 where a person has to decide: what is disputed stands between git's markers.")]
+Exits with 1 where a person has to decide: what is disputed stands between git's markers. In a rebase, cherry-pick or revert also where
+the rules refuse the commit at its new place: then OURS stays as it is.")]
 pub(super) struct Args {
     /// What both sides had (%O); an empty file where they had nothing
     #[arg(required_unless_present_any = ["message", "settle"])]
@@ -47,7 +50,8 @@ pub(super) struct Args {
     /// did not see that a finished task had moved into the archive
     #[arg(long, conflicts_with_all = ["base", "ours", "theirs", "path", "message"])]
     settle: bool,
-    /// List in this message what the merge under way supersedes: for a `prepare-commit-msg` hook, with what git tells it
+    /// List in this message what the merge under way supersedes, and exit with 1 where a commit that is rebased, picked or reverted cannot
+    /// stand: for a `prepare-commit-msg` hook, with what git tells it
     #[arg(long, value_name = "FILE", num_args = 1..=2, conflicts_with_all = ["base", "ours", "theirs", "path"])]
     message: Option<Vec<PathBuf>>,
     /// With `--settle`: show what would be done, and do nothing
@@ -81,8 +85,8 @@ fn merge(session: &Session, args: &Args, files: [&PathBuf; 3], path: &str) -> Re
     let purpose = Purpose::of(marks);
     let merged = match drive(&open, &session.directory, path, versions, &purpose)? {
         Driven::Merged(merged) => merged,
-        Driven::Spent => {
-            tell_spent(session, path);
+        Driven::Refused(refused) => {
+            tell_refused(session, Some(path), &refused);
             return Ok(ExitCode::FAILURE);
         }
     };
@@ -95,18 +99,16 @@ fn merge(session: &Session, args: &Args, files: [&PathBuf; 3], path: &str) -> Re
     Ok(if merged.conflicts.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn tell_spent(session: &Session, path: &str) {
-    let fix = "leave it out: `git rebase --skip`, or `git cherry-pick --skip`".to_owned();
-    session.output.say(format!(
-        "{} {}: nothing is left of the commit that is picked, since what it says was superseded\n{}",
-        styled(RED, "conflict:"),
-        inert(path),
-        session.git_said(fix)
-    ));
+/// Says why a commit that git makes again cannot stand, and how to go on.
+fn tell_refused(session: &Session, path: Option<&str>, refused: &Refused) {
+    tell_superseded(session, &refused.superseded);
+    let at = path.map(|path| format!(" {}:", inert(path))).unwrap_or_default();
+    let (problem, fix) = (inert(&refused.problem()), inert(&session.git_said(refused.fix())));
+    session.output.say(format!("{}{at} {problem}\n{fix}", styled(RED, "conflict:")));
 }
 
-fn tell(session: &Session, path: &str, merged: &FileMerge) {
-    for Superseded { ticket, visit, by } in &merged.superseded {
+fn tell_superseded(session: &Session, superseded: &[Superseded]) {
+    for Superseded { ticket, visit, by } in superseded {
         let who = |agent: &Option<AgentId>| agent.as_ref().map_or("nobody", AgentId::as_str).to_owned();
         session.output.say(format!(
             "{ticket}: `{}` by {} counts no more: the visit was ended by {} on the branch that is merged into",
@@ -115,6 +117,10 @@ fn tell(session: &Session, path: &str, merged: &FileMerge) {
             who(by)
         ));
     }
+}
+
+fn tell(session: &Session, path: &str, merged: &FileMerge) {
+    tell_superseded(session, &merged.superseded);
     for dropped in &merged.dropped {
         session.output.say(match dropped {
             Dropped::Claim { ticket, agent } => format!("{ticket}: {agent} has it no more"),
@@ -165,8 +171,8 @@ fn settle_all(session: &Session, mode: DryRun) -> Result<ExitCode, Trouble> {
                 code = ExitCode::FAILURE;
                 continue;
             }
-            End::Spent => {
-                tell_spent(session, path);
+            End::Refused(refused) => {
+                tell_refused(session, Some(path), refused);
                 code = ExitCode::FAILURE;
                 continue;
             }
@@ -196,12 +202,20 @@ fn settle_all(session: &Session, mode: DryRun) -> Result<ExitCode, Trouble> {
 }
 
 /// Adds to the message of a merge what it supersedes. Whether one is under way git's folder tells, and not where the message is from: it
-/// may be given on the command line. Whatever else git makes a message for is left as it is.
+/// may be given on the command line. Whatever else git makes a message for is left as it is; but a commit that git makes again is refused
+/// where it cannot stand: git commits nothing then.
 fn list(session: &Session, message: &[PathBuf]) -> Result<ExitCode, Trouble> {
     let [file, ..] = message else { return Ok(ExitCode::FAILURE) };
     let bytes = read(session, file)?;
     let Ok(text) = String::from_utf8(bytes) else { return Ok(ExitCode::SUCCESS) };
     let open = |root: &Path| session.workspace_at(root, "merge-driver");
+    let refused = refused_as_staged(&open, &session.directory, &text)?;
+    if !refused.is_empty() {
+        for refused in &refused {
+            tell_refused(session, None, refused);
+        }
+        return Ok(ExitCode::FAILURE);
+    }
     let after = add_trailers(&open, &session.directory, &text)?;
     if after != text {
         let place = session.directory.join(file);

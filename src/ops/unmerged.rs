@@ -16,7 +16,6 @@ enum Kind {
     WithoutTheirs,
     Settles,
     Disputed,
-    Spent,
     Removed,
     Touched,
     Lawless,
@@ -26,12 +25,18 @@ enum Kind {
 /// cannot be read, and others are reason enough.
 pub(super) fn unmerged(workspace: &Workspace, unreadable: &mut Vec<Unreadable>) -> Result<Vec<Attention>, OpsError> {
     let mut files: BTreeMap<Kind, Vec<String>> = BTreeMap::new();
+    let mut refused = Vec::new();
     for Left { path, remains, .. } in left_unmerged(workspace)? {
         let kind = match remains {
             Remains::WithoutTheirs(_) => Kind::WithoutTheirs,
             Remains::Unmerged(merge) if merge.conflicts.is_empty() => Kind::Settles,
             Remains::Unmerged(_) => Kind::Disputed,
-            Remains::Spent => Kind::Spent,
+            Remains::Refused(own) => {
+                unreadable.retain(|own| own.path != path);
+                let problem = format!("`{path}` is unmerged: {}", own.problem());
+                refused.push(Attention { code: "task_unmerged", problem, fix: own.fix() });
+                continue;
+            }
             Remains::Removed => Kind::Removed,
             Remains::Touched => Kind::Touched,
             Remains::Lawless => Kind::Lawless,
@@ -43,7 +48,8 @@ pub(super) fn unmerged(workspace: &Workspace, unreadable: &mut Vec<Unreadable>) 
             files.entry(kind).or_default().push(path);
         }
     }
-    Ok(files.iter().map(|(kind, paths)| kind.attention(paths)).collect())
+    refused.extend(files.iter().map(|(kind, paths)| kind.attention(paths)));
+    Ok(refused)
 }
 
 impl Kind {
@@ -71,10 +77,6 @@ impl Kind {
             Self::Disputed => (
                 format!("{names} {is} unmerged"),
                 format!("`aof merge-driver --settle` merges {them} by meaning, and marks what you have to decide"),
-            ),
-            Self::Spent => (
-                format!("{names}: nothing is left of the commit that is picked, since what it says was superseded"),
-                "leave it out: `git rebase --skip`, or `git cherry-pick --skip`".to_owned(),
             ),
             Self::Removed => (
                 format!("{names}: one side changed {them}, and the other removed {them}"),

@@ -163,9 +163,14 @@ fn git_is_told_how_tasks_are_merged() {
     let whole = fs::read_to_string(&hook).unwrap();
     let former = "#!/bin/sh\n# Lists what a merge of tasks superseded in its message.\n[ \"$2\" = merge ] || exit 0\n\
                   command -v aof >/dev/null 2>&1 || exit 0\naof merge-driver --message \"$1\" \"$2\"\n";
-    fs::write(&hook, former).unwrap();
-    is_mended(&env, "merge_driver_missing");
-    assert_eq!(fs::read_to_string(&hook).unwrap(), whole);
+    // And that of another one looks at nothing that is rebased.
+    let merging = "whatever way that is written.\n[ -e \"$(git rev-parse --git-path MERGE_HEAD)\" ] || exit 0";
+    let later = former.replace("in its message.\n[ \"$2\" = merge ] || exit 0", &format!("in its message, {merging}"));
+    for former in [former, &later] {
+        fs::write(&hook, former).unwrap();
+        is_mended(&env, "merge_driver_missing");
+        assert_eq!(fs::read_to_string(&hook).unwrap(), whole);
+    }
     fs::write(&hook, former.replace("exit 0\naof", "exit 0\necho mine\naof")).unwrap();
     is_well(&env);
     fs::write(&hook, "#!/bin/sh\n").unwrap();

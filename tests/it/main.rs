@@ -34,6 +34,7 @@ mod merge_crossing;
 mod merge_left;
 mod merge_messages;
 mod merge_places;
+mod merge_replayed;
 mod merges_judged;
 mod merging;
 mod metrics;

@@ -30,13 +30,20 @@ const HOOK: &str = "prepare-commit-msg";
 const HOOK_LINE: &str = "aof merge-driver --message \"$1\" \"$2\"";
 
 /// What stands in the hook above that line.
-const HOOK_HEAD: &str = "#!/bin/sh\n# Lists what a merge of tasks superseded in its message, whatever way that is written.\n\
-    [ -e \"$(git rev-parse --git-path MERGE_HEAD)\" ] || exit 0\n\
+const HOOK_HEAD: &str = "#!/bin/sh\n# Lists what a merge of tasks superseded in its message, whatever way that is written. Has git stop at\n\
+    # a commit that is rebased, picked or reverted, and that the rules of the tasks do not allow there.\n\
+    dir=$(git rev-parse --git-dir) || exit 0\n\
+    [ -e \"$dir/MERGE_HEAD\" ] || [ -e \"$dir/CHERRY_PICK_HEAD\" ] || [ -e \"$dir/REBASE_HEAD\" ] ||\n\
+    [ -e \"$dir/REVERT_HEAD\" ] || grep -q '^This reverts commit ' \"$1\" || exit 0\n\
     command -v aof >/dev/null 2>&1 || exit 0\n";
 
-/// What stood there before: it says nothing of a merge whose message a person gives.
-const FORMER_HOOK_HEAD: &str = "#!/bin/sh\n# Lists what a merge of tasks superseded in its message.\n\
-    [ \"$2\" = merge ] || exit 0\ncommand -v aof >/dev/null 2>&1 || exit 0\n";
+/// What stood there before: the first says nothing of a merge whose message a person gives, and neither looks at what is rebased.
+const FORMER_HOOK_HEADS: [&str; 2] = [
+    "#!/bin/sh\n# Lists what a merge of tasks superseded in its message.\n\
+     [ \"$2\" = merge ] || exit 0\ncommand -v aof >/dev/null 2>&1 || exit 0\n",
+    "#!/bin/sh\n# Lists what a merge of tasks superseded in its message, whatever way that is written.\n\
+     [ -e \"$(git rev-parse --git-path MERGE_HEAD)\" ] || exit 0\ncommand -v aof >/dev/null 2>&1 || exit 0\n",
+];
 
 /// Something without which git merges tasks as text, or a merge does not say what it superseded.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -144,7 +151,8 @@ fn commit_attributes(workspace: &Workspace) -> Result<bool, OpsError> {
 
 /// Returns whether that is the hook as aof wrote it before, and nobody else's.
 fn is_former(text: &str) -> bool {
-    text.strip_prefix(FORMER_HOOK_HEAD).is_some_and(|rest| rest.trim_end() == HOOK_LINE)
+    let mut rests = FORMER_HOOK_HEADS.iter().filter_map(|head| text.strip_prefix(head));
+    rests.any(|rest| rest.trim_end() == HOOK_LINE)
 }
 
 fn write_hook(folder: &Path) -> Result<(), OpsError> {

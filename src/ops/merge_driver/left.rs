@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::audit::{Marks, Sides, StagedVersion, Unmerged};
+use super::replayed::{Refused, refused};
+use crate::audit::{CommitId, Marks, Sides, StagedVersion, Unmerged};
 use crate::engine::Rules;
 use crate::format::task_file::{self, Defaults};
 use crate::model::{TaskId, Timestamp};
@@ -54,8 +55,8 @@ pub(in crate::ops) enum Remains {
     Unmerged(Box<FileMerge>),
     /// The same, and what stands there is ours alone, without a marker: whoever takes it for merged loses what comes in.
     WithoutTheirs(Box<FileMerge>),
-    /// Nothing is left of the commit that is picked, which would only move it.
-    Spent,
+    /// Git makes a commit again that cannot stand here.
+    Refused(Box<Refused>),
     /// One side changed it, and the other has it nowhere.
     Removed,
     /// Somebody has changed it since, or it is no file on one of the sides.
@@ -81,10 +82,14 @@ pub(in crate::ops) fn left_unmerged(workspace: &Workspace) -> Result<Vec<Left>, 
         None if rules_mark(repository, head)?.is_empty() => Some(stand_in()?),
         rules => rules,
     };
-    cases.iter().map(|(id, unmerged)| left(workspace, rules.as_deref(), id, unmerged)).collect()
+    cases.iter().map(|(id, unmerged)| left((workspace, rules.as_deref(), head), id, unmerged)).collect()
 }
 
-fn left(workspace: &Workspace, rules: Option<&Rules>, id: &TaskId, unmerged: &[Unmerged]) -> Result<Left, OpsError> {
+fn left(
+    (workspace, rules, head): (&Workspace, Option<&Rules>, CommitId),
+    id: &TaskId,
+    unmerged: &[Unmerged],
+) -> Result<Left, OpsError> {
     let repository = &workspace.repository;
     let mut paths: Vec<String> = unmerged.iter().map(|own| own.path.clone()).collect();
     let of = |side: fn(&Unmerged) -> Option<StagedVersion>| unmerged.iter().find_map(side);
@@ -123,8 +128,12 @@ fn left(workspace: &Workspace, rules: Option<&Rules>, id: &TaskId, unmerged: &[U
         }
         stood.push((path.clone(), standing));
     }
-    let remains = if repository.merge_heads().is_empty() && is_spent(rules, id, &paths[place], versions, &merge) {
-        Remains::Spent
+    let refused = match repository.replay_stopped() {
+        Some(replay) => refused((workspace, rules, head), replay, (id, &paths[place]), versions, &merge)?,
+        None => None,
+    };
+    let remains = if let Some(refused) = refused {
+        Remains::Refused(Box::new(refused))
     } else if !is_known {
         Remains::Touched
     } else if paths.len() == 1 && is_ours && merge.bytes != ours {
@@ -134,15 +143,6 @@ fn left(workspace: &Workspace, rules: Option<&Rules>, id: &TaskId, unmerged: &[U
     };
     let path = paths.swap_remove(place);
     Ok(Left { path, others: paths, sides, stood, remains })
-}
-
-/// Returns whether the merge leaves the file as ours has it, open, at a place in the archive, since all that theirs says was superseded.
-pub(super) fn is_spent(rules: &Rules, id: &TaskId, path: &str, versions: Versions<'_>, merge: &FileMerge) -> bool {
-    is_archived(path)
-        && merge.conflicts.is_empty()
-        && !merge.superseded.is_empty()
-        && merge.bytes == versions.ours
-        && is_finished(rules, id, &merge.bytes) != Some(true)
 }
 
 /// Returns which of the paths is where the task belongs: in the archive when it is finished. Markers may keep what was merged from

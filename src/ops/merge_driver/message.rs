@@ -43,9 +43,20 @@ pub fn add_trailers(open: Open<'_>, here: &std::path::Path, message: &str) -> Re
 
 /// Returns the folders of the projects whose tasks the other commit changed.
 fn projects(top: &Repository, head: CommitId, theirs: CommitId) -> Result<BTreeSet<String>, OpsError> {
+    match top.merge_bases(head, theirs)?.first() {
+        Some(base) => projects_between(top, *base, theirs),
+        None => Ok(BTreeSet::new()),
+    }
+}
+
+/// Returns the folders of the projects whose tasks two commits have otherwise.
+pub(super) fn projects_between(
+    top: &Repository,
+    head: CommitId,
+    other: CommitId,
+) -> Result<BTreeSet<String>, OpsError> {
     let mut folders = BTreeSet::new();
-    let Some(base) = top.merge_bases(head, theirs)?.first().copied() else { return Ok(folders) };
-    for file in top.changed_between(base, theirs)? {
+    for file in top.changed_between(head, other)? {
         let place = places::task_at(top, Some(head), &file.path)?;
         folders.extend(place.map(|(folder, _)| folder).filter(|folder| top.worktree_root().join(folder).is_dir()));
     }

@@ -5,6 +5,7 @@ mod install;
 mod left;
 mod message;
 mod places;
+mod replayed;
 mod settle;
 
 use std::path::Path;
@@ -16,6 +17,7 @@ pub use settle::{End, Settled, settle};
 
 pub(super) use message::SUPERSEDED;
 pub use message::{add_trailers, superseded_trailer};
+pub use replayed::{Refused, refused_as_staged};
 
 use super::error::OpsError;
 use super::in_force::{rules_at, rules_mark, stand_in};
@@ -39,19 +41,11 @@ pub enum Purpose {
 pub enum Driven {
     /// This; git has it for the file.
     Merged(FileMerge),
-    /// Nothing is left of the commit that is picked: what it says was superseded, and all that it would do is to move the file of an open task
-    /// into the archive, under a message that is not true any more.
-    Spent,
+    /// Nothing: git makes a commit again that cannot stand here. The file stays as the branch has it onto which it comes.
+    Refused(Box<Refused>),
 }
 
 impl Purpose {
-    /// Returns whether one commit is applied to another branch, as rebasing and picking do.
-    fn is_pick(&self) -> bool {
-        let Self::Result(marks) = self else { return false };
-        let named = marks.theirs.split_once(" (").filter(|(_, subject)| subject.contains(')'));
-        named.is_some_and(|(commit, _)| commit.len() > 3 && commit.bytes().all(|byte| byte.is_ascii_hexdigit()))
-    }
-
     /// Tells by the labels that git gives the sides; where a file was moved, its path comes behind.
     pub fn of(marks: Marks) -> Self {
         let is =
@@ -80,23 +74,27 @@ pub fn drive(
     };
     let folder_length = folder.len();
     let project = root.join(folder);
-    let rules = match head {
+    let in_force = match head {
         Some(head) if project.is_dir() => {
             let workspace = open(&project)?;
-            match rules_at(&workspace, head)? {
+            let rules = match rules_at(&workspace, head)? {
                 None if rules_mark(&workspace.repository, head)?.is_empty() => Some(stand_in()?),
                 rules => rules,
-            }
+            };
+            rules.map(|rules| (workspace, rules, head))
         }
         _ => None,
     };
-    if let Some(rules) = rules {
-        let merge = match purpose {
-            Purpose::Result(marks) => merge_files(&rules, &id, versions, marks)?,
-            Purpose::Base => merge_bases(&rules, &id, versions)?,
-        };
-        let is_spent = purpose.is_pick() && left::is_spent(&rules, &id, &path[folder_length..], versions, &merge);
-        return Ok(if is_spent { Driven::Spent } else { Driven::Merged(merge) });
+    if let Some((workspace, rules, head)) = in_force {
+        let Purpose::Result(marks) = purpose else { return merge_bases(&rules, &id, versions).map(Driven::Merged) };
+        let merge = merge_files(&rules, &id, versions, marks)?;
+        if let Some(replay) = workspace.repository.replay_of(marks)? {
+            let file = (&id, &path[folder_length..]);
+            if let Some(refused) = replayed::refused((&workspace, &rules, head), replay, file, versions, &merge)? {
+                return Ok(Driven::Refused(Box::new(refused)));
+            }
+        }
+        return Ok(Driven::Merged(merge));
     }
     let why = "the branch that is merged into has no rules that are valid".to_owned();
     merged_as_text(versions, Some(why), marks).map(Driven::Merged)
@@ -118,16 +116,12 @@ mod tests {
             ),
         ] {
             assert_eq!(purpose(ours, theirs), Purpose::Base);
-            assert!(!purpose(ours, theirs).is_pick());
-        }
-        for theirs in ["16c250e (a subject)", "16c250e (of (two)):tasks/archive/2026/02/16/AOF-abc.md"] {
-            assert!(purpose("HEAD", theirs).is_pick(), "{theirs}");
         }
         for theirs in
             ["side", "16c250e", "parent of 16c250e (a subject)", "Stashed changes", "Temporary merge branch 2"]
         {
             let purpose = purpose("HEAD", theirs);
-            assert!(matches!(purpose, Purpose::Result(_)) && !purpose.is_pick(), "{theirs}");
+            assert!(matches!(purpose, Purpose::Result(_)), "{theirs}");
         }
     }
 }

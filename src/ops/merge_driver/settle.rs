@@ -5,6 +5,7 @@
 //! would write itself.
 
 use super::left::{Left, Remains, Stood, left_unmerged};
+use super::replayed::Refused;
 use crate::ops::error::OpsError;
 use crate::ops::merge::FileMerge;
 use crate::ops::transaction::DryRun;
@@ -23,8 +24,8 @@ pub struct Settled {
 pub enum End {
     /// It was merged; it is staged where it has no conflicts, and else unmerged in this one place.
     Merged(Box<FileMerge>),
-    /// Nothing is left of the commit that is picked: it is to be left out.
-    Spent,
+    /// Git makes a commit again that cannot stand here: it is not merged.
+    Refused(Box<Refused>),
     /// One side removed it: nobody but a person knows which counts.
     Removed,
     /// Somebody has changed it since.
@@ -42,7 +43,7 @@ pub fn settle(workspace: &Workspace, dry_run: DryRun) -> Result<Vec<Settled>, Op
     let mut settled = Vec::new();
     for Left { path, others, sides, stood, remains } in left_unmerged(workspace)? {
         let end = match remains {
-            Remains::Spent => End::Spent,
+            Remains::Refused(refused) => End::Refused(refused),
             Remains::Removed => End::Removed,
             Remains::Touched => End::Touched,
             Remains::Lawless => End::Lawless,

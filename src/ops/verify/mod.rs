@@ -10,6 +10,7 @@ mod merge_claims;
 mod merge_rules;
 mod past;
 mod pushed;
+mod replayed;
 mod shared;
 mod signed;
 mod words;
@@ -22,6 +23,7 @@ use serde_json::{Value, json};
 pub use finding::{Broken, Wrong};
 pub use past::{Past, ProjectFolder};
 pub use pushed::{Pushed, Update, pushed_value, verify_pushed};
+pub(in crate::ops) use replayed::wrong_anew;
 
 use self::judge::{Judge, Judged};
 use super::error::{Kind, OpsError};

@@ -1,0 +1,188 @@
+//! One commit that git makes again on top of others: by a rebase or a cherry-pick, or backwards by a revert. Tells which one that is, and
+//! makes the commit that would come of it, under no name, so that it can be judged before git makes it. Moves nothing.
+//!
+//! Git tells the driver by the labels of the sides, from version 2.44 on; what it leaves in its folder while it rebases tells it, too. Of
+//! a single commit that an older git picks, nothing is known before it is merged.
+
+use std::fs;
+
+use git2::build::TreeUpdateBuilder;
+use git2::{FileMode, Tree};
+
+use super::error::{AuditError, During};
+use super::id::{CommitId, ObjectId};
+use super::repository::Repository;
+use super::texts::Marks;
+
+/// Begins the line in which git says what it reverts.
+const REVERTS: &str = "This reverts commit ";
+
+/// What git says of where a rebase begins, in the log of what was checked out.
+const STARTS: &str = " (start): checkout ";
+
+/// How git makes a commit again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    /// `git rebase`, onto this commit where git tells it, and it is none of those that are made again.
+    Rebase(Option<CommitId>),
+    /// `git cherry-pick`.
+    Pick,
+    /// `git revert`.
+    Revert,
+}
+
+/// A commit that git makes again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Replay {
+    /// The commit.
+    pub of: CommitId,
+    /// How.
+    pub way: Way,
+}
+
+impl Repository {
+    /// Returns what git makes again while it asks for a file to be merged under these labels.
+    pub fn replay_of(&self, marks: &Marks) -> Result<Option<Replay>, AuditError> {
+        let reverted = marks.theirs.strip_prefix("parent of ");
+        if let Some(name) = commit_of_label(reverted.unwrap_or(&marks.theirs)) {
+            let Some(of) = self.commit_named(name)? else { return Ok(None) };
+            return Ok(Some(if reverted.is_some() { Replay { of, way: Way::Revert } } else { self.picked(of) }));
+        }
+        // Whatever else has a name of its own there is a branch, or a stash.
+        let is_unnamed = marks.theirs == Marks::default().theirs;
+        let applied = self.commit_in("rebase-apply/original-commit");
+        if let Some(of) = applied
+            && (is_unnamed || self.log_entry(of)?.message.lines().next() == Some(&marks.theirs))
+        {
+            return Ok(self.rebase().map(|way| Replay { of, way }));
+        }
+        let done = self.git_file("rebase-merge/done").filter(|_| is_unnamed && self.merge_heads().is_empty());
+        let name = done.as_ref().and_then(|text| text.lines().last()?.split(' ').nth(1));
+        let of = name.map(|name| self.commit_named(name)).transpose()?.flatten();
+        Ok(of.and_then(|of| Some(Replay { of, way: self.rebase()? })))
+    }
+
+    /// Returns what git makes again by a commit with this message. It writes down what it reverts only once that has conflicts, and a
+    /// rebase that was stopped may be at a commit of another kind.
+    pub fn replay_committed(&self, message: &str) -> Result<Option<Replay>, AuditError> {
+        if let Some(replay) = self.replay_named() {
+            return Ok(Some(replay));
+        }
+        if let Some(of) = message.lines().find_map(|line| line.strip_prefix(REVERTS)?.get(..40)?.parse().ok()) {
+            return Ok(self.has_commit(of).then_some(Replay { of, way: Way::Revert }));
+        }
+        let Some(replay) = self.replay_stopped() else { return Ok(None) };
+        let is_its_own = message.starts_with(self.log_entry(replay.of)?.message.trim_end());
+        Ok(is_its_own.then_some(replay))
+    }
+
+    /// Returns what git makes again and has stopped at.
+    pub fn replay_stopped(&self) -> Option<Replay> {
+        let rebased = || self.commit_in("REBASE_HEAD").filter(|_| self.rebase().is_some()).map(|of| self.picked(of));
+        self.replay_named().or_else(rebased)
+    }
+
+    /// Returns what git names as what it picks or reverts. In a rebase it names what it picks where nothing of that is in conflict.
+    pub fn replay_named(&self) -> Option<Replay> {
+        let reverted = self.commit_in("REVERT_HEAD").map(|of| Replay { of, way: Way::Revert });
+        reverted.or_else(|| self.commit_in("CHERRY_PICK_HEAD").map(|of| self.picked(of)))
+    }
+
+    /// Writes the commit that comes of it if these files, are as they are given, and all others as HEAD has them: those without a
+    /// content are gone. No branch gets it.
+    pub fn replayed_with(
+        &self,
+        head: CommitId,
+        replay: Replay,
+        files: &[(&str, Option<&[u8]>)],
+    ) -> Result<CommitId, AuditError> {
+        let git = self.git();
+        let before = git.find_commit(head.to_git()).and_then(|commit| commit.tree()).during(doing)?;
+        let mut update = TreeUpdateBuilder::new();
+        for (path, content) in files {
+            let path = self.full_path(path);
+            match content {
+                Some(bytes) => update.upsert(path, git.blob(bytes).during(doing)?, FileMode::Blob),
+                None => update.remove(path),
+            };
+        }
+        let tree = update.create_updated(git, &before).and_then(|id| git.find_tree(id)).during(doing)?;
+        self.replayed(head, replay, &tree)
+    }
+
+    /// Writes the commit that comes of what is staged. No branch gets it; nothing where something is unmerged.
+    pub fn replayed_as_staged(&self, head: CommitId, replay: Replay) -> Result<Option<CommitId>, AuditError> {
+        let mut index = self.git().index().during(doing)?;
+        if index.has_conflicts() {
+            return Ok(None);
+        }
+        let tree = index.write_tree_to(self.git()).and_then(|id| self.git().find_tree(id)).during(doing)?;
+        self.replayed(head, replay, &tree).map(Some)
+    }
+
+    /// Says of itself what the commit says that is made again; a revert says nothing of what it takes back.
+    fn replayed(&self, head: CommitId, replay: Replay, tree: &Tree<'_>) -> Result<CommitId, AuditError> {
+        let git = self.git();
+        let (head, of) = (git.find_commit(head.to_git()), git.find_commit(replay.of.to_git()));
+        let (head, of) = (head.during(doing)?, of.during(doing)?);
+        let said = String::from_utf8_lossy(of.message_bytes());
+        let message = if replay.way == Way::Revert { "Revert" } else { &said };
+        let made = git.commit(None, &of.author(), &of.committer(), message, tree, &[&head]);
+        made.map(|id| CommitId::new(ObjectId::from_git(id))).during(doing)
+    }
+
+    fn picked(&self, of: CommitId) -> Replay {
+        Replay { of, way: self.rebase().unwrap_or(Way::Pick) }
+    }
+
+    fn commit_in(&self, name: &str) -> Option<CommitId> {
+        self.git_file(name)?.trim().parse().ok()
+    }
+
+    fn rebase(&self) -> Option<Way> {
+        ["rebase-merge", "rebase-apply"].into_iter().find(|name| self.git_dir().join(name).is_dir()).map(|name| {
+            let onto = self.commit_in(&format!("{name}/onto")).or_else(|| self.started_at());
+            let from = self.commit_in(&format!("{name}/orig-head")).or_else(|| self.commit_in("ORIG_HEAD"));
+            let is_behind = |onto| from.is_some_and(|from| self.led_to(onto, from).unwrap_or(false));
+            Way::Rebase(onto.filter(|onto| !is_behind(*onto)))
+        })
+    }
+
+    /// Returns where the newest rebase began: some write it down only when they stop.
+    fn started_at(&self) -> Option<CommitId> {
+        let log = self.git().reflog("HEAD").ok()?;
+        let start =
+            log.iter().find(|entry| entry.message().ok().flatten().is_some_and(|said| said.contains(STARTS)))?;
+        Some(CommitId::new(ObjectId::from_git(start.id_new())))
+    }
+
+    fn git_file(&self, name: &str) -> Option<String> {
+        fs::read_to_string(self.git_dir().join(name)).ok()
+    }
+}
+
+/// Returns the name of the commit in a label that git gives one that is made again: `16c250e (its first line)`, and where its file was
+/// moved, a path behind it. No branch has such a name.
+fn commit_of_label(label: &str) -> Option<&str> {
+    let (name, rest) = label.split_once(" (")?;
+    (rest.contains(')') && name.len() > 3 && name.bytes().all(|byte| byte.is_ascii_hexdigit())).then_some(name)
+}
+
+fn doing() -> String {
+    "make again what git picks".to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_commits_that_are_made_again_have_such_labels() {
+        for label in ["16c250e (a subject)", "16c250e (of (two)):tasks/archive/2026/02/16/AOF-abc.md"] {
+            assert_eq!(commit_of_label(label), Some("16c250e"), "{label}");
+        }
+        for label in ["side", "16c250e", "HEAD (detached)", "16c250e (", "Stashed changes", "local", ""] {
+            assert_eq!(commit_of_label(label), None, "{label}");
+        }
+    }
+}
