@@ -34,7 +34,7 @@ impl Repository {
         let base = self.head()?;
         let mut changes = self.changes_to(from, to)?;
         if base.commit != from && base.commit != Some(to) {
-            let _lock = self.begin_bringing(&base, to, deadline, intent)?;
+            let lock = self.begin_bringing(&base, to, deadline, intent)?;
             // What somebody has committed meanwhile is theirs; the rest is as it was before.
             let (trees, head) = (self.trees(), base.commit.map(|commit| self.root_tree(commit)).transpose()?);
             let mut own = Changes::new();
@@ -44,7 +44,7 @@ impl Repository {
                     own.insert(path, change);
                 }
             }
-            return self.send_back(from, &own, &self.index_copy()?, beside);
+            return self.go_back(lock, from, &own, beside);
         }
         let arrived = self.arrived(&changes)?;
         let is_file = |leaf: &Leaf| leaf.mode != SUBMODULE;

@@ -46,6 +46,7 @@ mod staged_below;
 mod storage;
 mod surroundings;
 mod texts;
+mod to_commit;
 pub mod trailers;
 mod tree;
 mod unmerged;

@@ -112,7 +112,7 @@ impl Repository {
 
     /// Writes the commit that comes of what is staged. No branch gets it; nothing where something is unmerged.
     pub fn replayed_as_staged(&self, head: CommitId, replay: Replay) -> Result<Option<CommitId>, AuditError> {
-        let mut index = self.git().index().during(doing)?;
+        let mut index = self.index_to_commit()?;
         if index.has_conflicts() {
             return Ok(None);
         }

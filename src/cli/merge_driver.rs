@@ -14,7 +14,7 @@ use crate::model::AgentId;
 use crate::ops::DryRun;
 use crate::ops::merge::{Conflict, FileMerge, Versions};
 use crate::ops::merge_driver::{
-    Driven, End, Purpose, Refused, Settled, add_trailers, drive, refused_as_staged, settle,
+    Driven, End, Purpose, Refused, Settled, add_trailers, drive, refused_as_staged, settle, would_commit_unfinished,
 };
 
 /// Merge two versions of a task file by their meaning, for git
@@ -209,11 +209,20 @@ fn list(session: &Session, message: &[PathBuf]) -> Result<ExitCode, Trouble> {
     let bytes = read(session, file)?;
     let Ok(text) = String::from_utf8(bytes) else { return Ok(ExitCode::SUCCESS) };
     let open = |root: &Path| session.workspace_at(root, "merge-driver");
-    let refused = refused_as_staged(&open, &session.directory, &text)?;
-    if !refused.is_empty() {
-        for refused in &refused {
-            tell_refused(session, None, refused);
-        }
+    // What cannot be judged here keeps nobody from committing.
+    let refused = refused_as_staged(&open, &session.directory, &text).unwrap_or_default();
+    for refused in &refused {
+        tell_refused(session, None, refused);
+    }
+    let is_left = would_commit_unfinished(&open, &session.directory).unwrap_or_default();
+    if is_left {
+        session.output.say(format!(
+            "{} a command of aof was stopped in the middle of a change, and this would commit what it left as yours\n\
+             `aof doctor --fix` finishes it; then commit",
+            styled(RED, "not committed:")
+        ));
+    }
+    if is_left || !refused.is_empty() {
         return Ok(ExitCode::FAILURE);
     }
     let after = add_trailers(&open, &session.directory, &text)?;

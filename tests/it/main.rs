@@ -67,6 +67,7 @@ mod signer;
 mod signing;
 mod stats;
 mod stepping_in;
+mod stopped_commits;
 mod syncing;
 mod syncing_hands;
 mod syncing_hostile;

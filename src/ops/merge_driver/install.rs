@@ -31,10 +31,12 @@ const HOOK_LINE: &str = "aof merge-driver --message \"$1\" \"$2\"";
 
 /// What stands in the hook above that line.
 const HOOK_HEAD: &str = "#!/bin/sh\n# Lists what a merge of tasks superseded in its message, whatever way that is written. Has git stop at\n\
-    # a commit that is rebased, picked or reverted, and that the rules of the tasks do not allow there.\n\
+    # a commit that is rebased, picked or reverted, and that the rules of the tasks do not allow there, and before what a killed\n\
+    # command of aof has left is committed by hand.\n\
     dir=$(git rev-parse --git-dir) || exit 0\n\
     [ -e \"$dir/MERGE_HEAD\" ] || [ -e \"$dir/CHERRY_PICK_HEAD\" ] || [ -e \"$dir/REBASE_HEAD\" ] ||\n\
-    [ -e \"$dir/REVERT_HEAD\" ] || grep -q '^This reverts commit ' \"$1\" || exit 0\n\
+    [ -e \"$dir/REVERT_HEAD\" ] || grep -q '^This reverts commit ' \"$1\" ||\n\
+    grep -qs '[^ ]' .aof/intent || ls \"$dir\" | grep -q '^aof-' || exit 0\n\
     command -v aof >/dev/null 2>&1 || exit 0\n";
 
 /// What stood there before: the first says nothing of a merge whose message a person gives, and neither looks at what is rebased.

@@ -7,6 +7,7 @@ mod message;
 mod places;
 mod replayed;
 mod settle;
+mod unfinished;
 
 use std::path::Path;
 
@@ -14,6 +15,7 @@ pub use install::{ATTRIBUTES, Missing, install, missing};
 pub(super) use install::{attributes_after, install_here};
 pub(super) use left::{Left, Remains, left_unmerged};
 pub use settle::{End, Settled, settle};
+pub use unfinished::would_commit_unfinished;
 
 pub(super) use message::SUPERSEDED;
 pub use message::{add_trailers, superseded_trailer};
