@@ -1,6 +1,7 @@
 //! `aof doctor`: everything that can be wrong is told, with why and what to do; what is certain is done; then all is well.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use insta::assert_snapshot;
@@ -168,14 +169,33 @@ fn git_is_told_how_tasks_are_merged() {
     let later = former.replace("in its message.\n[ \"$2\" = merge ] || exit 0", &format!("in its message, {merging}"));
     for former in [former, &later] {
         fs::write(&hook, former).unwrap();
-        is_mended(&env, "merge_driver_missing");
+        is_mended(&env, "merge_hook_missing");
         assert_eq!(fs::read_to_string(&hook).unwrap(), whole);
     }
+    // One that git does not run does nothing, whoever wrote it.
+    fs::set_permissions(&hook, fs::Permissions::from_mode(0o644)).unwrap();
+    is_mended(&env, "merge_hook_missing");
+    assert_eq!(fs::metadata(&hook).unwrap().permissions().mode() & 0o777, 0o755);
     fs::write(&hook, former.replace("exit 0\naof", "exit 0\necho mine\naof")).unwrap();
     is_well(&env);
-    fs::write(&hook, "#!/bin/sh\n").unwrap();
+    fs::set_permissions(&hook, fs::Permissions::from_mode(0o644)).unwrap();
     is_only_told(&env, "merge_hook_missing");
-    assert_eq!(fs::read_to_string(env.path(".git/hooks/prepare-commit-msg")).unwrap(), "#!/bin/sh\n");
+    let told = env.aof(&["doctor"]).stdout;
+    assert!(told.contains("which is not executable") && told.contains("`chmod +x "), "{told}");
+    fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).unwrap();
+    let comment = "#!/bin/sh\n# no aof merge-driver --message here\n";
+    fs::write(&hook, comment).unwrap();
+    is_only_told(&env, "merge_hook_missing");
+    assert_eq!(fs::read_to_string(&hook).unwrap(), comment);
+    // A link is somebody's, whatever it leads to.
+    fs::write(env.path("../former"), former).unwrap();
+    fs::remove_file(&hook).unwrap();
+    std::os::unix::fs::symlink(env.path("../former"), &hook).unwrap();
+    is_only_told(&env, "merge_hook_missing");
+    fs::remove_file(&hook).unwrap();
+    env.git(&["config", "core.hooksPath", "/dev/null"]);
+    is_only_told(&env, "merge_hook_missing");
+    assert!(env.aof(&["doctor"]).stdout.contains("where no folder is"));
 }
 
 #[cfg(debug_assertions)]

@@ -12,12 +12,13 @@ use crate::ops::workspace::Workspace;
 pub(super) fn look(patient: &Patient<'_>) -> Result<Vec<Complaint>, OpsError> {
     let mut lacking = Vec::new();
     let mut complaints = Vec::new();
+    let mut lacks_hook = false;
     for missing in missing(patient.workspace)? {
         match missing {
             Missing::Attributes => lacking.push("the line `tasks/**/*.md merge=aof` in `.gitattributes`"),
             Missing::Driver => lacking.push("the command in git's configuration (`merge.aof.driver`)"),
-            Missing::Hook => lacking.push("the hook `prepare-commit-msg`"),
-            Missing::ForeignHook { path, line } => complaints.push(foreign_hook(&path, line)),
+            Missing::Hook => lacks_hook = true,
+            Missing::ForeignHook { path, line, idle } => complaints.push(foreign_hook(&path, line, idle)),
         }
     }
     if !is_program_there("aof") {
@@ -28,7 +29,18 @@ pub(super) fn look(patient: &Patient<'_>) -> Result<Vec<Complaint>, OpsError> {
             "put `aof` into a folder of `PATH`, as git sees it; `aof merge-driver --settle` merges what was left".to_owned(),
         ));
     }
-    if !lacking.is_empty() {
+    if lacking.is_empty() && lacks_hook {
+        let complaint = Complaint::advice(
+            "merge_hook_missing",
+            "the hook `prepare-commit-msg` is not as aof makes it".to_owned(),
+            WITHOUT_HOOK,
+            "`aof doctor --fix` puts it in place".to_owned(),
+        );
+        complaints.push(complaint.cured_by(put_in_place));
+    } else if !lacking.is_empty() {
+        if lacks_hook {
+            lacking.push("the hook `prepare-commit-msg`");
+        }
         let complaint = Complaint::wrong(
             "merge_driver_missing",
             format!("git does not merge tasks by their meaning; missing: {}", lacking.join(", ")),
@@ -40,24 +52,34 @@ pub(super) fn look(patient: &Patient<'_>) -> Result<Vec<Complaint>, OpsError> {
     Ok(complaints)
 }
 
+/// What goes without a hook.
+const WITHOUT_HOOK: &str = "a merge then does not list in its message which completions it superseded, and a rebase does not stop at \
+                            a completion that counts no more";
+
 /// Where people say which hooks run, aof writes none.
-fn foreign_hook(path: &Path, line: &str) -> Complaint {
+fn foreign_hook(path: &Path, line: &str, idle: bool) -> Complaint {
     let name = path.display();
-    let (problem, fix) = if path.exists() {
+    let file = path.to_string_lossy();
+    let folder = path.parent();
+    let (problem, fix) = if idle {
+        let problem = format!("git does not run the hook `{name}`, which is not executable");
+        (problem, format!("`chmod +x {}`", quoted(&file)))
+    } else if folder.is_some_and(|folder| folder.exists() && !folder.is_dir()) {
+        let problem = format!("git looks for hooks where no folder is (`core.hooksPath`), so none runs: `{name}`");
+        (problem, format!("have it look in a folder, where `prepare-commit-msg` has this line: `{line}`"))
+    } else if path.exists() {
         let problem = format!("the hook `{name}` is not aof's, and does not call it");
         (problem, format!("add this line to it, before it ends or goes on elsewhere (`exit`, `exec`): `{line}`"))
     } else {
         let problem = format!("there is no hook `{name}`, where git looks for hooks here (`core.hooksPath`)");
-        let file = path.to_string_lossy();
         let file = quoted(&file);
-        let folder = path.parent().filter(|folder| !folder.exists());
+        let folder = folder.filter(|folder| !folder.exists());
         let make =
             folder.map_or_else(String::new, |folder| format!("mkdir -p {} && ", quoted(&folder.to_string_lossy())));
         let write = format!("{make}printf '%s\\n' '#!/bin/sh' {} > {file} && chmod +x {file}", quoted(line));
         (problem, format!("make it, with this line: `{line}`; that is `{write}`"))
     };
-    let why = "a merge then does not list in its message which completions it superseded";
-    Complaint::advice("merge_hook_missing", problem, why, fix)
+    Complaint::advice("merge_hook_missing", problem, WITHOUT_HOOK, fix)
 }
 
 fn put_in_place(workspace: &mut Workspace) -> Result<(), OpsError> {

@@ -56,12 +56,14 @@ pub enum Missing {
     Driver,
     /// The hook, which can be made; also where the one that stands there is what aof wrote before.
     Hook,
-    /// The hook, where a person has one, or has git look elsewhere for hooks: the file, and the line to add.
+    /// The hook, where a person has one, or has git look elsewhere for hooks.
     ForeignHook {
         /// The file.
         path: PathBuf,
-        /// The line.
+        /// The line to add.
         line: &'static str,
+        /// Whether it has the line, and is a file that git does not run.
+        idle: bool,
     },
 }
 
@@ -81,12 +83,33 @@ pub fn missing(workspace: &Workspace) -> Result<Vec<Missing>, OpsError> {
     };
     let path = folder.join(HOOK);
     match std::fs::read_to_string(&path) {
-        Ok(text) if own && is_former(&text) => missing.push(Missing::Hook),
-        Ok(text) if text.contains("aof merge-driver --message") => {}
-        Err(fault) if fault.kind() == std::io::ErrorKind::NotFound && own => missing.push(Missing::Hook),
-        _ => missing.push(Missing::ForeignHook { path, line: HOOK_LINE }),
+        // What stands behind a link may be others' as well.
+        Ok(text) if own && !path.is_symlink() && is_ours(&text) => {
+            if is_former(&text) || !runs(&path) {
+                missing.push(Missing::Hook);
+            }
+        }
+        Ok(text) if calls(&text) && runs(&path) => {}
+        Err(fault) if fault.kind() == std::io::ErrorKind::NotFound && own && !path.is_symlink() => {
+            missing.push(Missing::Hook);
+        }
+        read => {
+            let idle = read.is_ok_and(|text| calls(&text));
+            missing.push(Missing::ForeignHook { path, line: HOOK_LINE, idle });
+        }
     }
     Ok(missing)
+}
+
+/// Returns whether git runs that file.
+fn runs(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::metadata(path).is_ok_and(|own| own.is_file() && own.permissions().mode() & 0o111 != 0)
+}
+
+/// Returns whether a hook does what ours does; a comment does nothing.
+fn calls(text: &str) -> bool {
+    text.lines().any(|line| !line.trim_start().starts_with('#') && line.contains("aof merge-driver --message"))
 }
 
 /// Puts in place what is missing and can be put there; `.gitattributes` in a commit of its own. Returns what is left to a person.
@@ -151,19 +174,30 @@ fn commit_attributes(workspace: &Workspace) -> Result<bool, OpsError> {
     }
 }
 
+/// Returns whether that is the hook as aof writes it, or did before, and nobody else's.
+fn is_ours(text: &str) -> bool {
+    is_former(text) || text == hook()
+}
+
 /// Returns whether that is the hook as aof wrote it before, and nobody else's.
 fn is_former(text: &str) -> bool {
     let mut rests = FORMER_HOOK_HEADS.iter().filter_map(|head| text.strip_prefix(head));
     rests.any(|rest| rest.trim_end() == HOOK_LINE)
 }
 
+fn hook() -> String {
+    format!("{HOOK_HEAD}{HOOK_LINE}\n")
+}
+
 fn write_hook(folder: &Path) -> Result<(), OpsError> {
     use std::io::Write;
-    use std::os::unix::fs::OpenOptionsExt;
-    let text = format!("{HOOK_HEAD}{HOOK_LINE}\n");
+    use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+    let text = hook();
     let path = folder.join(HOOK);
-    if std::fs::read_to_string(&path).is_ok_and(|text| is_former(&text)) {
-        return Ok(Folder::open(folder, "")?.replace(HOOK, text.as_bytes(), Durability::Durable)?);
+    let broken = |cause| StoreError::Io { doing: "write the hook", path: path.clone(), cause };
+    if std::fs::read_to_string(&path).is_ok_and(|text| is_ours(&text)) {
+        Folder::open(folder, "")?.replace(HOOK, text.as_bytes(), Durability::Durable)?;
+        return Ok(std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).map_err(broken)?);
     }
     let temp = format!(".{HOOK}.aof-{}", std::process::id());
     let written = std::fs::create_dir_all(folder).and_then(|()| {
@@ -172,7 +206,7 @@ fn write_hook(folder: &Path) -> Result<(), OpsError> {
         file.write_all(text.as_bytes())?;
         file.sync_all()
     });
-    written.map_err(|cause| StoreError::Io { doing: "write the hook", path, cause })?;
+    written.map_err(broken)?;
     // A hook is there as a whole or not at all, and a person's is never replaced.
     let hooks = Folder::open(folder, "")?;
     let moved = hooks.move_new(OsStr::new(&temp), &hooks, OsStr::new(HOOK));
