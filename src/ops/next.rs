@@ -72,18 +72,41 @@ pub fn next(
     wanted: Wanted<'_>,
     dry_run: DryRun,
 ) -> Result<Next, OpsError> {
-    if dry_run == DryRun::No && Claims::of(workspace, in_force) == Claims::Shared {
-        look_around(workspace)?;
+    if dry_run == DryRun::No
+        && Claims::of(workspace, in_force) == Claims::Shared
+        && let Err(error) = look_around(workspace)
+    {
+        // What it has, and the remote knows of, is its own.
+        if is_offline(&error)
+            && let Found::Next(next @ Next::Task { .. }) =
+                search(workspace, in_force, agent, role, (wanted, Among::Held), dry_run)?
+        {
+            return Ok(next);
+        }
+        return Err(error);
     }
     let mut attempts = 0;
     loop {
         attempts += 1;
-        match search(workspace, in_force, agent, role, wanted, dry_run)? {
+        match search(workspace, in_force, agent, role, (wanted, Among::All), dry_run)? {
             Found::Next(next) => return Ok(next),
             Found::Moved(id) if attempts == ATTEMPTS => return Err(OpsError::Restless { id }),
             Found::Moved(_) => {}
         }
     }
+}
+
+fn is_offline(error: &OpsError) -> bool {
+    matches!(error, OpsError::NotConfirmed { code: "offline", .. })
+}
+
+/// Among which tasks one is searched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Among {
+    /// All that the agent has, or may have.
+    All,
+    /// Those that it has.
+    Held,
 }
 
 /// What a search came to.
@@ -99,7 +122,7 @@ fn search(
     in_force: &InForce,
     agent: &AgentId,
     role: Option<&RoleId>,
-    wanted: Wanted<'_>,
+    (wanted, among): (Wanted<'_>, Among),
     dry_run: DryRun,
 ) -> Result<Found, OpsError> {
     let rules = &in_force.rules;
@@ -143,6 +166,9 @@ fn search(
             return Ok(Found::Next(Next::Task { changed, ticket: ticket.clone(), besides }));
         }
     }
+    if among == Among::Held {
+        return Ok(Found::Next(Next::Nothing { roles: Vec::new(), waiting: 0 }));
+    }
     has_room(limit, agent, &held)?;
     let dependencies = Dependencies::of(workspace, in_force, &listing);
     let mut free: Vec<Waiting> = headers()
@@ -175,7 +201,11 @@ fn search(
 /// Claims what an earlier look showed; nothing where it is not to be had any more.
 pub fn take(workspace: &Workspace, ticket: &Ticket, agent: &AgentId) -> Result<Option<Box<Changed>>, OpsError> {
     if Claims::here(workspace)? == Claims::Shared {
-        look_around(workspace)?;
+        match look_around(workspace) {
+            // What it has is found by `next`.
+            Err(error) if is_offline(&error) => return Ok(None),
+            looked => looked?,
+        }
     }
     Ok(match taken(workspace, None, ticket, agent, DryRun::No)? {
         Taken::Claimed(changed) => Some(changed),

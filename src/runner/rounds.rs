@@ -10,10 +10,12 @@ use std::time::{Duration, Instant, SystemTime};
 mod ahead;
 mod asking;
 mod finding;
+mod obstacle;
 
 use self::ahead::Ahead;
 use self::asking::Answered;
 pub use self::asking::Refused;
+use self::obstacle::Obstacle;
 use super::news::{News, Waits};
 use super::project::Project;
 use super::visit::{self, Assignment, VisitEnd};
@@ -118,10 +120,11 @@ impl<'a> Rounds<'a> {
         audience: &mut dyn Audience,
     ) -> Result<End, OpsError> {
         let mut looked: Option<Instant> = None;
-        let mut obstacle: Option<String> = None;
+        let mut obstacle: Option<Obstacle> = None;
         loop {
             let mut found = Found::Nothing(Vec::new());
-            let is_due = self.running.is_empty() || looked.is_none_or(|at| at.elapsed() >= LOOK);
+            let is_passed = obstacle.as_ref().is_none_or(|obstacle| obstacle.is_over(Instant::now()));
+            let is_due = is_passed && (self.running.is_empty() || looked.is_none_or(|at| at.elapsed() >= LOOK));
             let may_begin = |rounds: &Self| match pace {
                 Pace::Through => rounds.running.len() < jobs,
                 Pace::OneVisit => rounds.begun == 0,
@@ -132,10 +135,10 @@ impl<'a> Rounds<'a> {
                     // A merge, or whoever has the lock, ends some time; nobody who is at work is ended for it.
                     Err(error) if error.passes() => {
                         let text = error.problem();
-                        if obstacle.as_ref() != Some(&text) {
+                        if !Obstacle::is_told(obstacle.as_ref(), &text) {
                             audience.hear(&News::Obstacle(text.clone()));
                         }
-                        obstacle = Some(text);
+                        obstacle = Some(Obstacle::met(obstacle.as_ref(), &error, &text, Instant::now()));
                         break;
                     }
                     found => found?,

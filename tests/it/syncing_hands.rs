@@ -404,6 +404,25 @@ fn a_runner_without_a_network_starts_nothing() {
 }
 
 #[test]
+fn without_a_network_a_runner_goes_on_with_what_it_has() {
+    let clones = running(&[]);
+    let ids = known_everywhere(&clones, 2, &[]);
+    let claimed = clones.aof(".", &["task", "next", "--agent", "one", "--json"]).success().json();
+    fs::rename(clones.env.path("../hub.git"), clones.env.path("../gone.git")).unwrap();
+    let again = clones.aof(".", &["task", "next", "--agent", "one", "--json"]).success().json();
+    assert_eq!(again["task"]["id"], claimed["task"]["id"], "{again}");
+    let runner = Worker::start(&clones, ".", &["run", "--agent", "one"]);
+    eventually("it works, and then says why not", || {
+        ran(&clones) == "one\n" && runner.said().contains("`origin/main` cannot be reached")
+    });
+    fs::rename(clones.env.path("../gone.git"), clones.env.path("../hub.git")).unwrap();
+    eventually("it does the rest", || ran(&clones).lines().count() == ids.len());
+    let said = runner.said();
+    assert_eq!(said.matches("cannot be reached").count(), 1, "{said}");
+    runner.stop();
+}
+
+#[test]
 fn of_two_tools_that_ask_for_one_task_one_gets_it() {
     let project = format!("git: {{sync: true}}\n{PROJECT}");
     let clones = Clones::with_org(&project, ORG, &["b"]);

@@ -13,7 +13,7 @@ use crate::cli::output::{JSON_VERSION, Output};
 use crate::cli::session::Session;
 use crate::cli::trouble::Trouble;
 use crate::model::{AgentId, Completion};
-use crate::ops::{Workspace, acting_agent};
+use crate::ops::{GitWords, Workspace, acting_agent};
 use crate::runner::{Asked, Audience, News, Wish};
 
 /// Whether whoever sits at the terminal is asked.
@@ -29,6 +29,8 @@ pub(super) struct View {
     live: Option<Live>,
     /// Who can be asked, and where the project is.
     person: Option<(AgentId, PathBuf)>,
+    /// How commands of git are written here.
+    words: GitWords,
     /// Whether somebody wants all this to stop.
     stop: Arc<AtomicBool>,
 }
@@ -51,7 +53,18 @@ impl View {
         } else {
             None
         };
-        Ok(Self { output, live, person, stop: Arc::clone(stop) })
+        let words = workspace.git_words.clone();
+        Ok(Self { output, live, person, words, stop: Arc::clone(stop) })
+    }
+
+    /// Writes commands of git as they have to be here, where it is no agent's text that has them.
+    fn said(&self, news: &News, text: String) -> String {
+        match news {
+            News::Waits(_) | News::Unavailable { .. } | News::Obstacle(_) | News::Remark { .. } => {
+                self.words.said(text)
+            }
+            News::Started(_) | News::Printed { .. } | News::AttemptFailed { .. } | News::Moved { .. } => text,
+        }
     }
 
     pub(super) fn close(mut self) {
@@ -68,13 +81,19 @@ impl Audience for View {
             if let (Value::Object(map), Value::Object(fields)) = (&mut told, value(news)) {
                 map.extend(fields);
             }
+            for key in ["text", "why"] {
+                if let Some(Value::String(text)) = told.get_mut(key) {
+                    *text = self.said(news, std::mem::take(text));
+                }
+            }
             self.output.line(told.to_string());
             return;
         }
+        let line = line(news).map(|line| self.said(news, line));
         match &mut self.live {
-            Some(live) => live.hear(news, line(news)),
+            Some(live) => live.hear(news, line),
             None => {
-                if let Some(line) = line(news) {
+                if let Some(line) = line {
                     self.output.say(line);
                 }
             }

@@ -101,10 +101,11 @@ impl Rounds<'_> {
                     return Ok(Ok(Answered::Overtaken));
                 }
                 Err(OpsError::Refused(refusal)) => {
-                    let fix = refusal.fix();
+                    let fix = self.workspace.git_words.said(refusal.fix());
                     return Ok(Err(Refused { completion, why: OpsError::Refused(refusal).to_string(), fix }));
                 }
                 Err(OpsError::Unfit { code: "cannot_sign", problem, fix }) => {
+                    let fix = self.workspace.git_words.said(fix);
                     return Ok(Err(Refused { completion, why: problem, fix }));
                 }
                 Err(error) if error.passes() => {
