@@ -23,6 +23,8 @@ pub enum Occupant {
     Moved,
     /// A worktree of this repository whose `.git` is gone.
     Unlinked,
+    /// A worktree of this repository that git has forgotten: what it knew of it is gone.
+    Forgotten(PathBuf),
     /// A worktree of another repository, or of one that is gone: where that should be.
     Foreign(PathBuf),
     /// What is no worktree: files, or a repository.
@@ -56,8 +58,13 @@ impl Repository {
         let named = link.file_name().map(|name| self.common_dir().join("worktrees").join(name));
         let is_lost = |record: &PathBuf| folder_of(record).is_some_and(|other| !other.exists());
         let is_ours = |record: &PathBuf| !link.exists() || is_same(&link, record);
+        let is_record_here = || link.parent().is_some_and(|place| is_same(place, &self.common_dir().join("worktrees")));
         Ok(Some(match named.filter(|record| is_lost(record) && is_ours(record)) {
             Some(_) => Occupant::Moved,
+            // With the last of its records, git removes the folder of them.
+            None if !link.exists() && (is_record_here() || link.starts_with(self.common_dir())) => {
+                Occupant::Forgotten(link)
+            }
             None => Occupant::Foreign(link),
         }))
     }

@@ -82,6 +82,14 @@ impl Repository {
         Some(Worktree { folder: folder.to_owned(), stage: stage(&record) })
     }
 
+    /// Returns the link by which alone git still finds the worktree in that folder: it was moved, and a link was put in its place.
+    pub fn link_to_moved(&self, folder: &Path) -> Option<PathBuf> {
+        let record =
+            self.records().into_iter().find(|record| folder_of(record).is_some_and(|other| other == folder))?;
+        let named = named_folder(&record)?;
+        named.is_symlink().then_some(named)
+    }
+
     /// Returns the folder of the main worktree, if there is one.
     fn main_folder(&self) -> Option<PathBuf> {
         let is_bare = self.git().config().and_then(|config| config.get_bool("core.bare")).unwrap_or(false);
@@ -202,11 +210,16 @@ pub(super) fn branch_of(git_dir: &Path) -> Option<String> {
 
 /// Returns where the files of the worktree are that this folder of git's is about.
 pub(super) fn folder_of(record: &Path) -> Option<PathBuf> {
+    let folder = named_folder(record)?;
+    Some(fs::canonicalize(&folder).unwrap_or(folder))
+}
+
+/// Returns them as git calls them.
+fn named_folder(record: &Path) -> Option<PathBuf> {
     let link = fs::read_to_string(record.join("gitdir")).ok()?;
     // Git may write it relative to its own folder.
     let link = record.join(link.trim_end_matches(['\n', '\r']));
-    let folder = link.parent()?;
-    Some(fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned()))
+    Some(link.parent()?.to_owned())
 }
 
 /// Returns the folder of git's that a worktree says that it belongs to.

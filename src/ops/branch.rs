@@ -7,7 +7,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::checkout::{CheckedOut, FOLDER, Patience, check_out, check_out_new};
+use super::checkout::{CheckedOut, FOLDER, Patience, check_out, check_out_new, refuse_link};
 use super::error::OpsError;
 use super::init::{Begun, NewProject, folder_name, init, refuse_existing, repository_around};
 use super::rule_files::commit_new;
@@ -55,6 +55,7 @@ pub(super) fn follow_branch(
         return checked_out(home, None);
     }
     if let Some(Worktree { folder, stage: Stage::Whole }) = repository.worktree_of(branch.as_str()) {
+        refuse_link(&home(root, repository), repository, &branch)?;
         repository.unlock(&folder)?;
         return Ok(Some(Elsewhere { root: folder, unheeded, set_aside: None }));
     }
@@ -70,6 +71,9 @@ fn checked_out_beside(root: &Path, repository: &Repository) -> Option<PathBuf> {
         return None;
     }
     let folder = home(root, repository).join(FOLDER).canonicalize().ok()?;
+    if repository.link_to_moved(&folder).is_some() {
+        return None;
+    }
     repository.worktree_at(&folder).filter(|worktree| worktree.stage == Stage::Whole).map(|worktree| worktree.folder)
 }
 

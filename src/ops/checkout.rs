@@ -137,8 +137,9 @@ fn begin(
     source: &BranchSource,
     lock: &WriterLock,
 ) -> Result<CheckedOut, OpsError> {
+    let occupant = refuse_occupied(home, repository, branch)?;
     let folder = place(home)?;
-    let set_aside = match refuse_occupied(home, repository, branch)? {
+    let set_aside = match occupant {
         Some(_) => set_aside(home, repository, &folder)?,
         None => None,
     };
@@ -157,8 +158,14 @@ fn place(home: &Path) -> Result<PathBuf, OpsError> {
 
 /// Refuses to go on where something stands in the folder that is not ours. Returns what is.
 fn refuse_occupied(home: &Path, repository: &Repository, branch: &BranchName) -> Result<Option<Occupant>, OpsError> {
+    let link = home.join(FOLDER);
+    if let Ok(target) = std::fs::read_link(&link) {
+        let what = format!("is a symbolic link to `{}`", target.display());
+        let fix = format!("remove the link with `rm {}`, and the branch is checked out anew", named(&link));
+        return Err(taken(branch, &link, &what, fix));
+    }
     let folder = place(home)?;
-    let (occupant, here) = (repository.occupant(&folder)?, folder.display());
+    let occupant = repository.occupant(&folder)?;
     let git = format!("git -C {}", named(&folder));
     let elsewhere = "move it elsewhere, with all that is in it, and the branch is checked out anew".to_owned();
     let switch = format!(
@@ -181,16 +188,45 @@ fn refuse_occupied(home: &Path, repository: &Repository, branch: &BranchName) ->
             repair(&format!(" {}", named(&folder))),
         ),
         Some(Occupant::Unlinked) => ("has lost its `.git`".to_owned(), repair("")),
+        Some(Occupant::Forgotten(record)) => (
+            format!("is a worktree of this repository that git has forgotten: `{}` is gone", record.display()),
+            elsewhere,
+        ),
         Some(Occupant::Foreign(other)) => {
             (format!("belongs to another repository, `{}`, as where one was copied", other.display()), elsewhere)
         }
         Some(Occupant::Files) => ("has files in it, and is no worktree of this repository".to_owned(), elsewhere),
     };
-    Err(OpsError::Unfit {
+    Err(taken(branch, &folder, &what, fix))
+}
+
+/// Refuses to follow a link at the folder to where its worktree was moved: git would take it for a folder of its own, until it is gone.
+pub(super) fn refuse_link(home: &Path, repository: &Repository, branch: &BranchName) -> Result<(), OpsError> {
+    let link = home.join(FOLDER);
+    if !link.is_symlink() {
+        return Ok(());
+    }
+    let Ok(folder) = link.canonicalize() else { return Ok(()) };
+    if !repository.link_to_moved(&folder).is_some_and(|other| other.ends_with(FOLDER)) {
+        return Ok(());
+    }
+    let what = format!("is a symbolic link to `{}`, to where its worktree was moved", folder.display());
+    let fix = format!(
+        "`rm {} && git -C {} worktree repair {}` has git find it there, without a link",
+        named(&link),
+        named(home),
+        named(&folder)
+    );
+    Err(taken(branch, &link, &what, fix))
+}
+
+fn taken(branch: &BranchName, folder: &Path, what: &str, fix: String) -> OpsError {
+    let here = folder.display();
+    OpsError::Unfit {
         code: "branch_folder_taken",
         problem: format!("the project lives on the branch `{branch}`, and `{here}`, where that is checked out, {what}"),
         fix,
-    })
+    }
 }
 
 /// Moves what a killed git left in the folder aside. A folder with nothing in it but git's own file stays.

@@ -179,7 +179,7 @@ fn what_is_no_worktree_any_more_is_told() {
     fs::remove_dir_all(env.path(".git/worktrees/branch")).unwrap();
     let said = refused(&env);
     assert_snapshot!(said.stderr, @"
-    error: the project lives on the branch `aof`, and `$PROJECT/.aof/branch`, where that is checked out, belongs to another repository, `$PROJECT/.git/worktrees/branch`, as where one was copied
+    error: the project lives on the branch `aof`, and `$PROJECT/.aof/branch`, where that is checked out, is a worktree of this repository that git has forgotten: `$PROJECT/.git/worktrees/branch` is gone
 
     hint: move it elsewhere, with all that is in it, and the branch is checked out anew
     ");
@@ -192,6 +192,36 @@ fn what_is_no_worktree_any_more_is_told() {
     assert!(said.stderr.contains("has files in it, and is no worktree of this repository"), "{said}");
     fs::rename(env.path(".aof/branch"), env.path("../kept")).unwrap();
     let _ = env.aof(&["task", "show", &id]).success();
+}
+
+#[test]
+fn a_link_is_told_and_never_followed() {
+    let (env, id) = with_work();
+    fs::rename(env.path(".aof/branch"), env.path("../elsewhere")).unwrap();
+    std::os::unix::fs::symlink("../../elsewhere", env.path(".aof/branch")).unwrap();
+    let said = refused(&env);
+    assert_snapshot!(said.stderr, @"
+    error: the project lives on the branch `aof`, and `$PROJECT/.aof/branch`, where that is checked out, is a symbolic link to `$ROOT/elsewhere`, to where its worktree was moved
+
+    hint: `rm $PROJECT/.aof/branch && git -C $PROJECT worktree repair $ROOT/elsewhere` has git find it there, without a link
+    ");
+    follow_hint(&env, &said);
+    assert!(!env.exists(".aof/branch"));
+    assert!(env.aof(&["task", "show", &id]).success().stdout.contains("Log in"));
+    assert_eq!(env.read("../elsewhere/notes.txt"), "mine\n");
+    assert!(!env.exists(".aof/branch"));
+    // One that leads to what is no worktree, or nowhere.
+    env.git(&["worktree", "remove", "--force", "../elsewhere"]);
+    for target in ["../../other", "../../nowhere"] {
+        fs::create_dir_all(env.path("../other")).unwrap();
+        std::os::unix::fs::symlink(target, env.path(".aof/branch")).unwrap();
+        let said = env.aof(&["status"]).code(4);
+        assert!(said.stderr.contains(&format!("is a symbolic link to `{target}`")), "{said}");
+        follow_hint(&env, &said);
+        assert!(!env.aof(&["status"]).success().stdout.is_empty());
+        assert_eq!(fs::read_dir(env.path("../other")).unwrap().count(), 0);
+        env.git(&["worktree", "remove", "--force", ".aof/branch"]);
+    }
 }
 
 /// Has git stop in the middle of each checkout of a task file, until `go` is called.
