@@ -330,6 +330,32 @@ fn a_remote_that_rejects_is_heard() {
 }
 
 #[test]
+fn a_remote_that_takes_nothing_is_not_taken_for_one_that_is_away() {
+    let clones = Clones::new(PROJECT, &["b"]);
+    clones.env.new_task(&["Add login"]);
+    let remote = clones.env.path("../receives");
+    clones.env.git(&["config", "remote.origin.receivepack", &remote.display().to_string()]);
+    for (script, said) in [
+        ("echo 'ERROR: this repository was archived, so it is read-only.' >&2; exit 1", "was archived"),
+        ("echo 'you may read, and no more' >&2; exit 1", "you may read, and no more"),
+        // Nothing can be written there, as on a disk that is full.
+        ("trap '' XFSZ; ulimit -f 0; exec git receive-pack \"$@\"", "unpack"),
+    ] {
+        fs::write(&remote, format!("#!/bin/sh\n{script}\n")).unwrap();
+        executable(&remote);
+        let output = clones.sync(".");
+        assert_eq!(output.code, Some(1), "{script}: {}{}", output.stdout, output.stderr);
+        assert!(output.stdout.contains("! origin/main would not take it: "), "{script}: {}", output.stdout);
+        assert!(output.stdout.contains(said), "{script}: {}", output.stdout);
+        assert!(output.stdout.contains("1 commit waits here"), "{script}: {}", output.stdout);
+    }
+    clones.env.git(&["config", "--unset", "remote.origin.receivepack"]);
+    clones.env.git(&["-C", "../hub.git", "config", "receive.denyNonFastForwards", "true"]);
+    clones.env.git(&["-C", "../hub.git", "config", "receive.denyDeletes", "true"]);
+    clones.does(".", &["sync"]);
+}
+
+#[test]
 fn a_remote_that_dies_in_the_middle_of_a_push_takes_nothing_away() {
     let clones = Clones::new(PROJECT, &["b"]);
     let id = clones.env.new_task(&["Add login"]);
