@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::id::CommitId;
+use super::id::{CommitId, ObjectId};
 use crate::format::shell::quoted;
 
 /// Everything that reading from or committing to the repository can fail with.
@@ -113,6 +113,24 @@ pub enum AuditError {
     #[error("`{command}` failed: {detail}")]
     Command { command: String, detail: String },
 
+    #[error("the {word} `{id}` is damaged: {detail}; `git fsck` tells what else is; {}", anew_text(.file))]
+    Damaged {
+        /// What it is, or was taken for.
+        word: &'static str,
+        id: ObjectId,
+        /// Where it is stored.
+        file: PathBuf,
+        detail: String,
+    },
+    #[error("the {word} `{id}` is not here{}", absence_text(*.partial))]
+    Missing {
+        /// What it was taken for.
+        word: &'static str,
+        id: ObjectId,
+        /// Whether git may get it from the remote when it needs it.
+        partial: bool,
+    },
+
     #[error("cannot {action} `{path}`")]
     Io {
         action: &'static str,
@@ -147,6 +165,21 @@ pub(super) trait During<T> {
 impl<T> During<T> for Result<T, git2::Error> {
     fn during(self, action: impl FnOnce() -> String) -> Result<T, AuditError> {
         self.map_err(|source| AuditError::Git { action: action(), source })
+    }
+}
+
+/// A pack and its index go together.
+fn anew_text(file: &Path) -> String {
+    let with = if file.extension().is_some_and(|end| end == "pack") { " and its `.idx`" } else { "" };
+    format!("move `{}`{with} elsewhere, and `git fetch --refetch` brings what was in it again", file.display())
+}
+
+fn absence_text(partial: bool) -> &'static str {
+    if partial {
+        ", since this is a partial clone (`git clone --filter`), in which aof reads only what is here; `git fetch --refetch --no-filter` brings \
+         the rest"
+    } else {
+        ", though something names it; `git fsck` tells what else is missing, and `git fetch --refetch` brings it again where a remote has it"
     }
 }
 

@@ -5,25 +5,15 @@
 
 use std::collections::{BinaryHeap, HashMap, HashSet};
 
-use git2::{ErrorClass, ErrorCode};
-
-use super::error::{AuditError, During};
+use super::error::AuditError;
 use super::id::{CommitId, ObjectId};
+use super::objects::Kind;
 use super::repository::Repository;
 use super::said::{Links, LogEntry};
 use super::tree::Leaf;
 
 /// How many changes of a file are looked at to tell an old version of it from a new one.
 const LOOK_BACK: usize = 100;
-
-/// The commits of a stretch of history.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Reach {
-    /// They, each behind those that it came from.
-    pub commits: Vec<CommitId>,
-    /// Those that have nothing before them here, though there was something.
-    pub ends: Vec<CommitId>,
-}
 
 /// Commits, newest first; a commit never comes before one of its children unless a clock was wrong.
 pub struct Log<'r> {
@@ -74,7 +64,7 @@ impl Repository {
             at = match self.links(parent) {
                 Ok(links) => links,
                 // A shallow clone ends at commits whose parents it does not have.
-                Err(_) if !self.has_commit(parent) && self.is_shallow() => break,
+                Err(AuditError::Missing { .. }) if self.is_shallow() => break,
                 Err(fault) => return Err(fault),
             };
             line.push(parent);
@@ -83,85 +73,12 @@ impl Repository {
         Ok(line)
     }
 
-    /// Returns the commits that were added to a branch since it was at `known`, oldest first. Of what was merged in, only the
-    /// merge counts. Where the branch was rewritten, those count that it did not have. Nothing is returned where history ends before
-    /// that is known, as it does in a shallow clone.
-    pub fn added_since(&self, known: CommitId, head: CommitId) -> Result<Option<Vec<CommitId>>, AuditError> {
-        let doing = || format!("read what came to the branch since the commit `{known}`");
-        let mut walk = self.history()?.revwalk().during(doing)?;
-        walk.simplify_first_parent().during(doing)?;
-        walk.push(head.to_git()).during(doing)?;
-        if known_here(walk.hide(known.to_git())).during(doing)?.is_none() {
-            return Ok(None);
-        }
-        let found: Result<Vec<_>, git2::Error> = walk.collect();
-        let Some(found) = known_here(found).during(doing)? else { return Ok(None) };
-        let (history, shallow) = (self.history()?, self.is_shallow());
-        for id in found.iter().filter(|_| shallow) {
-            let commit = history.find_commit(*id).during(doing)?;
-            let mut parents = commit.parent_ids();
-            if commit.parent_count() == 0 || parents.any(|parent| history.find_commit(parent).is_err()) {
-                return Ok(None);
-            }
-        }
-        Ok(Some(found.into_iter().rev().map(|id| CommitId::new(ObjectId::from_git(id))).collect()))
-    }
-
-    /// Returns every commit that led to `until`, and to none of `since`, each behind those that it came from. Those whose parents are not
-    /// here, as in a shallow clone, are told apart: there is nothing to compare them with.
-    pub fn all_since(&self, since: &[CommitId], until: CommitId) -> Result<Reach, AuditError> {
-        let doing = || format!("read what led to the commit `{until}`");
-        let mut walk = self.history()?.revwalk().during(doing)?;
-        walk.set_sorting(git2::Sort::TOPOLOGICAL | git2::Sort::REVERSE).during(doing)?;
-        walk.push(until.to_git()).during(doing)?;
-        for known in since {
-            walk.hide(known.to_git()).during(doing)?;
-        }
-        let mut reach = Reach { commits: Vec::new(), ends: Vec::new() };
-        let (history, shallow) = (self.history()?, self.is_shallow());
-        for id in walk {
-            let id = id.during(doing)?;
-            let commit = CommitId::new(ObjectId::from_git(id));
-            let is_end = shallow && {
-                let found = history.find_commit(id).during(doing)?;
-                // libgit2 shows the commits at which a shallow clone ends without their parents.
-                found.parent_count() == 0 || found.parent_ids().any(|parent| history.find_commit(parent).is_err())
-            };
-            if is_end { reach.ends.push(commit) } else { reach.commits.push(commit) }
-        }
-        Ok(reach)
-    }
-
-    /// Returns whether a commit led to another one, or is the same, as far as history goes here.
-    pub fn led_to(&self, commit: CommitId, later: CommitId) -> Result<bool, AuditError> {
-        let led = known_here(self.history()?.graph_descendant_of(later.to_git(), commit.to_git()));
-        let led = led.during(|| format!("read whether the commit `{commit}` led to `{later}`"))?;
-        Ok(commit == later || led.unwrap_or(false))
-    }
-
-    /// Returns the newest commit that led to `head` and to any of the others, if there is one here.
-    pub fn newest_common(
-        &self,
-        head: CommitId,
-        others: impl IntoIterator<Item = CommitId>,
-    ) -> Result<Option<CommitId>, AuditError> {
-        let doing = || format!("read where the history of the commit `{head}` left what is known");
-        let (history, mut nearest) = (self.history()?, None);
-        for other in others {
-            let base = known_here(history.merge_base(head.to_git(), other.to_git())).during(doing)?;
-            let Some(base) = base else { continue };
-            let ahead = known_here(history.graph_ahead_behind(head.to_git(), base)).during(doing)?;
-            let Some((ahead, _)) = ahead else { continue };
-            if nearest.is_none_or(|(least, _)| ahead < least) {
-                nearest = Some((ahead, base));
-            }
-        }
-        Ok(nearest.map(|(_, base)| CommitId::new(ObjectId::from_git(base))))
-    }
-
-    /// Returns whether there is such a commit here.
+    /// Returns whether there is a commit of that name here; one that is damaged is one.
     pub fn has_commit(&self, id: CommitId) -> bool {
-        self.git().find_commit(id.to_git()).is_ok()
+        !matches!(
+            self.reader().read(Kind::Commit, id.object()),
+            Err(AuditError::Missing { .. } | AuditError::Git { .. })
+        )
     }
 
     /// Turns a path of the worktree into one of the project, if it is one.
@@ -256,14 +173,5 @@ impl Iterator for Log<'_> {
     fn next(&mut self) -> Option<Self::Item> {
         let id = self.advance().transpose()?;
         Some(id.and_then(|id| self.repository.log_entry(id)))
-    }
-}
-
-/// What history has no answer for is nothing: it may end early here, as in a shallow clone.
-fn known_here<T>(answer: Result<T, git2::Error>) -> Result<Option<T>, git2::Error> {
-    match answer {
-        // Walks tell of a commit that is not there by the class alone.
-        Err(fault) if fault.code() == ErrorCode::NotFound || fault.class() == ErrorClass::Odb => Ok(None),
-        answer => answer.map(Some),
     }
 }

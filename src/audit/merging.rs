@@ -1,11 +1,11 @@
-//! What git knows of merges: where two commits parted, what is being merged, and who merges which files. Merges nothing.
+//! What git knows of merges: what is being merged, and who merges which files. Merges nothing.
 
 use std::path::{Path, PathBuf};
 
 use git2::AttrCheckFlags;
 
 use super::error::{AuditError, During};
-use super::id::{CommitId, ObjectId};
+use super::id::CommitId;
 use super::repository::Repository;
 
 /// The names under which git knows the driver.
@@ -22,16 +22,6 @@ pub enum Hooks {
 }
 
 impl Repository {
-    /// Returns the commits at which two others parted: several where both had merged the other before, and none where they never
-    /// met, as far as history goes here.
-    pub fn merge_bases(&self, one: CommitId, other: CommitId) -> Result<Vec<CommitId>, AuditError> {
-        match self.history()?.merge_bases(one.to_git(), other.to_git()) {
-            Ok(bases) => Ok(bases.iter().map(|base| CommitId::new(ObjectId::from_git(*base))).collect()),
-            Err(error) if error.code() == git2::ErrorCode::NotFound => Ok(Vec::new()),
-            Err(error) => Err(error).during(|| format!("find where `{one}` and `{other}` parted")),
-        }
-    }
-
     /// Returns what is being merged into HEAD just now.
     pub fn merge_heads(&self) -> Vec<CommitId> {
         let text = std::fs::read_to_string(self.git_dir().join("MERGE_HEAD")).unwrap_or_default();

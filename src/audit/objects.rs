@@ -19,12 +19,13 @@ use super::id::ObjectId;
 use crate::disk::{self, Part, Unsynced};
 use crate::stop;
 
-/// The kinds of object that a commit is made of.
+/// The kinds of object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Blob,
     Tree,
     Commit,
+    Tag,
 }
 
 /// An object with its name, not necessarily on disk.
@@ -36,11 +37,14 @@ pub(super) struct Object {
 }
 
 impl Kind {
+    pub(super) const ALL: [Self; 4] = [Self::Blob, Self::Tree, Self::Commit, Self::Tag];
+
     pub(super) const fn word(self) -> &'static str {
         match self {
             Self::Blob => "blob",
             Self::Tree => "tree",
             Self::Commit => "commit",
+            Self::Tag => "tag",
         }
     }
 
@@ -49,6 +53,7 @@ impl Kind {
             Self::Blob => git2::ObjectType::Blob,
             Self::Tree => git2::ObjectType::Tree,
             Self::Commit => git2::ObjectType::Commit,
+            Self::Tag => git2::ObjectType::Tag,
         }
     }
 }

@@ -72,6 +72,7 @@ fn write_header(pack: &mut Vec<u8>, object: &Object) {
         Kind::Commit => 1,
         Kind::Tree => 2,
         Kind::Blob => 3,
+        Kind::Tag => 4,
     };
     let low = |size: usize, mask: usize| u8::try_from(size & mask).expect("masked to a byte");
     let mut size = object.bytes.len();

@@ -95,15 +95,6 @@ pub enum Pushed {
     },
 }
 
-/// How far two branches are from each other.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Distance {
-    /// Commits that only the first has.
-    pub ahead: usize,
-    /// Commits that only the other has.
-    pub behind: usize,
-}
-
 impl Upstream {
     /// Returns the branch as people write it: `origin/main`.
     pub fn name(&self) -> String {
@@ -156,7 +147,8 @@ impl Repository {
         let Upstream { remote, reference, tracking, .. } = upstream;
         let mut git = self.speaking_git(prompts)?;
         git.args(["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance"]);
-        git.args(["--no-recurse-submodules", remote, &format!("+{reference}:{tracking}")]);
+        // Of what comes, a partial clone is to have all: it is compared, and may have to be merged.
+        git.args(["--no-recurse-submodules", "--no-filter", remote, &format!("+{reference}:{tracking}")]);
         let said = match speak(git, prompts) {
             Ok(finished) if finished.status.success() => return self.remembered(upstream).map(Ok),
             Ok(finished) => text(&finished.stderr),
@@ -224,13 +216,6 @@ impl Repository {
         Ok(answered(upstream, &text(&finished.stdout), &text(&finished.stderr), finished.status.success()))
     }
 
-    /// Counts what two commits have that the other has not, as far as history goes here.
-    pub fn distance(&self, one: CommitId, other: CommitId) -> Result<Distance, AuditError> {
-        let counted = self.history()?.graph_ahead_behind(one.to_git(), other.to_git());
-        let (ahead, behind) = counted.during(|| format!("count the commits between `{one}` and `{other}`"))?;
-        Ok(Distance { ahead, behind })
-    }
-
     /// Returns git as its user would call it here, asking nobody where nobody sits at a terminal.
     fn speaking_git(&self, prompts: Prompts) -> Result<Command, AuditError> {
         let mut git = Command::new("git");
@@ -251,7 +236,7 @@ impl Repository {
         let common = self.common_dir();
         let main = common.file_name().filter(|name| *name == ".git").and_then(|_| common.parent());
         git.current_dir(main.unwrap_or_else(|| self.worktree_root()));
-        git.env("LC_ALL", "C").env("GIT_OPTIONAL_LOCKS", "0");
+        git.env("LC_ALL", "C").env("GIT_OPTIONAL_LOCKS", "0").envs(spawn::TRUE_HISTORY);
         if !prompts.has_people() {
             git.env("GIT_TERMINAL_PROMPT", "0");
             let config = self.git().config().during(|| "read git's configuration".to_owned())?;

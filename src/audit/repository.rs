@@ -3,6 +3,7 @@
 //! The environment's `GIT_DIR` and `GIT_INDEX_FILE` are not followed: inside a hook they point at half-made things.
 
 use std::cell::OnceCell;
+use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -38,10 +39,8 @@ pub struct Repository {
 /// How history is walked here, once that was asked for.
 #[derive(Default)]
 pub(super) struct Walked {
-    /// Whether it was cut off or grafted.
-    pub other_parents: OnceCell<bool>,
-    /// The repository as its main worktree has it.
-    pub main: OnceCell<git2::Repository>,
+    /// The commits at which it was cut off.
+    pub ends: OnceCell<HashSet<CommitId>>,
 }
 
 impl Repository {
@@ -111,23 +110,6 @@ impl Repository {
         git2::Repository::init_opts(folder, &options)
             .during(|| format!("create a git repository in `{}`", folder.display()))?;
         Self::discover(folder)
-    }
-
-    /// Returns the commit that git knows by that name: a branch, a tag, `HEAD~3`, the beginning of an id.
-    pub fn commit_named(&self, name: &str) -> Result<Option<CommitId>, AuditError> {
-        let found = self.git.revparse_single(name).and_then(|object| object.peel_to_commit());
-        match found {
-            Ok(commit) => Ok(Some(CommitId::new(ObjectId::from_git(commit.id())))),
-            Err(error)
-                if matches!(
-                    error.code(),
-                    ErrorCode::NotFound | ErrorCode::InvalidSpec | ErrorCode::Ambiguous | ErrorCode::Peel
-                ) =>
-            {
-                Ok(None)
-            }
-            Err(error) => Err(error).during(|| format!("find the commit `{name}`")),
-        }
     }
 
     /// The folder that git's paths start from. Where a repository was opened for its commits alone, it is the repository's own.

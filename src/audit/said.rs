@@ -1,5 +1,5 @@
-//! What a commit object says, read from its bytes where they are plain, as they nearly always are; whatever looks odd, and whatever
-//! has other parents than it says, is left to libgit2.
+//! What a commit object says, read from its bytes where they are plain, as they nearly always are; whatever looks odd is left to
+//! libgit2, but for its parents: these are what the commit says, whatever git was told otherwise, and none where history was cut off.
 
 use jiff::Timestamp;
 
@@ -35,28 +35,38 @@ impl Repository {
     /// Reads one commit.
     pub fn log_entry(&self, id: CommitId) -> Result<LogEntry, AuditError> {
         let bytes = self.reader().read(Kind::Commit, id.object())?;
-        match self.plain(&bytes) {
-            Some(plain) => Ok(plain.entry(id)),
-            None => Ok(entry(id, &self.odd(id)?)),
+        let mut entry = match Plain::read(&bytes) {
+            Some(plain) => plain.entry(id),
+            None => LogEntry { parents: named_parents(&bytes), ..entry(id, &self.odd(id)?) },
+        };
+        if self.is_end(id) {
+            entry.parents.clear();
         }
+        Ok(entry)
     }
 
     /// Reads where a commit stands.
     pub(super) fn links(&self, id: CommitId) -> Result<Links, AuditError> {
         let bytes = self.reader().read(Kind::Commit, id.object())?;
-        match self.plain(&bytes) {
-            Some(plain) => Ok(plain.links()),
-            None => Ok(links(&self.odd(id)?)),
+        let mut links = match Plain::read(&bytes) {
+            Some(plain) => plain.links(),
+            None => Links { parents: named_parents(&bytes), ..links(&self.odd(id)?) },
+        };
+        if self.is_end(id) {
+            links.parents.clear();
         }
-    }
-
-    fn plain<'b>(&self, bytes: &'b [u8]) -> Option<Plain<'b>> {
-        Plain::read(bytes).filter(|_| !self.has_other_parents())
+        Ok(links)
     }
 
     fn odd(&self, id: CommitId) -> Result<git2::Commit<'_>, AuditError> {
-        self.history()?.find_commit(id.to_git()).during(|| format!("read the commit `{id}`"))
+        self.git().find_commit(id.to_git()).during(|| format!("read the commit `{id}`"))
     }
+}
+
+/// Reads the parents of a commit that may be odd otherwise.
+fn named_parents(bytes: &[u8]) -> Vec<CommitId> {
+    let lines = bytes.split(|byte| *byte == b'\n').skip(1).map_while(|line| line.strip_prefix(b"parent "));
+    lines.filter_map(|name| str::from_utf8(name).ok()?.to_ascii_lowercase().parse().ok()).collect()
 }
 
 fn entry(id: CommitId, commit: &git2::Commit<'_>) -> LogEntry {

@@ -1,35 +1,58 @@
-//! Where history was cut off, as in a shallow clone, or grafted. Only reads.
+//! Where history was cut off, as in a shallow clone. Only reads.
 //!
-//! Git keeps that for all worktrees in one place, and libgit2 looks for it in the folder of the worktree that it opened: in a linked one
-//! it would walk on into commits that are not here.
+//! Git keeps that for all worktrees in one place. What else git can be told about history, that commits have other parents or that
+//! other objects stand in for them, counts for nothing here: a history that is judged has to be the one that was signed and pushed.
+
+use std::collections::HashSet;
+use std::fs;
 
 use super::error::AuditError;
-use super::quarantine;
-use super::repository::{Repository, open};
+use super::id::CommitId;
+use super::repository::Repository;
+
+/// By what git shows another history than the one that there is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pretence {
+    /// The file `info/grafts`, which names other parents.
+    Grafts,
+    /// What `git replace` made.
+    Replacements,
+}
+
+impl Pretence {
+    /// Returns its name in JSON.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Grafts => "grafts",
+            Self::Replacements => "replacements",
+        }
+    }
+}
 
 impl Repository {
     /// Returns whether history was cut off here, as in a shallow clone.
     pub fn is_shallow(&self) -> bool {
-        self.common_dir().join("shallow").symlink_metadata().is_ok_and(|found| found.len() > 0)
+        !self.ends().is_empty()
     }
 
-    /// Says whether commits may have other parents here than they say: where history was cut off, or grafted.
-    pub(super) fn has_other_parents(&self) -> bool {
-        let is_so = || self.is_shallow() || self.common_dir().join("info/grafts").exists();
-        *self.walked().other_parents.get_or_init(is_so)
+    /// Says whether history was cut off at this commit: it has parents, and none of them counts here.
+    pub(super) fn is_end(&self, commit: CommitId) -> bool {
+        self.ends().contains(&commit)
     }
 
-    /// Returns the repository as it is to be walked: one that knows where history ends.
-    pub(super) fn history(&self) -> Result<&git2::Repository, AuditError> {
-        if !self.git().is_worktree() || !self.has_other_parents() {
-            return Ok(self.git());
-        }
-        let main = &self.walked().main;
-        if let Some(main) = main.get() {
-            return Ok(main);
-        }
-        let opened = open(self.common_dir())?;
-        quarantine::see_through(&opened, self.objects().path())?;
-        Ok(main.get_or_init(|| opened))
+    fn ends(&self) -> &HashSet<CommitId> {
+        self.walked().ends.get_or_init(|| {
+            let text = fs::read_to_string(self.common_dir().join("shallow")).unwrap_or_default();
+            text.lines().filter_map(|line| line.trim().parse().ok()).collect()
+        })
+    }
+
+    /// Returns by what git shows another history here. Nothing of aof goes by it.
+    pub fn pretences(&self) -> Result<Vec<Pretence>, AuditError> {
+        let grafts = fs::read_to_string(self.common_dir().join("info/grafts")).unwrap_or_default();
+        let has_grafts = grafts.lines().any(|line| !line.trim().is_empty() && !line.starts_with('#'));
+        let has_replacements = !self.references_below("refs/replace/")?.is_empty();
+        let grafts = has_grafts.then_some(Pretence::Grafts);
+        Ok(grafts.into_iter().chain(has_replacements.then_some(Pretence::Replacements)).collect())
     }
 }

@@ -14,6 +14,9 @@ use super::repository::Repository;
 /// Long enough for the largest index, short enough not to hold the writer lock for ever.
 const GIT_TIMEOUT: Duration = Duration::from_mins(1);
 
+/// What has git go by the history that there is, as this module's readers do: by no grafts, and no replacements.
+pub(super) const TRUE_HISTORY: [(&str, &str); 2] = [("GIT_NO_REPLACE_OBJECTS", "1"), ("GIT_GRAFT_FILE", "/dev/null")];
+
 /// What a program left behind.
 pub(super) struct Finished {
     pub status: ExitStatus,
@@ -133,6 +136,7 @@ pub(super) fn git(repository: &Repository) -> Command {
         .env("GIT_OPTIONAL_LOCKS", "0")
         .env("GIT_TERMINAL_PROMPT", "0")
         .env("LC_ALL", "C")
+        .envs(TRUE_HISTORY)
         .args(["-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "core.untrackedCache=keep"]);
     command
 }

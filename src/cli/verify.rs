@@ -9,6 +9,7 @@ use super::input;
 use super::output::{BOLD, GREEN, RED, YELLOW, styled};
 use super::session::Session;
 use super::trouble::Trouble;
+use crate::audit::Pretence;
 use crate::format::allowed_signers;
 use crate::format::plain::inert;
 use crate::model::trusted_keys::TrustedKeys;
@@ -132,6 +133,19 @@ fn show(session: &Session, verified: &Verified) {
             "history ends at commit {end} here: what was before cannot be judged; `git fetch --unshallow` brings it"
         );
         session.output.line(format!("{} {text}", styled(YELLOW, "note:")));
+    }
+    for pretence in &verified.pretences {
+        let text = match pretence {
+            Pretence::Grafts => {
+                "git is told other parents of commits here (`.git/info/grafts`); that is ignored: what is judged is the history that the \
+                 commits name; delete the file unless you know what it is for"
+            }
+            Pretence::Replacements => {
+                "git shows other objects in place of some here (`git replace --list`); that is ignored: what is judged is the history that \
+                 the commits name; `git replace --delete` takes one away"
+            }
+        };
+        session.output.line(format!("{} {text}", styled(YELLOW, "warning:")));
     }
     if verified.renamed > 0 {
         let text =

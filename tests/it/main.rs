@@ -10,6 +10,7 @@ mod architecture;
 mod checker;
 mod clocks;
 mod cookbook;
+mod damaged;
 mod dispatch;
 mod doctor;
 mod environment;

@@ -72,39 +72,74 @@ impl<'r> Reader<'r> {
 
     /// Returns the bytes of an object of that kind.
     pub(super) fn read(self, kind: Kind, id: ObjectId) -> Result<Arc<[u8]>, AuditError> {
+        let (found, bytes) = self.find(kind.word(), id)?;
+        if found != kind {
+            return Err(git2::Error::from_str(&format!("it is no {}", kind.word())))
+                .during(|| format!("read the {} `{id}`", kind.word()));
+        }
+        Ok(bytes)
+    }
+
+    /// Returns an object of whatever kind.
+    pub(super) fn any(self, id: ObjectId) -> Result<Inflated, AuditError> {
+        self.find("object", id)
+    }
+
+    /// Finds an object, which errors call by that word.
+    fn find(self, word: &'static str, id: ObjectId) -> Result<Inflated, AuditError> {
         let State { kept, packs, last } = &mut *self.known.0.borrow_mut();
-        if let Some((_, bytes)) = kept.get(id).filter(|(known, _)| *known == kind) {
-            return Ok(bytes);
+        if let Some(known) = kept.get(id) {
+            return Ok(known);
         }
         let places = if *last == Place::Loose { [Place::Loose, Place::Packed] } else { [Place::Packed, Place::Loose] };
         let found = places.into_iter().find_map(|place| {
             let object = match place {
-                Place::Loose => self.loose(kind, id),
+                Place::Loose => self.loose(id),
                 Place::Packed => packs.read(self.folder.path(), id),
             };
             *last = place;
-            object.filter(|(found, bytes)| *found == kind && name(kind, bytes) == id)
+            object.filter(|(kind, bytes)| name(*kind, bytes) == id)
         });
-        let bytes = match found {
-            Some((_, bytes)) => bytes,
-            None if self.is_cut_off(id) || packs.lead_astray(id) => {
-                return Err(git2::Error::from_str("its file ends too early; `git fsck` tells more"))
-                    .during(|| format!("read the {} `{id}`", kind.word()));
-            }
-            None => self.stored(kind, id).during(|| format!("read the {} `{id}`", kind.word()))?,
+        let damaged = |packs: &mut Packs, detail: String| {
+            let loose = self.folder.place(id);
+            let file = if loose.exists() { None } else { packs.pack_of(id) };
+            AuditError::Damaged { word, id, file: file.unwrap_or(loose), detail }
         };
-        kept.keep(id, (kind, Arc::clone(&bytes)));
-        Ok(bytes)
+        let object = match found {
+            Some(object) => object,
+            None if self.is_cut_off(id) => return Err(damaged(packs, "its file ends too early".to_owned())),
+            None if packs.lead_astray(id) => {
+                return Err(damaged(packs, "its pack ends too early, or the index of the pack is wrong".to_owned()));
+            }
+            None => match self.stored(id) {
+                Ok(object) => object,
+                Err(fault) if fault.code() == git2::ErrorCode::NotFound => {
+                    return Err(AuditError::Missing { word, id, partial: self.is_partial() });
+                }
+                Err(fault) => return Err(damaged(packs, fault.message().to_owned())),
+            },
+        };
+        kept.keep(id, object.clone());
+        Ok(object)
     }
 
-    fn loose(self, kind: Kind, id: ObjectId) -> Option<Inflated> {
+    fn loose(self, id: ObjectId) -> Option<Inflated> {
         let file = File::open(self.folder.place(id)).ok()?;
         let deflated = read_to_end(&file, SMALL).ok()?;
         let mut bytes = Vec::with_capacity(deflated.len() * 2);
         ZlibDecoder::new(deflated.as_slice()).read_to_end(&mut bytes).ok()?;
         let start = bytes.iter().take(32).position(|byte| *byte == 0)? + 1;
+        let kind = Kind::ALL.into_iter().find(|kind| bytes.starts_with(kind.word().as_bytes()))?;
         bytes.drain(..start);
         Some((kind, bytes.into()))
+    }
+
+    /// Says whether this is a partial clone, in which git gets objects from the remote when it needs them.
+    fn is_partial(self) -> bool {
+        let Ok(config) = self.git.config() else { return false };
+        let promises = config.entries(Some(r"^remote\..*\.promisor$"));
+        config.get_string("extensions.partialclone").is_ok()
+            || promises.is_ok_and(|mut entries| entries.next().is_some())
     }
 
     /// Says whether there is a loose file that does not have all of an object, as a power cut leaves it. libgit2 waits for ever for the
@@ -115,13 +150,12 @@ impl<'r> Reader<'r> {
         io::copy(&mut inflated, &mut io::sink()).is_err_and(|fault| fault.kind() == io::ErrorKind::UnexpectedEof)
     }
 
-    fn stored(self, kind: Kind, id: ObjectId) -> Result<Arc<[u8]>, git2::Error> {
+    fn stored(self, id: ObjectId) -> Result<Inflated, git2::Error> {
         let odb = self.git.odb()?;
         let object = odb.read(id.to_git())?;
-        if object.kind() != kind.to_git() {
-            return Err(git2::Error::from_str(&format!("it is no {}", kind.word())));
-        }
-        Ok(Arc::from(object.data()))
+        let kind = Kind::ALL.into_iter().find(|kind| kind.to_git() == object.kind());
+        let kind = kind.ok_or_else(|| git2::Error::from_str("it is of no known kind"))?;
+        Ok((kind, Arc::from(object.data())))
     }
 }
 

@@ -56,7 +56,7 @@ impl Packed {
         Some(self.file.metadata().ok()?.len())
     }
 
-    /// Returns what the object is that begins there; nothing where it is a tag, odd, or too large for here.
+    /// Returns what the object is that begins there; nothing where it is odd, or too large for here.
     pub(super) fn stored(&mut self, at: u64) -> Option<Stored> {
         let mut header = [0; HEADER];
         let mut held = 0;
@@ -81,6 +81,7 @@ impl Packed {
             1 => Form::Whole(Kind::Commit),
             2 => Form::Whole(Kind::Tree),
             3 => Form::Whole(Kind::Blob),
+            4 => Form::Whole(Kind::Tag),
             6 => Form::ChangeOf(at.checked_sub(distance(&mut rest)?)?),
             7 => {
                 let name = ObjectId::from_raw(rest.as_slice().get(..20)?)?;

@@ -75,6 +75,12 @@ impl Packs {
         self.find(id).is_some_and(|(place, at)| self.held[place].packed.size().is_none_or(|size| at >= size))
     }
 
+    /// Returns the path of the pack that has an object.
+    pub(super) fn pack_of(&mut self, id: ObjectId) -> Option<PathBuf> {
+        let (place, _) = self.find(id)?;
+        Some(self.held[place].path.with_extension("pack"))
+    }
+
     /// Returns which pack has an object, and where.
     fn find(&mut self, id: ObjectId) -> Option<(usize, u64)> {
         let count = self.held.len();

@@ -10,3 +10,4 @@ mod locking;
 mod people;
 mod signing;
 mod staged;
+mod walks;

@@ -30,7 +30,7 @@ use super::error::{Kind, OpsError};
 use super::side_by_side::side_by_side;
 use super::touched::doubled;
 use super::workspace::Workspace;
-use crate::audit::CommitId;
+use crate::audit::{CommitId, Pretence};
 use crate::model::TaskId;
 use crate::model::trusted_keys::TrustedKeys;
 
@@ -67,6 +67,8 @@ pub struct Verified {
     pub wrong: Vec<Wrong>,
     /// Where the history ends that is here, if it is not all.
     pub ends: Vec<CommitId>,
+    /// By what git shows another history than the one that was judged.
+    pub pretences: Vec<Pretence>,
 }
 
 impl Verified {
@@ -121,7 +123,8 @@ fn judged(
 ) -> Result<Verified, OpsError> {
     let repository = &workspace.repository;
     let reach = repository.all_since(since, until)?;
-    let mut verified = Verified { commits: reach.commits.len(), ends: reach.ends, ..Verified::default() };
+    let pretences = repository.pretences()?;
+    let mut verified = Verified { commits: reach.commits.len(), ends: reach.ends, pretences, ..Verified::default() };
     let mut telling: Vec<(CommitId, Judged)> = Vec::new();
     let of = |workspace: &Workspace, share: &[CommitId]| {
         let mut judge = Judge::new(workspace, anchor);
@@ -173,5 +176,6 @@ pub fn verified_value(verified: &Verified) -> Value {
         "findings": verified.wrong.iter().map(Wrong::value).collect::<Vec<_>>(),
         "tasks": tasks.into_iter().map(TaskId::as_str).collect::<Vec<_>>(),
         "shallow": verified.ends.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "ignored": verified.pretences.iter().map(|pretence| pretence.word()).collect::<Vec<_>>(),
     })
 }
