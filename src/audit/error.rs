@@ -89,6 +89,13 @@ pub enum AuditError {
         /// What git said.
         said: String,
     },
+    #[error("git could not take in what `{remote}` sent, so nothing was changed: {said}")]
+    NotStored {
+        /// The remote.
+        remote: String,
+        /// What git said.
+        said: String,
+    },
     #[error("the change leaves every file as the branch has it, so there is nothing to commit")]
     Unchanged,
     #[error("the files could not be written, so nothing was committed")]

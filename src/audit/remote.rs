@@ -157,10 +157,10 @@ impl Repository {
         if said.contains("couldn't find remote ref") {
             return Ok(Ok(None));
         }
-        if is_not_taken(&said) {
-            return Err(AuditError::NotTaken { remote: remote.clone(), said: words(&said, "") });
+        match not_taken(remote, &said) {
+            Some(error) => Err(error),
+            None => Ok(Err(trouble(remote, &said))),
         }
-        Ok(Err(trouble(remote, &said)))
     }
 
     /// Asks whether the remote has no branch at all; of one that does not answer, what git says of it.
@@ -371,11 +371,15 @@ fn is_forced(message: &[u8]) -> bool {
     String::from_utf8_lossy(message).contains("forced-update")
 }
 
-/// Says whether a fetch failed since git looked at what came, as `transfer.fsckObjects` asks for, and found it wrong. Where the line
-/// broke, git says that of a pack as well.
-fn is_not_taken(said: &str) -> bool {
-    const WRONG: [&str; 3] = ["fsck error", "index-pack failed", "unpack-objects failed"];
-    WRONG.iter().any(|word| said.contains(word)) && !is_unreachable(said)
+/// Returns why what came was not taken in: git looked at it, as `transfer.fsckObjects` asks for, and found it wrong; or something here kept it
+/// from that, as a full disk does. Where the line broke, git says that of a pack as well.
+fn not_taken(remote: &str, said: &str) -> Option<AuditError> {
+    const FAILED: [&str; 3] = ["fsck error", "index-pack failed", "unpack-objects failed"];
+    let failed = FAILED.iter().any(|word| said.contains(word)) && !is_unreachable(said);
+    let (is_refused, remote, said) = (said.contains(FAILED[0]), remote.to_owned(), words(said, ""));
+    let refusal =
+        if is_refused { AuditError::NotTaken { remote, said } } else { AuditError::NotStored { remote, said } };
+    failed.then_some(refusal)
 }
 
 fn is_unreachable(said: &str) -> bool {

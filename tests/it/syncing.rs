@@ -117,6 +117,29 @@ fn what_git_refuses_of_the_remote_is_no_want_of_a_network() {
 }
 
 #[test]
+fn a_disk_that_is_full_here_is_no_fault_of_the_remotes() {
+    let clones = Clones::new(PROJECT, &["b"]);
+    // What does not get smaller: one line is as good as another only to a compressor.
+    let noise: String = (0..20_000_u64).map(|n| format!("{:x}", n.wrapping_mul(0x9E37_79B9_7F4A_7C15))).collect();
+    clones.env.write("../b/noise.txt", &noise);
+    clones.git("b", &["add", "--all"]);
+    clones.git("b", &["commit", "--quiet", "--message", "noise"]);
+    clones.git("b", &["push", "--quiet"]);
+    let before = clones.head(".");
+    let mut command = clones.env.command("sh");
+    command.args(["-c", "ulimit -f 16; trap '' XFSZ; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_aof"), "sync"]);
+    let output = clones.env.run(command).code(1);
+    assert!(
+        output.stderr.starts_with("error: git could not take in what `origin` sent, so nothing was changed: "),
+        "{output}"
+    );
+    assert!(output.stderr.contains("File too large"), "{output}");
+    assert_eq!((clones.head("."), clones.status(".")), (before, String::new()));
+    clones.does(".", &["sync"]);
+    assert_eq!(clones.env.read("noise.txt"), noise);
+}
+
+#[test]
 fn what_one_clone_does_comes_to_the_other() {
     let clones = Clones::new(PROJECT, &["b"]);
     let id = clones.env.new_task(&["Add login"]);
