@@ -128,6 +128,13 @@ impl<'s, 'l> Builder<'s, 'l> {
         self.base + range.start..self.base + range.end
     }
 
+    fn block_scalar(&self, text: Range<usize>) -> Result<Range<usize>, Fault> {
+        self.cursor.block_scalar(&text).ok_or_else(|| {
+            Fault::new("unplaced", text, "it cannot be said where in the file this text begins")
+                .help("remove what stands around it and cannot be seen, such as a byte order mark (U+FEFF)")
+        })
+    }
+
     fn scalar(
         &mut self,
         text: Cow<'s, str>,
@@ -142,8 +149,8 @@ impl<'s, 'l> Builder<'s, 'l> {
             ScalarStyle::Plain => (Layout::Plain, range),
             ScalarStyle::SingleQuoted => (Layout::SingleQuoted, range),
             ScalarStyle::DoubleQuoted => (Layout::DoubleQuoted, range),
-            ScalarStyle::Literal => (Layout::Literal, self.cursor.block_scalar(&range)),
-            ScalarStyle::Folded => (Layout::Folded, self.cursor.block_scalar(&range)),
+            ScalarStyle::Literal => (Layout::Literal, self.block_scalar(range)?),
+            ScalarStyle::Folded => (Layout::Folded, self.block_scalar(range)?),
         };
         self.cursor.at = span.end;
         let weight = Weight { nodes: 1, text: text.len() };

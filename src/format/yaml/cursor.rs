@@ -42,9 +42,13 @@ impl<'s> Cursor<'s> {
     }
 
     /// Returns the span of a block scalar from its header on. The parser's begins at the first line of text and runs
-    /// into the indentation of whatever follows.
-    pub(super) fn block_scalar(&self, text: &Range<usize>) -> Range<usize> {
+    /// into the indentation of whatever follows. Nothing where no header is: among characters that it should refuse the parser may have
+    /// read on from somewhere else.
+    pub(super) fn block_scalar(&self, text: &Range<usize>) -> Option<Range<usize>> {
         let start = self.skip_trivia();
+        if !matches!(self.bytes().get(start), Some(b'|' | b'>')) {
+            return None;
+        }
         let marks = self.bytes()[start..].iter().skip(1);
         let end = self.range.end;
         let header = start + 1 + marks.take_while(|b| matches!(b, b'0'..=b'9' | b'+' | b'-')).count();
@@ -58,7 +62,7 @@ impl<'s> Cursor<'s> {
         } else {
             content.trim_end_matches([' ', '\n', '\r'])
         };
-        if kept.is_empty() { start..header } else { start..from + kept.len() }
+        Some(if kept.is_empty() { start..header } else { start..from + kept.len() })
     }
 
     /// Returns where the next thing is that is no blank, line break, comment or byte order mark.

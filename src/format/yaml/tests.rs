@@ -181,6 +181,25 @@ fn faults_name_place_and_reason() {
 }
 
 #[test]
+fn a_byte_order_mark_anywhere_is_read_or_refused() {
+    // Found by a fuzzer: the parser reads on behind such a mark, from another place than the one where it stands.
+    let found = "\r\r\r\r|-\n\r\r\r\r\r h%story: []\n\r\r\r\r\r\r\r\r\r\r\r\u{feff}!<\r\r\r\rn\u{6}]\n";
+    assert_eq!(faults(found).first().map(|fault| fault.code), Some("unplaced"));
+    let mut read = 0;
+    for source in
+        ["a: |-\n  b\n\n  c\nd: [e, \"f\"]\n", "|-\r\r a: b\r\r\n c\r", "- >+\n   a\n\n- !!str b # c\n- &d 'e'\n"]
+    {
+        for at in 0..=source.len() {
+            let text = format!("{}\u{feff}{}", &source[..at], &source[at..]);
+            let Ok(root) = parse(&text, &Limits::default()) else { continue };
+            assert!(text.get(root.span.clone()).is_some(), "{text:?} is at {:?}", root.span);
+            read += 1;
+        }
+    }
+    assert!(read > 20, "only {read} were read");
+}
+
+#[test]
 fn a_duplicate_key_points_at_both_places() {
     let many = (0..40).map(|n| format!("k{n}: v\n")).collect::<Vec<_>>().concat();
     for source in [format!("a: 1\n{many}a: 2\n"), "a: 1\n'a': 2\n".to_owned()] {
