@@ -213,6 +213,11 @@ impl Repository {
             Ok(finished) => finished,
             Err(said) => return Ok(Err(trouble(remote, &said))),
         };
+        if finished.status.code().is_none() {
+            // Ended by a signal: whoever it wrote to was there no more, and it had no time to say so.
+            let said = words(&text(&finished.stderr), "git was ended in the middle");
+            return Ok(Err(RemoteError::Unreachable { remote: remote.clone(), said }));
+        }
         Ok(answered(upstream, &text(&finished.stdout), &text(&finished.stderr), finished.status.success()))
     }
 
