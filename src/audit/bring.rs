@@ -2,7 +2,7 @@
 //! writes them (filters, links, modes, submodules, sparse checkouts), on a copy of the index, under this process's locks.
 //!
 //! ```text
-//!   files            written whole, in a folder beside (`coming`); no lock is held    kill: that folder, which the next one removes
+//!   files            written whole, in a folder beside (`beside`); no lock is held    kill: that folder, which the next one removes
 //!   temp files       made, their inodes told to the caller            kill: a leftover `aof-*` file
 //!   index.lock       given its name; waited for, never broken         kill: our `index.lock`
 //!   check            HEAD is still what it was
@@ -14,7 +14,7 @@
 //!   REF.lock         given its name; the branch compared again        kill: all files ahead of HEAD
 //!   index.lock -> index, REF.lock -> REF                              the commit point
 //! ```
-//! After a kill or a failure `finish` does the same once more.
+//! What is kept out of aof's own folder is asked before the first of these. After a kill or a failure `finish` says what is done.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -34,6 +34,7 @@ use super::in_the_way::{are_fit, keeps_out};
 use super::index::Index;
 use super::locks::{BranchLock, Held, Locks};
 use super::objects::{Temp, sync_files, sync_folder};
+use super::placed::Sights;
 use super::publish::{Intent, Published, tell};
 use super::repository::Repository;
 use super::spawn;
@@ -73,22 +74,25 @@ impl Repository {
         deadline: Instant,
         intent: Intent<'_>,
     ) -> Result<Published, AuditError> {
+        let changes = self.changes_to(base.commit, to)?;
+        // Before there is any record of it: whoever finishes it goes by that.
+        keeps_out(&changes)?;
         let lock = self.begin_bringing(base, to, deadline, intent)?;
         let now = self.head()?;
         if now != *base {
             return Err(AuditError::Moved { reference: now.reference, found: now.commit });
         }
         let copy = self.index_copy()?;
-        let changes = self.changes_to(base.commit, to)?;
-        keeps_out(&changes)?;
+        let sights = self.sights(&changes)?;
         self.look_afresh(&copy.path, &changes);
         self.ask(&copy.path, base.commit, to, &changes)?;
         stop::point("audit.bring-begun");
-        self.settle_files(coming, &copy, base.commit, to, &changes)?;
+        self.settle_files(coming, &copy, base.commit, to, &changes, &sights)?;
         stop::point("audit.bring-files");
         self.land(lock, &copy, base, to, subject, deadline)
     }
 
+    /// Writes down that the branch is on its way from that commit to the other, and locks the index.
     pub(super) fn begin_bringing(
         &self,
         base: &Head,
@@ -183,8 +187,9 @@ impl Repository {
         from: Option<CommitId>,
         to: CommitId,
         changes: &Changes,
+        sights: &Sights,
     ) -> Result<(), AuditError> {
-        let placed = self.place(coming, changes)?;
+        let placed = self.place(coming, changes, sights)?;
         self.enter(&copy.path, &placed)?;
         self.take(copy, from, to)?;
         // What a filter would have to be asked about is left to whoever looks next.

@@ -70,17 +70,15 @@ pub enum AuditError {
         /// Relative to the worktree.
         files: Vec<String>,
     },
-    #[error("git could not write the files that came, so the branch stays where it was: {detail}")]
+    #[error("the files that came could not be written, so the branch stays where it was: {detail}")]
     NotBrought {
-        /// What git said.
+        /// What git or the system said.
         detail: String,
     },
-    #[error(
-        "git can write neither what a sync brought nor what was there before: {detail}; the next command tries again, so mend that first"
-    )]
-    NotSentBack {
-        /// What git said.
-        detail: String,
+    #[error("a sync was interrupted, and not all of it could be settled: {}", unsettled_text(.files))]
+    NotSettled {
+        /// Those of which it is so.
+        files: Vec<Unsettled>,
     },
     #[error("git refuses what `{remote}` has, so nothing of it was taken: {said}; see `git fetch {}`, and mend it there", quoted(.remote))]
     NotTaken {
@@ -153,6 +151,17 @@ pub enum AuditError {
     },
 }
 
+/// A file that what came of an interrupted sync could not be taken out of, or brought to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unsettled {
+    /// Relative to the worktree.
+    pub path: String,
+    /// What git or the system said.
+    pub reason: String,
+    /// What a person does instead.
+    pub fix: String,
+}
+
 /// Puts what was being done, and where, to an i/o error.
 pub(super) trait At<T> {
     fn at(self, action: &'static str, path: &Path) -> Result<T, AuditError>;
@@ -193,6 +202,16 @@ fn absence_text(partial: bool) -> &'static str {
 fn files_text(files: &[String]) -> String {
     let names: Vec<String> = files.iter().map(|file| format!("`{file}`")).collect();
     format!("{} {}", names.join(", "), if files.len() == 1 { "is" } else { "are" })
+}
+
+fn unsettled_text(files: &[Unsettled]) -> String {
+    let one = |Unsettled { path, reason, fix }: &Unsettled| format!("`{path}`: {reason}; once that is mended: `{fix}`");
+    files.iter().map(one).collect::<Vec<_>>().join("; ")
+}
+
+/// Says an error with what it comes from.
+pub(super) fn with_cause(error: &AuditError) -> String {
+    std::error::Error::source(error).map_or_else(|| error.to_string(), |cause| format!("{error}: {cause}"))
 }
 
 fn age_text(age: Option<Duration>) -> String {

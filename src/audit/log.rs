@@ -82,7 +82,7 @@ impl Repository {
     }
 
     /// Turns a path of the worktree into one of the project, if it is one.
-    pub(super) fn own_path(&self, full: &str) -> Option<String> {
+    pub fn own_path(&self, full: &str) -> Option<String> {
         match self.prefix() {
             "" => Some(full.to_owned()),
             prefix => full.strip_prefix(prefix)?.strip_prefix('/').map(str::to_owned),

@@ -7,6 +7,8 @@
 //!
 //! All paths are the project's, with `/`. The caller holds the project's writer lock; a user's git may run at any time.
 
+mod below;
+mod beside;
 mod bring;
 mod coming;
 mod commit;
@@ -31,6 +33,7 @@ mod objects;
 mod occupant;
 mod pack;
 mod paint;
+mod placed;
 mod publish;
 mod quarantine;
 mod reach;
@@ -57,7 +60,7 @@ mod worktrees;
 pub use coming::Coming;
 pub use commit::{Change, Draft, Prepared};
 pub use compared::ChangedFile;
-pub use error::AuditError;
+pub use error::{AuditError, Unsettled};
 pub use head::Head;
 pub use id::{CommitId, NotAnId, ObjectId};
 pub use identity::Person;

@@ -7,7 +7,7 @@
 //! at the commit point, comes after these names. Temp files are called `tmp_obj_*`, which `git gc` sweeps.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
@@ -74,6 +74,21 @@ pub(super) fn name(kind: Kind, bytes: &[u8]) -> ObjectId {
     hash.update(format!("{} {}\0", kind.word(), bytes.len()));
     hash.update(bytes);
     ObjectId::new(hash.finalize().into())
+}
+
+/// Returns the name that git gives to a file that says this, of that size; one that is changed while it is read has a name of its own.
+pub(super) fn name_of_file(mut bytes: impl Read, size: u64) -> io::Result<ObjectId> {
+    let mut hash = Sha1::new();
+    hash.update(format!("blob {size}\0"));
+    let mut piece = vec![0; 1 << 16];
+    loop {
+        match bytes.read(&mut piece) {
+            Ok(0) => return Ok(ObjectId::new(hash.finalize().into())),
+            Ok(read) => hash.update(&piece[..read]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
 }
 
 /// The `objects/` folder of a repository.

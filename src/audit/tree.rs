@@ -12,7 +12,7 @@ use super::reading::Reader;
 
 pub(super) const MODE_FILE: u32 = 0o100_644;
 pub(super) const MODE_EXECUTABLE: u32 = 0o100_755;
-const MODE_TREE: u32 = 0o040_000;
+pub(super) const MODE_TREE: u32 = 0o040_000;
 /// So many bytes of two trees are compared at once.
 const SPAN: usize = 256;
 

@@ -53,10 +53,10 @@ pub(super) fn heal(workspace: &Workspace, lock: &WriterLock) -> Result<bool, Ops
     unless_general(atomic::sweep_local(lock, workspace.clock()().into()).map(drop).map_err(OpsError::from))?;
     if record.writes.is_empty() {
         // Only a sync writes down no files: git itself changed them.
-        if let Some(branch) = locks.and_then(|locks| locks.branch) {
-            sync::finish(workspace, lock, &branch)?;
+        match locks.and_then(|locks| locks.branch) {
+            Some(branch) => sync::finish(workspace, lock, &branch)?,
+            None => intent::clear(lock)?,
         }
-        intent::clear(lock)?;
         return Ok(true);
     }
     // A commit that never got onto the branch may have been collected by git: then the files alone tell.

@@ -70,6 +70,7 @@ mod stats;
 mod stepping_in;
 mod stopped_commits;
 mod syncing;
+mod syncing_finish;
 mod syncing_hands;
 mod syncing_hostile;
 mod syncing_torture;

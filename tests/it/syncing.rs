@@ -803,7 +803,7 @@ fn what_git_cannot_write_goes_back_and_comes_once_it_can() {
 
 #[cfg(debug_assertions)]
 #[test]
-fn what_cannot_even_go_back_is_told_until_it_can() {
+fn what_cannot_even_go_back_is_told_and_keeps_nothing_else() {
     let clones = Clones::new(PROJECT, &["b"]);
     clones.env.write("0.big", "one\n");
     filtered(&clones, "cat");
@@ -816,16 +816,19 @@ fn what_cannot_even_go_back_is_told_until_it_can() {
     assert_eq!(clones.env.read("0.big"), "two\n");
     clones.env.write("z.txt", "mine\n");
     clones.env.git(&["config", "filter.far.smudge", "false"]);
-    for args in [&["sync"][..], &["task", "new", "Meanwhile"]] {
-        let output = clones.aof(".", args).code(1);
-        assert!(output.stderr.contains("smudge filter far failed"), "{}", output.stderr);
-        assert_eq!(
-            (clones.head("."), clones.env.read("0.big"), clones.env.read("z.txt"), clones.env.is_in_the_middle()),
-            (head.clone(), "two\n".to_owned(), "mine\n".to_owned(), true)
-        );
-    }
-    clones.env.git(&["config", "filter.far.smudge", "cat"]);
+    let output = clones.sync(".").code(1);
+    assert!(output.stderr.contains("smudge filter far failed"), "{}", output.stderr);
+    assert!(output.stderr.contains("once that is mended: `git checkout -- 0.big`"), "{}", output.stderr);
+    let stands = |clones: &Clones| (clones.env.read("0.big"), clones.env.read("z.txt"), clones.status("."));
+    let left = ("two\n".to_owned(), "mine\n".to_owned(), " M 0.big\n M z.txt\n".to_owned());
+    assert_eq!((clones.head("."), stands(&clones)), (head, left.clone()));
+    // It is that file's trouble, and nobody else's: what people do goes on, and a sync says that it is in the way.
     clones.does(".", &["task", "new", "Meanwhile"]);
+    assert_eq!(stands(&clones), left);
+    clones.env.git(&["config", "filter.far.smudge", "cat"]);
+    let output = clones.sync(".").code(5);
+    assert!(output.stdout.contains("`0.big`"), "{output}");
+    clones.env.git(&["checkout", "--", "0.big"]);
     assert_eq!((clones.env.read("0.big").as_str(), clones.status(".")), ("one\n", " M z.txt\n".to_owned()));
     clones.env.git(&["checkout", "--quiet", "z.txt"]);
     clones.does(".", &["sync"]);

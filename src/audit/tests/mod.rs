@@ -3,6 +3,7 @@
 pub(super) mod environment;
 
 mod commits;
+mod finishing;
 mod history;
 mod hostile;
 mod indexes;

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::Left;
-use crate::audit::{AuditError, BranchLock, CommitId, Head, Locks};
+use crate::audit::{AuditError, BranchLock, CommitId, Head, Locks, Unsettled};
 use crate::ops::error::OpsError;
 use crate::ops::heal;
 use crate::ops::workspace::Workspace;
@@ -67,13 +67,21 @@ pub(super) fn left<T>(asked: Result<T, AuditError>) -> Result<Result<T, Left>, A
     }
 }
 
-/// Finishes what a kill interrupted. Its locks are gone already.
+/// Finishes what a kill interrupted. Its locks are gone already. The record of it stays where it has to be tried again: a task's
+/// file that says what came, on a branch without that, would be taken for somebody's edit. Anything else that cannot be settled is told
+/// once, and is a person's then.
 pub(in crate::ops) fn finish(workspace: &Workspace, lock: &WriterLock, branch: &BranchLock) -> Result<(), OpsError> {
     /// How long a git is waited for that a killed process left behind.
     const LEFT: Duration = Duration::from_secs(10);
     let deadline = workspace.deadline().max(Instant::now() + LEFT);
     let begin = &mut |locks: &Locks| record(lock, locks);
-    Ok(workspace.repository.finish_bringing(branch.from, branch.to, &workspace.paths.local(), deadline, begin)?)
+    let repository = &workspace.repository;
+    let files = repository.finish_bringing(branch, &workspace.paths.local(), deadline, begin)?;
+    let is_of_tasks = |file: &Unsettled| repository.own_path(&file.path).is_some_and(|path| path.starts_with("tasks/"));
+    if !files.iter().any(is_of_tasks) {
+        intent::clear(lock)?;
+    }
+    if files.is_empty() { Ok(()) } else { Err(AuditError::NotSettled { files }.into()) }
 }
 
 /// A record that names no files is that of a sync: the locks say from where to where it goes.

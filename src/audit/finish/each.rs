@@ -1,0 +1,146 @@
+//! Files and entries of the index go to one of two commits, path by path. What cannot be done at one path keeps none of the others from
+//! it; what somebody changes meanwhile is left to them.
+
+use std::path::Path;
+
+use super::super::below::Below;
+use super::super::bring::{Bringing, Changes, SUBMODULE};
+use super::super::coming::Coming;
+use super::super::error::{At, AuditError, Unsettled, with_cause};
+use super::super::id::CommitId;
+use super::super::objects::Temp;
+use super::super::repository::Repository;
+use super::super::spawn;
+use super::super::tree::Leaf;
+use super::look::{Known, info};
+use super::table::{Aim, Step, steps};
+use crate::format::shell::quoted;
+
+impl Known {
+    /// Returns what the commit has there that it goes to.
+    const fn aimed(&self, aim: Aim) -> Option<Leaf> {
+        match aim {
+            Aim::From => self.before,
+            Aim::To => self.after,
+        }
+    }
+}
+
+impl Repository {
+    /// Has those paths go there that can, and returns the others, with why not. The files go first: after a kill the index still tells
+    /// that there is something to do.
+    pub(super) fn go_each(
+        &self,
+        aim: Aim,
+        of: Option<CommitId>,
+        known: &[Known],
+        lock: Bringing,
+        beside: &Path,
+    ) -> Result<Vec<Unsettled>, AuditError> {
+        let unsettled = self.go_files(aim, of, known, beside)?;
+        let copy = self.index_copy()?;
+        let entries: Vec<&Known> = known.iter().filter(|known| steps(aim, known.facts).1 == Step::Go).collect();
+        if !entries.is_empty() {
+            self.give_entries(&copy, aim, &entries)?;
+            lock.index.write_all_of(&copy)?;
+            let target = self.git_dir().join("index");
+            lock.index.rename_to(&target).at("replace", &target)?;
+        }
+        Ok(unsettled)
+    }
+
+    fn give_entries(&self, copy: &Temp, aim: Aim, entries: &[&Known]) -> Result<(), AuditError> {
+        let mut lines = String::new();
+        for known in entries {
+            info(&mut lines, &known.path, known.aimed(aim));
+        }
+        let mut git = self.git_on(&copy.path);
+        git.args(["update-index", "--add", "--replace", "-z", "--index-info"]);
+        spawn::run_git(git, lines.as_bytes())?;
+        let left_out = entries.iter().filter(|known| known.is_left_out && known.aimed(aim).is_some());
+        let left_out: Vec<u8> = left_out.flat_map(|known| known.path.bytes().chain([0])).collect();
+        if left_out.is_empty() {
+            return Ok(());
+        }
+        let mut git = self.git_on(&copy.path);
+        git.args(["update-index", "--skip-worktree", "-z", "--stdin"]);
+        spawn::run_git(git, &left_out).map(drop)
+    }
+
+    fn go_files(
+        &self,
+        aim: Aim,
+        of: Option<CommitId>,
+        known: &[Known],
+        beside: &Path,
+    ) -> Result<Vec<Unsettled>, AuditError> {
+        let below = Below::open(self.worktree_root())?;
+        let mut unsettled = Vec::new();
+        let mut note = |known: &Known, done: Result<(), AuditError>| match done {
+            // By now it is somebody's.
+            Ok(()) | Err(AuditError::InTheWay { .. }) => {}
+            Err(error) => unsettled.push(Unsettled {
+                path: known.path.clone(),
+                reason: with_cause(&error),
+                fix: known.by_hand(aim),
+            }),
+        };
+        let going: Vec<&Known> = known.iter().filter(|known| steps(aim, known.facts).0 == Step::Go).collect();
+        // Files before the folders that they are in.
+        for known in going.iter().rev().filter(|known| !is_file(known.aimed(aim))) {
+            match known.seen {
+                Some(seen) => note(known, below.remove(&known.path, seen)),
+                // A submodule that somebody has put something into stays.
+                None if known.aimed(aim).is_none() => below.remove_empty(&known.path),
+                None => {}
+            }
+            if known.aimed(aim).is_some() {
+                note(known, below.make_folder(&known.path));
+            }
+        }
+        let files = going.into_iter().filter(|known| is_file(known.aimed(aim)));
+        // Git before 2.41 writes files by the attributes that stand in the worktree.
+        let (attributes, files): (Vec<_>, Vec<_>) = files.partition(|known| known.path.ends_with(".gitattributes"));
+        for files in [attributes, files] {
+            let Some(of) = of.filter(|_| !files.is_empty()) else { continue };
+            if let Ok(coming) = self.written(aim, of, &files, beside) {
+                put(&below, &coming, &files, &mut note);
+                continue;
+            }
+            for known in files {
+                match self.written(aim, of, &[known], beside) {
+                    Ok(coming) => put(&below, &coming, &[known], &mut note),
+                    Err(error) => note(known, Err(error)),
+                }
+            }
+        }
+        Ok(unsettled)
+    }
+
+    /// Writes these files beside, all of them.
+    fn written(&self, aim: Aim, of: CommitId, files: &[&Known], beside: &Path) -> Result<Coming, AuditError> {
+        let changes: Changes = files.iter().map(|known| (known.path.clone(), (known.before, known.after))).collect();
+        let files: Vec<_> = files.iter().filter_map(|known| Some((&known.path, known.aimed(aim)?))).collect();
+        let (coming, trouble) = self.written_beside(&files, &changes, of, beside)?;
+        let command = || "git checkout-index".to_owned();
+        trouble.map_or(Ok(coming), |detail| Err(AuditError::Command { command: command(), detail }))
+    }
+}
+
+impl Known {
+    /// Returns the command by which a person does it.
+    fn by_hand(&self, aim: Aim) -> String {
+        let command = if self.aimed(aim).is_some() { "git checkout --" } else { "rm" };
+        format!("{command} {}", quoted(&self.path))
+    }
+}
+
+fn put(below: &Below, coming: &Coming, files: &[&Known], note: &mut impl FnMut(&Known, Result<(), AuditError>)) {
+    for ((_, written), known) in coming.files.iter().zip(files) {
+        note(known, below.put(written, &known.path, known.seen));
+    }
+}
+
+fn is_file(leaf: Option<Leaf>) -> bool {
+    leaf.is_some_and(|leaf| leaf.mode != SUBMODULE)
+}

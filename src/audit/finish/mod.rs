@@ -1,0 +1,164 @@
+//! What a kill or a failure interrupted on the way to another commit is finished, or taken back. What is done says `table`; `look` finds
+//! out what is so, `each` does it where paths go one by one.
+//!
+//! ```text
+//!   look             what there is to write; no lock is held
+//!   record, lock     again that the branch is on its way, from where to where; then `index.lock`
+//!   HEAD             still the branch, and the commit, that was looked at? else all over again
+//!   look             at every path once more, and decide
+//!   do               a kill in here leaves the record, and the next command finds what is so by then
+//! ```
+
+mod each;
+mod look;
+mod table;
+
+use std::path::Path;
+use std::time::Instant;
+
+use super::bring::{Bringing, Changes};
+use super::coming::Coming;
+use super::error::{At, AuditError, Unsettled};
+use super::head::Head;
+use super::in_the_way::keeps_out;
+use super::locks::BranchLock;
+use super::objects::Temp;
+use super::publish::Intent;
+use super::repository::Repository;
+use look::Known;
+use table::{Aim, Entry, Facts, File, Leave, Stand, Trial, Whole, whole};
+
+/// What was under way.
+struct Interrupted<'a> {
+    was: &'a BranchLock,
+    changes: Changes,
+    leave: Leave,
+    beside: &'a Path,
+    deadline: Instant,
+}
+
+impl Repository {
+    /// Finishes what a kill or a failure interrupted: a branch on its way, or just arrived. Where somebody changed something since, or it
+    /// fails again, what came goes back, and the branch stays where it was. Returns the paths at which that cannot be done; all others
+    /// are settled by then.
+    pub fn finish_bringing(
+        &self,
+        was: &BranchLock,
+        beside: &Path,
+        deadline: Instant,
+        intent: Intent<'_>,
+    ) -> Result<Vec<Unsettled>, AuditError> {
+        self.wait_for_left_git(deadline)?;
+        let changes = match self.changes_to(was.from, was.to) {
+            Ok(changes) => changes,
+            // Nothing like that was ever begun.
+            Err(AuditError::Forbidden { .. }) => return Ok(Vec::new()),
+            // Git has swept what came: nobody knows any more what it was.
+            Err(_) if !self.has_commit(was.to) => return Ok(Vec::new()),
+            Err(error) => return Err(error),
+        };
+        let leave = if keeps_out(&changes).is_ok() { Leave::Given } else { Leave::Refused };
+        let interrupted = Interrupted { was, changes, leave, beside, deadline };
+        let start = Head { reference: was.reference.clone(), commit: was.from };
+        loop {
+            let head = self.head()?;
+            let known = self.known(&interrupted.changes, head.commit)?;
+            let ready = match interrupted.whole(&head, &known, Trial::NotYet) {
+                Whole::Forget => return Ok(Vec::new()),
+                Whole::Forward => self.ready(&interrupted, &known),
+                Whole::Each(_) => None,
+            };
+            let lock = self.begin_bringing(&start, was.to, deadline, intent)?;
+            if self.head()? == head {
+                match self.settle(&interrupted, &head, ready.as_ref(), lock) {
+                    Err(AuditError::Moved { .. }) => {}
+                    done => return done,
+                }
+            }
+            // Somebody has committed, or gone to another branch: what is to be done is another thing now.
+            if Instant::now() >= deadline {
+                let now = self.head()?;
+                return Err(AuditError::Moved { reference: now.reference, found: now.commit });
+            }
+        }
+    }
+
+    /// Writes beside what has not come yet; nothing is ready where that fails.
+    fn ready(&self, interrupted: &Interrupted<'_>, known: &[Known]) -> Option<Coming> {
+        let has_come = |path: &str| {
+            let at = known.binary_search_by(|known| known.path.as_str().cmp(path));
+            at.is_ok_and(|at| known[at].facts.file == File::To)
+        };
+        let Interrupted { was, changes, beside, .. } = interrupted;
+        self.files_beside(changes, |path| !has_come(path), was.to, beside).ok()
+    }
+
+    /// Does it, while nobody else changes the index.
+    fn settle(
+        &self,
+        interrupted: &Interrupted<'_>,
+        head: &Head,
+        ready: Option<&Coming>,
+        lock: Bringing,
+    ) -> Result<Vec<Unsettled>, AuditError> {
+        let Interrupted { was, beside, deadline, .. } = interrupted;
+        let mut known = self.known(&interrupted.changes, head.commit)?;
+        let trial = if ready.is_some() { Trial::NotYet } else { Trial::Failed };
+        let mut what = interrupted.whole(head, &known, trial);
+        if let (Whole::Forward, Some(coming)) = (what, ready) {
+            match self.bring_rest(interrupted, &known, coming) {
+                Ok(copy) if head.commit == Some(was.to) => {
+                    lock.index.write_all_of(&copy)?;
+                    let target = self.git_dir().join("index");
+                    lock.index.rename_to(&target).at("replace", &target)?;
+                    return Ok(Vec::new());
+                }
+                Ok(copy) => {
+                    self.land(lock, &copy, head, was.to, "sync: finished", *deadline)?;
+                    return Ok(Vec::new());
+                }
+                // It may have got half-way.
+                Err(_) => {
+                    known = self.known(&interrupted.changes, head.commit)?;
+                    what = interrupted.whole(head, &known, Trial::Failed);
+                }
+            }
+        }
+        match what {
+            Whole::Each(Aim::From) => self.go_each(Aim::From, was.from, &known, lock, beside),
+            Whole::Each(Aim::To) => self.go_each(Aim::To, Some(was.to), &known, lock, beside),
+            Whole::Forward | Whole::Forget => Ok(Vec::new()),
+        }
+    }
+
+    /// Has all the files come; returns the index that goes with them.
+    fn bring_rest(&self, interrupted: &Interrupted<'_>, known: &[Known], coming: &Coming) -> Result<Temp, AuditError> {
+        let Interrupted { was, changes, .. } = interrupted;
+        let copy = self.index_copy()?;
+        self.look_afresh(&copy.path, changes);
+        let arrived = known.iter().filter(|known| known.facts.file == File::To);
+        let arrived = arrived.map(|known| (known.path.clone(), (known.before, known.after))).collect();
+        self.enter(&copy.path, &arrived)?;
+        self.ask(&copy.path, was.from, was.to, changes)?;
+        let sights = known.iter().filter_map(|known| Some((known.path.clone(), known.seen?))).collect();
+        self.settle_files(coming, &copy, was.from, was.to, changes, &sights)?;
+        Ok(copy)
+    }
+}
+
+impl Interrupted<'_> {
+    fn whole(&self, head: &Head, known: &[Known], trial: Trial) -> Whole {
+        let paths: Vec<Facts> = known.iter().map(|known| known.facts).collect();
+        let is_on_it = head.reference == self.was.reference;
+        let stand = if is_on_it && head.commit == self.was.from {
+            Stand::Before
+        } else if is_on_it && head.commit == Some(self.was.to) {
+            // The index moves as a whole.
+            let has_come = paths.is_empty() || paths.iter().any(|facts| facts.entry == Entry::To);
+            if has_come { Stand::Landed } else { Stand::Ahead }
+        } else {
+            Stand::Elsewhere
+        };
+        whole(stand, self.leave, trial, &paths)
+    }
+}

@@ -1,0 +1,84 @@
+use std::fs;
+use std::time::{Duration, Instant};
+
+use super::environment::TestRepository;
+use crate::audit::{BranchLock, CommitId, LockFile, Unsettled};
+
+/// A branch that was on its way from one commit to the other.
+struct Way {
+    test: TestRepository,
+    from: String,
+    to: String,
+}
+
+impl Way {
+    /// The later commit has these files; the branch, the index and the worktree are at the earlier one.
+    fn to(files: &[(&str, &str)]) -> Self {
+        let test = TestRepository::with_tasks();
+        let head = |test: &TestRepository| test.git(&["rev-parse", "HEAD"]).trim().to_owned();
+        let from = head(&test);
+        for (path, text) in files {
+            test.write(path, text);
+        }
+        test.git(&["add", "--force", "--all", "."]);
+        test.git(&["commit", "-qm", "what comes"]);
+        let to = head(&test);
+        test.git(&["reset", "-q", "--hard", &from]);
+        Self { test, from, to }
+    }
+
+    fn finish(&self) -> Vec<Unsettled> {
+        let id = |text: &str| text.parse::<CommitId>().unwrap();
+        let file = LockFile { temp: String::new(), device: 0, inode: 0, born: None };
+        let was =
+            BranchLock { reference: "refs/heads/main".to_owned(), from: Some(id(&self.from)), to: id(&self.to), file };
+        let deadline = Instant::now() + Duration::from_secs(5);
+        let beside = self.test.beside("local");
+        self.test.open().finish_bringing(&was, &beside, deadline, &mut |_| Ok(Vec::new())).unwrap()
+    }
+
+    fn head(&self) -> String {
+        self.test.git(&["rev-parse", "HEAD"]).trim().to_owned()
+    }
+}
+
+#[test]
+fn what_is_kept_out_goes_back_whoever_wrote_down_that_it_comes() {
+    let files = [(".aof/inbox/evil.yaml", "evil\n"), ("src/x.txt", "theirs\n")];
+    for placed in [0, 1, 2] {
+        let way = Way::to(&files);
+        for (path, text) in &files[..placed] {
+            way.test.write(path, text);
+        }
+        assert_eq!(way.finish(), []);
+        assert_eq!(way.head(), way.from);
+        assert_eq!(fs::read_to_string(way.test.path("src/x.txt")).unwrap(), "x\n");
+        assert!(!way.test.path(".aof").exists());
+        way.test.assert_clean();
+    }
+}
+
+#[test]
+fn nothing_is_done_of_what_git_has_swept() {
+    let way = Way::to(&[("src/x.txt", "theirs\n")]);
+    let swept = Way { to: "1234567890123456789012345678901234567890".to_owned(), ..way };
+    assert_eq!(swept.finish(), []);
+    assert_eq!(swept.head(), swept.from);
+    swept.test.assert_clean();
+}
+
+/// Whoever changes the time back has changed the file all the same.
+#[test]
+fn an_edit_that_looks_like_what_came_is_somebodys() {
+    let way = Way::to(&[("src/x.txt", "t\n"), ("src/y.txt", "theirs\n")]);
+    way.test.git(&["read-tree", &way.to]);
+    way.test.write("src/x.txt", "t\n");
+    way.test.git(&["update-index", "-q", "--refresh"]);
+    let file = fs::File::options().write(true).open(way.test.path("src/x.txt")).unwrap();
+    let time = file.metadata().unwrap().modified().unwrap();
+    fs::write(way.test.path("src/x.txt"), "m\n").unwrap();
+    file.set_modified(time).unwrap();
+    assert_eq!(way.finish(), []);
+    assert_eq!(fs::read_to_string(way.test.path("src/x.txt")).unwrap(), "m\n");
+    assert_eq!((way.head(), way.test.git(&["diff", "--cached", "--name-only"])), (way.from.clone(), String::new()));
+}

@@ -1,0 +1,302 @@
+//! What is done after a sync was killed in the middle, whatever people did meanwhile: nothing of theirs is touched, nothing is left of
+//! what came unless all of it comes, and every command works.
+
+#![cfg(debug_assertions)]
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+
+use crate::environment::{PROJECT, eventually};
+use crate::syncing::{Clones, killed};
+
+/// A clone to which changed, new and removed files are to come, and a task that is done there.
+fn behind() -> (Clones, String) {
+    let clones = Clones::new(PROJECT, &["b"]);
+    let id = clones.env.new_task(&["Add login"]);
+    for (file, text) in [("docs/one.md", "one\n"), ("docs/two.md", "two\n"), ("other/x", "x\n"), ("gone.txt", "one\n")]
+    {
+        clones.env.write(file, text);
+    }
+    clones.env.commit_all("docs");
+    clones.does(".", &["sync"]);
+    clones.does("b", &["sync"]);
+    clones.completes("b", &id, "agent-2");
+    comes(&clones, &[("docs/one.md", "1b\n"), ("docs/new.md", "new\n"), ("other/x", "xb\n")]);
+    (clones, id)
+}
+
+/// Has these files come from the other clone, and one go.
+fn comes(clones: &Clones, files: &[(&str, &str)]) {
+    for (file, text) in files {
+        clones.env.write(&format!("../b/{file}"), text);
+    }
+    let _ = fs::remove_file(clones.env.path("../b/gone.txt"));
+    clones.git("b", &["add", "--all"]);
+    clones.git("b", &["commit", "--quiet", "--message", "more"]);
+    clones.does("b", &["sync"]);
+}
+
+/// Removes the locks that stay after a kill, as git advises.
+fn unlocks(clones: &Clones) {
+    for lock in [".git/index.lock", ".git/refs/heads/main.lock"] {
+        let _ = fs::remove_file(clones.env.path(lock));
+    }
+}
+
+/// Commits a file of one's own, and nothing else.
+fn commits(clones: &Clones) {
+    unlocks(clones);
+    clones.env.write("mine.txt", "mine\n");
+    clones.git(".", &["add", "mine.txt"]);
+    clones.git(".", &["commit", "--quiet", "--message", "mine", "--only", "mine.txt"]);
+}
+
+/// In the end both clones have the same, and nothing is under way.
+fn converge(clones: &Clones) {
+    clones.does(".", &["sync"]);
+    clones.does("b", &["sync"]);
+    assert_eq!((clones.head("."), clones.status(".")), (clones.head("b"), String::new()));
+    clones.does(".", &["verify"]);
+    assert!(!clones.env.is_in_the_middle());
+}
+
+/// The commits whose tree has no file of others' doing.
+fn has_none_of_it(clones: &Clones) {
+    assert!(!clones.env.exists("docs/new.md"));
+    assert_eq!(clones.env.read("gone.txt"), "one\n");
+}
+
+#[test]
+fn what_is_kept_out_stays_out_whatever_fails() {
+    for kill in [false, true] {
+        let clones = Clones::new(PROJECT, &["b"]);
+        let id = clones.env.new_task(&["Add login"]);
+        clones.does(".", &["sync"]);
+        clones.does("b", &["sync"]);
+        let text = format!("task: {id}\nagent: agent-1\noutcome: complete\nsummary: evil\n");
+        clones.env.write("../b/.aof/inbox/evil.yaml", &text);
+        clones.git("b", &["add", "--force", ".aof/inbox/evil.yaml"]);
+        clones.git("b", &["commit", "--quiet", "--message", "evil"]);
+        clones.git("b", &["push", "--quiet"]);
+        let head = clones.head(".");
+        clones.env.write(".git/index.lock", "");
+        let mut sync = clones.command(".", &["--wait", "1s", "sync"]);
+        if kill {
+            fs::remove_file(clones.env.path(".git/index.lock")).unwrap();
+            sync.env("AOF_STOP_AT", "audit.index-locked");
+        }
+        // It is asked before anything is locked, or written down.
+        assert_eq!(clones.env.run(sync).code, Some(5), "{kill}");
+        assert!(!clones.env.is_in_the_middle());
+        let _ = fs::remove_file(clones.env.path(".git/index.lock"));
+        clones.does(".", &["task", "new", "Next"]);
+        assert_eq!(clones.git(".", &["rev-parse", "HEAD^"]), head);
+        assert!(!clones.env.exists(".aof/inbox/evil.yaml"));
+        clones.does(".", &["watch", "--once"]);
+        assert!(!clones.git(".", &["log", "--format=%B"]).contains("evil"));
+    }
+}
+
+#[test]
+fn nothing_behind_a_link_is_removed_or_written() {
+    for point in ["audit.bring-placed:2", "audit.bring-files", "audit.index-moved", "audit.ref-moved"] {
+        let (clones, id) = behind();
+        killed(&clones, point);
+        for (file, text) in [("new.md", "new\n"), ("one.md", "1b\n"), ("two.md", "my only copy\n")] {
+            clones.env.write(&format!("../elsewhere/{file}"), text);
+        }
+        fs::rename(clones.env.path("docs"), clones.env.path("../olddocs")).unwrap();
+        symlink("../elsewhere", clones.env.path("docs")).unwrap();
+        clones.env.write("other/x", "mine\n");
+        clones.does(".", &["task", "comment", &id, "Still there"]);
+        let elsewhere = |file: &str| clones.env.read(&format!("../elsewhere/{file}"));
+        assert_eq!((elsewhere("new.md"), elsewhere("one.md")), ("new\n".to_owned(), "1b\n".to_owned()), "{point}");
+        assert_eq!((elsewhere("two.md").as_str(), clones.env.read("other/x").as_str()), ("my only copy\n", "mine\n"));
+        assert!(!clones.env.is_in_the_middle());
+        clones.does(".", &["verify"]);
+    }
+}
+
+#[test]
+fn what_a_filter_fails_on_is_somebodys() {
+    let clones = Clones::new(PROJECT, &["b"]);
+    let id = clones.env.new_task(&["Add login"]);
+    clones.env.write(".gitattributes", "*.bin filter=far\n");
+    clones.env.write("docs/f.bin", "v1\n");
+    clones.env.write("other/x", "x\n");
+    clones.env.commit_all("docs");
+    clones.does(".", &["sync"]);
+    clones.does("b", &["sync"]);
+    comes(&clones, &[("docs/f.bin", "v2\n"), ("other/x", "xb\n")]);
+    for (name, value) in [("required", "true"), ("clean", "cat"), ("smudge", "cat")] {
+        clones.env.git(&["config", &format!("filter.far.{name}"), value]);
+    }
+    killed(&clones, "audit.index-moved");
+    clones.env.git(&["config", "filter.far.clean", "false"]);
+    clones.env.write("docs/f.bin", "a day of work\n");
+    clones.env.write("other/x", "mine\n");
+    clones.does(".", &["task", "comment", &id, "Still there"]);
+    assert_eq!(clones.env.read("docs/f.bin"), "a day of work\n");
+    assert_eq!(clones.env.read("other/x"), "mine\n");
+    clones.env.git(&["config", "filter.far.clean", "cat"]);
+    assert_eq!(clones.status("."), " M docs/f.bin\n M other/x\n");
+}
+
+/// Also where attributes come along, so that git's own checkout would write.
+#[test]
+fn a_file_or_link_in_the_place_of_a_folder_stays_and_every_command_works() {
+    for (point, attributes) in [
+        ("audit.bring-files", true),
+        ("audit.bring-placed:2", false),
+        ("audit.bring-files", false),
+        ("audit.index-moved", false),
+        ("audit.ref-moved", false),
+    ] {
+        for linked in [false, true] {
+            let (clones, id) = behind();
+            if attributes {
+                comes(&clones, &[(".gitattributes", "*.bin -text\n")]);
+            }
+            killed(&clones, point);
+            fs::remove_dir_all(clones.env.path("docs")).unwrap();
+            if linked {
+                fs::create_dir(clones.env.path("../elsewhere")).unwrap();
+                symlink("../elsewhere", clones.env.path("docs")).unwrap();
+            } else {
+                clones.env.write("docs", "a note of mine\n");
+            }
+            clones.does(".", &["task", "comment", &id, "Still there"]);
+            clones.does(".", &["task", "new", "Another"]);
+            let docs = fs::symlink_metadata(clones.env.path("docs")).unwrap();
+            assert_eq!((docs.is_symlink(), docs.is_file()), (linked, !linked), "{point} {attributes}");
+            assert!(!clones.env.is_in_the_middle());
+            let landed = point == "audit.ref-moved";
+            // The rest went back, or had come.
+            assert_eq!(clones.env.read("other/x"), if landed { "xb\n" } else { "x\n" }, "{point} {attributes}");
+            assert_eq!(clones.env.exists("gone.txt"), !landed);
+            fs::remove_file(clones.env.path("docs")).unwrap();
+            clones.git(".", &["checkout", "--", "docs"]);
+            converge(&clones);
+            assert_eq!(clones.env.read("docs/new.md"), "new\n");
+        }
+    }
+}
+
+#[test]
+fn a_commit_between_the_look_and_the_lock_is_seen() {
+    let (clones, id) = behind();
+    killed(&clones, "audit.bring-files");
+    let record = clones.env.read(".aof/intent");
+    let pipe = clones.env.path("../pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let mut command = clones.command(".", &["task", "comment", &id, "Still there"]);
+    command.env("AOF_WAIT_AT", "audit.intent-told:../pipe").stdout(std::process::Stdio::null());
+    let mut comment = command.spawn().unwrap();
+    // By then it has looked where the branch is.
+    eventually("it is written down once more", || clones.env.read(".aof/intent") != record);
+    commits(&clones);
+    // As long as both ends are open nobody waits.
+    let opened = fs::OpenOptions::new().read(true).write(true).open(pipe).unwrap();
+    eventually("it ends", || comment.try_wait().unwrap().is_some());
+    drop(opened);
+    assert!(comment.wait().unwrap().success());
+    assert_eq!((clones.status("."), clones.env.is_in_the_middle()), (String::new(), false));
+    has_none_of_it(&clones);
+    clones.does(".", &["watch", "--once"]);
+    assert!(!clones.git(".", &["log", "--format=%s"]).contains("edited by hand"));
+    clones.git(".", &["pull", "--quiet", "--no-rebase", "--no-edit", "origin", "main"]);
+    converge(&clones);
+}
+
+#[test]
+fn after_a_commit_or_on_another_branch_nothing_is_left_of_what_came() {
+    for point in ["audit.bring-placed:2", "audit.bring-files", "audit.ref-locked", "audit.index-moved"] {
+        for (switches, commits_too) in [(false, true), (true, false), (true, true)] {
+            let (clones, id) = behind();
+            let main = clones.head(".");
+            killed(&clones, point);
+            unlocks(&clones);
+            if switches {
+                clones.git(".", &["switch", "--quiet", "--create", "feature"]);
+            }
+            if commits_too {
+                commits(&clones);
+            }
+            let head = clones.head(".");
+            clones.does(".", &["task", "comment", &id, "Still there"]);
+            let told = format!("{point} {switches} {commits_too}");
+            assert_eq!(clones.git(".", &["rev-parse", "HEAD^"]), head, "{told}");
+            assert_eq!((clones.status("."), clones.env.is_in_the_middle()), (String::new(), false), "{told}");
+            has_none_of_it(&clones);
+            assert!(!clones.git(".", &["reflog", "--all"]).contains("sync: finished"), "{told}");
+            if switches {
+                assert_eq!(clones.git(".", &["rev-parse", "main"]), main, "{told}");
+                clones.git(".", &["switch", "--quiet", "main"]);
+            } else {
+                clones.git(".", &["pull", "--quiet", "--no-rebase", "--no-edit", "origin", "main"]);
+            }
+            converge(&clones);
+        }
+    }
+}
+
+#[test]
+fn what_somebody_removes_after_it_came_stays_removed() {
+    for (point, landed) in [("audit.ref-moved", true), ("audit.index-moved", false)] {
+        let (clones, id) = behind();
+        killed(&clones, point);
+        fs::remove_file(clones.env.path("docs/one.md")).unwrap();
+        fs::remove_file(clones.env.path("docs/new.md")).unwrap();
+        clones.does(".", &["task", "comment", &id, "Still there"]);
+        assert!(!clones.env.exists("docs/one.md") && !clones.env.exists("docs/new.md"), "{point}");
+        let status = if landed { " D docs/new.md\n D docs/one.md\n" } else { " D docs/one.md\n" };
+        assert_eq!((clones.status(".").as_str(), clones.env.is_in_the_middle()), (status, false), "{point}");
+    }
+    // Also where the index says so.
+    let (clones, id) = behind();
+    killed(&clones, "audit.ref-moved");
+    clones.git(".", &["rm", "--quiet", "docs/new.md"]);
+    clones.does(".", &["task", "comment", &id, "Still there"]);
+    assert_eq!(clones.status("."), "D  docs/new.md\n");
+}
+
+/// As after a power cut that took the index back, and some of the files.
+#[test]
+fn an_index_that_fell_behind_its_branch_is_brought_up() {
+    for mine in [false, true] {
+        let (clones, id) = behind();
+        let index = fs::read(clones.env.path(".git/index")).unwrap();
+        killed(&clones, "audit.ref-moved");
+        fs::write(clones.env.path(".git/index"), index).unwrap();
+        clones.env.write("docs/one.md", "one\n");
+        fs::remove_file(clones.env.path("docs/new.md")).unwrap();
+        if mine {
+            clones.env.write("other/x", "mine\n");
+        }
+        clones.does(".", &["task", "comment", &id, "Still there"]);
+        assert_eq!(clones.status("."), if mine { " M other/x\n" } else { "" });
+        assert_eq!(
+            (clones.env.read("docs/one.md").as_str(), clones.env.read("docs/new.md").as_str()),
+            ("1b\n", "new\n")
+        );
+    }
+}
+
+#[test]
+fn what_cannot_be_written_says_why() {
+    let (clones, _) = behind();
+    let docs = clones.env.path("docs");
+    // Whoever may write anywhere is kept from it by a folder that is mounted, or by nothing at all.
+    fs::set_permissions(&docs, fs::Permissions::from_mode(0o555)).unwrap();
+    let is_kept = fs::write(docs.join("try"), "").is_err();
+    let output = clones.sync(".");
+    fs::set_permissions(&docs, fs::Permissions::from_mode(0o755)).unwrap();
+    if is_kept {
+        assert!(output.to_string().contains("Permission denied"), "{output}");
+        assert_eq!((output.code, clones.status(".")), (Some(1), String::new()));
+    } else {
+        fs::remove_file(docs.join("try")).unwrap();
+    }
+    clones.does(".", &["sync"]);
+    converge(&clones);
+}
