@@ -282,6 +282,41 @@ fn an_index_that_fell_behind_its_branch_is_brought_up() {
     }
 }
 
+/// These are left to git's own checkout, and go back all the same.
+#[test]
+fn folders_and_files_that_change_places_go_on_or_back() {
+    for point in ["audit.bring-begun", "audit.bring-files", "audit.index-written", "audit.index-moved"] {
+        for mine in [false, true] {
+            let (clones, id) = behind();
+            clones.does(".", &["sync"]);
+            for (file, text) in [("one", "file\n"), ("two/deep/er.txt", "folder\n")] {
+                clones.env.write(file, text);
+            }
+            clones.env.commit_all("before");
+            clones.does(".", &["sync"]);
+            clones.does("b", &["sync"]);
+            let head = clones.head(".");
+            clones.git("b", &["rm", "-r", "--quiet", "one", "two"]);
+            comes(&clones, &[("one/deep/er.txt", "folder\n"), ("two", "file\n"), ("other/x", "xc\n")]);
+            killed(&clones, point);
+            if mine {
+                clones.env.write("other/x", "mine\n");
+            }
+            clones.does(".", &["task", "comment", &id, "Still there"]);
+            let told = format!("{point} {mine}");
+            assert_eq!(clones.status("."), if mine { " M other/x\n" } else { "" }, "{told}");
+            if mine {
+                assert_eq!(clones.git(".", &["rev-parse", "HEAD^"]), head, "{told}");
+                assert_eq!(clones.env.read("one"), "file\n", "{told}");
+                assert_eq!(clones.env.read("two/deep/er.txt"), "folder\n", "{told}");
+                clones.git(".", &["checkout", "--", "other/x"]);
+            }
+            converge(&clones);
+            assert_eq!(clones.env.read("two"), "file\n", "{told}");
+        }
+    }
+}
+
 #[test]
 fn what_cannot_be_written_says_why() {
     let (clones, _) = behind();

@@ -1,5 +1,5 @@
-//! What a kill or a failure interrupted on the way to another commit is finished, or taken back. What is done says `table`; `look` finds
-//! out what is so, `each` does it where paths go one by one.
+//! What a kill or a failure interrupted on the way to another commit is finished, or taken back. What is done says `table`; `look` and
+//! `standing` find out what is so, `each` does it where paths go one by one.
 //!
 //! ```text
 //!   look             what there is to write; no lock is held
@@ -11,6 +11,7 @@
 
 mod each;
 mod look;
+mod standing;
 mod table;
 
 use std::path::Path;

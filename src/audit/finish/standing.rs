@@ -1,0 +1,150 @@
+//! What stands in the worktree at the paths of an interrupted sync. It is read from the files themselves, never taken from an index; only
+//! where they do not say it as they are, git is asked what it would make of them.
+
+use std::collections::BTreeMap;
+
+use super::super::below::{Below, Found, Seen};
+use super::super::bring::{Changes, PATHS_A_COMMAND, PATIENCE, SUBMODULE};
+use super::super::error::AuditError;
+use super::super::id::ObjectId;
+use super::super::repository::Repository;
+use super::super::spawn;
+use super::super::tree::{Leaf, MODE_EXECUTABLE, MODE_FILE};
+use super::look::{Sides, Staged, entry_of};
+use super::table::{Entry, File};
+
+/// The mode of links.
+const LINK: u32 = 0o120_000;
+
+/// Which kinds of file can be told apart here.
+struct Kinds {
+    programs: bool,
+    links: bool,
+}
+
+impl Repository {
+    /// Returns what stands at each of the paths, in their order.
+    pub(super) fn standing(
+        &self,
+        below: &Below,
+        changes: &Changes,
+        staged: &BTreeMap<&str, Staged>,
+    ) -> Result<Vec<(File, Option<Seen>)>, AuditError> {
+        let kinds = self.kinds()?;
+        let mut standing: BTreeMap<&str, (File, Option<Seen>)> = BTreeMap::new();
+        let (mut asked, mut behind) = (Vec::new(), Vec::new());
+        for (path, sides) in changes {
+            let entry = staged.get(path.as_str());
+            // What cannot even be looked at, nobody knows.
+            let Ok(found) = below.found(path) else {
+                standing.insert(path, (File::Unknown, None));
+                continue;
+            };
+            let file = match &found {
+                Found::Nothing if entry.is_some_and(|entry| entry.is_left_out) => File::LeftOut,
+                Found::Nothing => nothing(*sides),
+                Found::Folder => folder(path, *sides, entry_of(*sides, entry), changes),
+                Found::Strange => File::Other,
+                Found::Behind(above) => {
+                    behind.push((path, above.clone()));
+                    File::Unknown
+                }
+                Found::File(seen) | Found::Link(seen) => match below.blob(path, *seen) {
+                    Err(_) => File::Unknown,
+                    Ok(None) => File::Other,
+                    Ok(Some(id)) => kinds.file(*sides, &found, id).unwrap_or_else(|| {
+                        if matches!(found, Found::File(_)) {
+                            asked.push((path, found.clone()));
+                        }
+                        File::Other
+                    }),
+                },
+            };
+            standing.insert(path, (file, found.seen()));
+        }
+        let ids = self.as_git_has_them(&asked.iter().map(|(path, _)| path.as_str()).collect::<Vec<_>>());
+        for ((path, found), id) in asked.iter().zip(ids) {
+            let file =
+                id.map_or(File::Unknown, |id| kinds.file(changes[path.as_str()], found, id).unwrap_or(File::Other));
+            standing.insert(path, (file, found.seen()));
+        }
+        for (path, above) in behind {
+            // A file that one of the two commits has there is no wall: where it stands, nothing stands below it.
+            let is_of_either = matches!(standing.get(above.as_str()), Some((File::From | File::To, Some(_))));
+            if is_of_either {
+                standing.insert(path, (nothing(changes[path]), None));
+            }
+        }
+        Ok(standing.into_values().collect())
+    }
+
+    /// Returns the names that git would give to these files, with whatever filters it has for them; none where a filter fails.
+    fn as_git_has_them(&self, paths: &[&str]) -> Vec<Option<ObjectId>> {
+        let asked = |paths: &[&str]| -> Option<Vec<ObjectId>> {
+            let mut git = spawn::git(self);
+            git.args(["hash-object", "--"]).args(paths.iter().map(|path| format!("./{path}")));
+            let output = spawn::run_git_for(git, &[], PATIENCE).ok()?;
+            let ids = str::from_utf8(&output).ok()?.lines().map(str::parse);
+            ids.collect::<Result<Vec<_>, _>>().ok().filter(|ids| ids.len() == paths.len())
+        };
+        let mut all = Vec::new();
+        for paths in paths.chunks(PATHS_A_COMMAND) {
+            match asked(paths) {
+                Some(ids) => all.extend(ids.into_iter().map(Some)),
+                None => all.extend(paths.iter().map(|path| asked(&[path]).and_then(|ids| ids.first().copied()))),
+            }
+        }
+        all
+    }
+
+    fn kinds(&self) -> Result<Kinds, AuditError> {
+        let is_on = |name| Ok::<_, AuditError>(self.setting(name)?.is_none_or(|value| value != "false"));
+        Ok(Kinds { programs: is_on("core.fileMode")?, links: is_on("core.symlinks")? })
+    }
+}
+
+impl Kinds {
+    /// Says which side a file or link is that says this; nothing where it is neither.
+    fn file(&self, sides: Sides, found: &Found, id: ObjectId) -> Option<File> {
+        let is = |side: Option<Leaf>| {
+            side.is_some_and(|leaf| {
+                leaf.id == id
+                    && match (leaf.mode, found) {
+                        (MODE_FILE | MODE_EXECUTABLE, Found::File(seen)) => {
+                            !self.programs || seen.is_program() == (leaf.mode == MODE_EXECUTABLE)
+                        }
+                        (LINK, Found::Link(_)) => true,
+                        (LINK, Found::File(_)) => !self.links,
+                        _ => false,
+                    }
+            })
+        };
+        if is(sides.1) { Some(File::To) } else { is(sides.0).then_some(File::From) }
+    }
+}
+
+/// Says what it means that nothing stands at a path.
+fn nothing((before, after): Sides) -> File {
+    match (before, after) {
+        (None, _) => File::From,
+        (_, None) => File::To,
+        _ => File::Missing,
+    }
+}
+
+/// Says what it means that a folder does. What is in that of a submodule is the submodule's.
+fn folder(path: &str, sides: Sides, entry: Entry, changes: &Changes) -> File {
+    let is_submodule = |side: Option<Leaf>| side.is_some_and(|leaf| leaf.mode == SUBMODULE);
+    match (is_submodule(sides.0), is_submodule(sides.1)) {
+        (true, true) if entry == Entry::To => File::To,
+        (true, _) => File::From,
+        (false, true) => File::To,
+        (false, false) => {
+            let inside = format!("{path}/");
+            let has_changes =
+                changes.range(inside.clone()..).next().is_some_and(|(other, _)| other.starts_with(&inside));
+            // What is of neither commit in it is in the way when the path gets its file.
+            if has_changes { nothing(sides) } else { File::Other }
+        }
+    }
+}
