@@ -2,6 +2,7 @@
 
 pub(super) mod environment;
 
+mod below;
 mod commits;
 mod finishing;
 mod history;
