@@ -54,6 +54,7 @@ mod texts;
 mod to_commit;
 pub mod trailers;
 mod tree;
+mod under_way;
 mod unmerged;
 mod worktrees;
 
@@ -82,6 +83,7 @@ pub use staged_below::StagedFile;
 pub use storage::Storage;
 pub use surroundings::is_program_there;
 pub use texts::{Both, Comparison, Marks, merge_texts, merge_texts_by};
+pub use under_way::UnderWay;
 pub use unmerged::{Sides, StagedVersion, Unmerged};
 pub use worktrees::{BranchSource, Stage, Worktree};
 

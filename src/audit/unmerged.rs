@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use git2::{Index, IndexEntry};
 
 use super::error::{AuditError, During};
-use super::id::ObjectId;
+use super::id::{CommitId, ObjectId};
 use super::repository::Repository;
 use super::spawn;
 
@@ -80,6 +80,12 @@ impl Repository {
             Some((self.own_path(&String::from_utf8(entry.path).ok()?)?, version))
         });
         Ok(named.filter(|(path, _)| path.ends_with(end)).collect())
+    }
+
+    /// Returns what a commit has at a path; nothing where that is no file.
+    pub fn version_in(&self, commit: CommitId, path: &str) -> Result<Option<StagedVersion>, AuditError> {
+        let leaf = self.trees().file(Some(self.root_tree(commit)?), &self.full_path(path))?;
+        Ok(leaf.map(|leaf| StagedVersion { content: leaf.id, mode: leaf.mode }))
     }
 
     /// Returns what git itself wrote at this path when it could not merge, markers and all; nothing if it does not tell, or wrote

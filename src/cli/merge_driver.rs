@@ -10,11 +10,12 @@ use crate::audit::Marks;
 use crate::engine::merge::{Dropped, Superseded};
 use crate::format::plain::inert;
 use crate::format::shell::quoted;
-use crate::model::AgentId;
+use crate::model::{AgentId, TaskId};
 use crate::ops::DryRun;
 use crate::ops::merge::{Conflict, FileMerge, Versions};
 use crate::ops::merge_driver::{
-    Driven, End, Purpose, Refused, Settled, add_trailers, drive, refused_as_staged, settle, would_commit_unfinished,
+    Driven, End, Purpose, Refused, Settled, add_trailers, done_anew, drive, refused_as_staged, settle,
+    would_commit_unfinished,
 };
 
 /// Merge two versions of a task file by their meaning, for git
@@ -139,11 +140,15 @@ fn tell(session: &Session, path: &str, merged: &FileMerge) {
             Conflict::Key(key) => format!("both sides changed `{key}`, each otherwise"),
             Conflict::Body => "both sides changed the same lines of the text".to_owned(),
             Conflict::File(why) => format!("it was not merged by its meaning: {why}"),
+            Conflict::OtherTask(other) => {
+                tell_mixed(session, path, other);
+                continue;
+            }
         };
         let path = inert(path);
         session.output.say(format!("{} {path}: {}", styled(RED, "conflict:"), inert(&what)));
     }
-    if !merged.conflicts.is_empty() {
+    if merged.conflicts.iter().any(|conflict| !matches!(conflict, Conflict::OtherTask(_))) {
         let what = format!(
             "edit `{}`, then `git add {}`; until then this task waits, and no other",
             inert(path),
@@ -153,13 +158,25 @@ fn tell(session: &Session, path: &str, merged: &FileMerge) {
     }
 }
 
+/// Says that git has two tasks for one. Whoever stages what stands there now loses what was done with the other one.
+fn tell_mixed(session: &Session, path: &str, other: &TaskId) {
+    session.output.say(format!(
+        "{} {}: git takes it for the file of `{other}`, renamed; nothing of the two was mixed\n{}",
+        styled(RED, "conflict:"),
+        inert(path),
+        session.git_said(format!(
+            "`aof merge-driver --settle` brings both right; what is added before that loses what was done with `{other}`"
+        ))
+    ));
+}
+
 fn settle_all(session: &Session, mode: DryRun) -> Result<ExitCode, Trouble> {
     let workspace = session.workspace("merge-driver")?;
     let settled = settle(&workspace, mode)?;
     let mut code = ExitCode::SUCCESS;
     for Settled { path, end } in &settled {
         let (shown, named) = (inert(path), inert(&quoted(path)));
-        let (what, fix) = match end {
+        let (what, fix): (&str, _) = match end {
             End::Merged(merge) if merge.conflicts.is_empty() => {
                 let would = if mode == DryRun::Yes { "would be " } else { "" };
                 session.output.line(format!("{shown}: {would}merged and staged"));
@@ -183,6 +200,20 @@ fn settle_all(session: &Session, mode: DryRun) -> Result<ExitCode, Trouble> {
             End::Touched => (
                 "somebody has changed it by hand, so it is left as it is",
                 format!("`git add {named}` when all is solved; or begin anew with `git checkout --merge {named}`"),
+            ),
+            End::MixedAndTouched => (
+                "git took it for the file of another task, renamed, and somebody has changed it by hand since",
+                format!(
+                    "keep what you wrote elsewhere, take it away with `rm {named}`, and settle again: `aof merge-driver --settle`"
+                ),
+            ),
+            End::Unknown(other) => (
+                &*format!("git took it for the file of `{other}`, renamed, and does not tell what the two were"),
+                inert(&done_anew(&workspace, path)),
+            ),
+            End::Waits(other) => (
+                &*format!("git took it for the file of `{other}`, renamed"),
+                format!("solve `{other}` first, and settle again: `aof merge-driver --settle`"),
             ),
             End::Lawless => (
                 "the branch that is merged into has no rules that are valid",

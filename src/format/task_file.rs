@@ -182,6 +182,15 @@ pub fn create(task: &Task, body: &str) -> String {
     format!("---\n{}---\n{separator}{body}{end}", frontmatter::emit_document(&sorted))
 }
 
+/// Returns which task a file says that it is; nothing where it does not say so. A file whose frontmatter cannot be read says neither.
+pub fn stated_id(bytes: &[u8]) -> Result<Option<TaskId>, Vec<Fault>> {
+    let source = frontmatter::parse(bytes)?;
+    let mut faults = Vec::new();
+    let stated =
+        Fields::of(source.root(), "a task", &mut faults).and_then(|mut fields| fields.parsed("id", &mut faults));
+    if faults.is_empty() { Ok(stated) } else { Err(faults) }
+}
+
 fn decode(node: &Node<'_>, id: &TaskId, defaults: &Defaults) -> Result<(Task, Origin), Vec<Fault>> {
     let mut faults = Vec::new();
     match decoded(node, id, defaults, &mut faults) {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::attention::some;
 use super::error::OpsError;
 use super::headers::Unreadable;
-use super::merge_driver::{Left, Remains, left_unmerged};
+use super::merge_driver::{Left, Remains, done_anew, left_unmerged};
 use super::status::Attention;
 use super::workspace::Workspace;
 use crate::format::shell::all_quoted;
@@ -13,6 +13,10 @@ use crate::format::shell::all_quoted;
 /// What kinds there are, in the order in which they are told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Kind {
+    Mixed,
+    MixedAndTouched,
+    Unknown,
+    Waits,
     WithoutTheirs,
     Settles,
     Disputed,
@@ -26,40 +30,74 @@ enum Kind {
 pub(super) fn unmerged(workspace: &Workspace, unreadable: &mut Vec<Unreadable>) -> Result<Vec<Attention>, OpsError> {
     let mut files: BTreeMap<Kind, Vec<String>> = BTreeMap::new();
     let mut refused = Vec::new();
-    for Left { path, remains, .. } in left_unmerged(workspace)? {
+    for left in left_unmerged(workspace)? {
+        let is_mixed = left.is_mixed();
+        let Left { path, others, remains, .. } = left;
         let kind = match remains {
+            _ if is_mixed => Kind::Mixed,
             Remains::WithoutTheirs(_) => Kind::WithoutTheirs,
             Remains::Unmerged(merge) if merge.conflicts.is_empty() => Kind::Settles,
             Remains::Unmerged(_) => Kind::Disputed,
             Remains::Refused(own) => {
-                unreadable.retain(|own| own.path != path);
+                unreadable.retain(|own| own.path != path && !others.contains(&own.path));
                 let problem = format!("`{path}` is unmerged: {}", own.problem());
                 refused.push(Attention { code: "task_unmerged", problem, fix: own.fix() });
                 continue;
             }
             Remains::Removed => Kind::Removed,
             Remains::Touched => Kind::Touched,
+            Remains::MixedAndTouched => Kind::MixedAndTouched,
+            Remains::Unknown(_) => Kind::Unknown,
+            Remains::Waits(_) => Kind::Waits,
             Remains::Lawless => Kind::Lawless,
         };
-        if kind == Kind::Settles {
-            unreadable.retain(|own| own.path != path);
+        if matches!(kind, Kind::Mixed | Kind::MixedAndTouched | Kind::Unknown | Kind::Waits | Kind::Settles) {
+            unreadable.retain(|own| own.path != path && !others.contains(&own.path));
         }
         if unreadable.iter().all(|own| own.path != path) {
             files.entry(kind).or_default().push(path);
         }
     }
-    refused.extend(files.iter().map(|(kind, paths)| kind.attention(paths)));
+    refused.extend(files.iter().map(|(kind, paths)| kind.attention(workspace, paths)));
     Ok(refused)
 }
 
 impl Kind {
-    fn attention(self, paths: &[String]) -> Attention {
+    fn attention(self, workspace: &Workspace, paths: &[String]) -> Attention {
         let names: Vec<String> = paths.iter().map(|path| format!("`{path}`")).collect();
         let names = some(&names.iter().map(String::as_str).collect::<Vec<_>>());
         let named = all_quoted(paths.iter().map(String::as_str));
         let one = paths.len() == 1;
         let (is, them) = if one { ("is", "it") } else { ("are", "them") };
         let (problem, fix) = match self {
+            Self::Mixed => (
+                format!("{names} {is} not merged: git took the file of one task for that of another, renamed"),
+                format!(
+                    "`aof merge-driver --settle` brings {them} right; whoever adds {them} before loses what was done with the other task"
+                ),
+            ),
+            Self::MixedAndTouched => (
+                format!(
+                    "{names} {is} not merged: git took the file of one task for that of another, renamed, and somebody has changed \
+                     {them} by hand since"
+                ),
+                format!(
+                    "keep what you wrote elsewhere, take {them} away with `rm {named}`, and settle again: `aof merge-driver --settle`"
+                ),
+            ),
+            Self::Unknown => (
+                format!(
+                    "{names} {is} not merged: git took the file of one task for that of another, renamed, and does not tell what the two \
+                     were"
+                ),
+                paths.first().map(|path| done_anew(workspace, path)).unwrap_or_default(),
+            ),
+            Self::Waits => (
+                format!(
+                    "{names} {is} not merged: git took the file of another task for {them}, renamed, which has to be solved first"
+                ),
+                "solve that one, and settle again: `aof merge-driver --settle`".to_owned(),
+            ),
             Self::WithoutTheirs => (
                 format!(
                     "{names} {is} unmerged and {} nothing of what comes in: git did not run `aof`",

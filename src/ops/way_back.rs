@@ -4,6 +4,7 @@
 
 use super::error::OpsError;
 use super::in_force::InForce;
+use super::merge_driver::{Left, left_unmerged};
 use super::workspace::Workspace;
 use crate::format::frontmatter::has_conflict;
 use crate::format::shell::quoted;
@@ -24,6 +25,8 @@ pub enum WayBack {
     Unknown,
     /// The newest version that can be read is in that commit, as git names it.
     Readable(String),
+    /// Git merged two files into it that it took for one, renamed, and that can be settled.
+    Settle,
     /// What a merge left in it is solved by hand; the merge may be under way still.
     Solve {
         /// How the merge is taken back, while it is.
@@ -40,6 +43,9 @@ impl WayBack {
             Self::Readable(commit) => {
                 format!("{mend}, or bring back what can be read: `git restore --source={commit} {path}`")
             }
+            Self::Settle => {
+                "git took another file for it, renamed: `aof merge-driver --settle` brings both right".to_owned()
+            }
             Self::Solve { abort } => {
                 let abort = abort.map(|abort| format!("; or take the whole merge back with `{abort}`"));
                 format!(
@@ -54,8 +60,14 @@ impl WayBack {
 /// Puts to the error what to do about it.
 pub(super) fn with_way_back(workspace: &Workspace, in_force: &InForce, error: OpsError) -> OpsError {
     match error {
-        OpsError::UnreadableTask { id, path, diagnostics, .. } => {
+        OpsError::UnreadableTask { id, path, mut diagnostics, .. } => {
             let way_back = way_back(workspace, in_force, &id, &path);
+            if way_back == WayBack::Settle {
+                // Nothing of it is to be solved by hand.
+                for found in &mut diagnostics {
+                    found.help = None;
+                }
+            }
             OpsError::UnreadableTask { id, path, diagnostics, way_back }
         }
         other => other,
@@ -73,6 +85,11 @@ pub(super) fn ways_back(workspace: &Workspace, in_force: &InForce, files: &[(Tas
     let mut ways = vec![WayBack::Unknown; files.len()];
     let Ok(Some(head)) = repository.look().map(|head| head.commit) else { return ways };
     let unmerged = if files.is_empty() { Vec::new() } else { repository.unmerged().unwrap_or_default() };
+    let left = if unmerged.is_empty() { Vec::new() } else { left_unmerged(workspace).unwrap_or_default() };
+    let settles = |path: &str| {
+        let here = |left: &&Left| left.path == path || left.others.iter().any(|other| other == path);
+        left.iter().filter(here).any(Left::is_only_settled)
+    };
     let abort = (!repository.merge_heads().is_empty()).then_some("git merge --abort");
     let is_busy = workspace.head_now().is_err();
     let defaults = in_force.defaults(workspace.now());
@@ -81,7 +98,12 @@ pub(super) fn ways_back(workspace: &Workspace, in_force: &InForce, files: &[(Tas
     for (place, (id, path)) in files.iter().enumerate() {
         let standing = tasks::read(&workspace.paths, path).map(|file| file.bytes).unwrap_or_default();
         let committed = repository.read(head, path.as_str()).ok().flatten().unwrap_or_default();
-        if unmerged.iter().any(|own| own.path == path.as_str()) || has_conflict(&standing) || has_conflict(&committed) {
+        if settles(path.as_str()) {
+            ways[place] = WayBack::Settle;
+        } else if unmerged.iter().any(|own| own.path == path.as_str())
+            || has_conflict(&standing)
+            || has_conflict(&committed)
+        {
             ways[place] = WayBack::Solve { abort };
         } else if is_busy {
             // What git is in the middle of is in no commit yet.

@@ -36,6 +36,7 @@ mod merge_left;
 mod merge_messages;
 mod merge_places;
 mod merge_replayed;
+mod merge_strangers;
 mod merges_judged;
 mod merging;
 mod metrics;

@@ -4,7 +4,7 @@
 use insta::assert_snapshot;
 
 use crate::environment::{Output, TestEnvironment};
-use crate::merging::{aside, entries, scene, verified};
+use crate::merging::{THEN_DONE, aside, entries, forked, scene, verified};
 
 /// Merges two branches into each other, and leaves the first checked out: `main`, with `other` beside it.
 fn crossed(env: &TestEnvironment, main: impl FnOnce(), side: impl FnOnce()) {
@@ -108,19 +108,8 @@ fn the_other_way_round_it_is_the_same() {
 
 #[test]
 fn branches_of_a_fork_that_both_merged_are_there_once() {
-    let rules = "\
-workflow:
-  gates:
-    - {id: implement, role: backend}
-    - id: check
-      type: fork
-      branches:
-        - {id: security, role: backend}
-        - {id: speed, role: architect}
-    - {id: done, role: backend}
-";
     let (env, _) = scene();
-    env.write("project.yaml", rules);
+    env.write("project.yaml", forked(THEN_DONE));
     env.commit_all("a fork");
     let id = env.new_task(&["Add login", "--body", &"A line of text.\n".repeat(20)]);
     let _ = env.complete(&id, "agent-7").success();

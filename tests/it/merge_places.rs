@@ -5,7 +5,7 @@ use std::fs;
 use insta::assert_snapshot;
 
 use crate::environment::TestEnvironment;
-use crate::merging::{aside, entries, verified};
+use crate::merging::{aside, entries, forked, verified};
 
 /// Returns a project with one task, in which git merges tasks by their meaning.
 fn scene() -> (TestEnvironment, String) {
@@ -196,18 +196,8 @@ fn a_commit_of_which_a_rebase_leaves_nothing_but_the_move_is_left_out() {
 
 #[test]
 fn a_task_that_a_merge_finishes_is_brought_into_the_archive() {
-    let rules = "\
-workflow:
-  gates:
-    - {id: implement, role: backend}
-    - id: check
-      type: fork
-      branches:
-        - {id: security, role: backend}
-        - {id: speed, role: architect}
-";
     let (env, _) = scene();
-    env.write("project.yaml", rules);
+    env.write("project.yaml", forked(""));
     env.commit_all("a fork at the end");
     let id = env.new_task(&["Add login", "--body", &"A line of text.\n".repeat(20)]);
     let _ = env.complete(&id, "agent-7").success();

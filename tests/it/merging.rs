@@ -25,6 +25,25 @@ pub(crate) fn aside(env: &TestEnvironment, branch: &str, work: impl FnOnce()) {
     env.git(&["checkout", "-q", "main"]);
 }
 
+/// Returns rules with a fork of two branches behind the work, and these gates behind the fork.
+pub(crate) fn forked(then: &str) -> String {
+    format!(
+        "\
+workflow:
+  gates:
+    - {{id: implement, role: backend}}
+    - id: check
+      type: fork
+      branches:
+        - {{id: security, role: backend}}
+        - {{id: speed, role: architect}}
+{then}"
+    )
+}
+
+/// A last gate behind the fork.
+pub(crate) const THEN_DONE: &str = "    - {id: done, role: backend}\n";
+
 pub(crate) fn entries(env: &TestEnvironment, id: &str) -> Vec<String> {
     let shown = env.aof_aside(&["task", "show", id, "--json"]).success().json();
     let entries = shown["gateHistory"].as_array().unwrap().iter();
@@ -284,19 +303,8 @@ fn without_the_driver_only_the_file_in_conflict_waits() {
 
 #[test]
 fn what_was_said_at_a_branch_of_a_fork_is_carried() {
-    let rules = "\
-workflow:
-  gates:
-    - {id: implement, role: backend}
-    - id: check
-      type: fork
-      branches:
-        - {id: security, role: backend}
-        - {id: speed, role: architect}
-    - {id: done, role: backend}
-";
     let (env, _) = scene();
-    env.write("project.yaml", rules);
+    env.write("project.yaml", forked(THEN_DONE));
     env.commit_all("a fork");
     let id = env.new_task(&["Add login", "--body", &"A line of text.\n".repeat(20)]);
     let _ = env.complete(&id, "agent-7").success();

@@ -5,7 +5,7 @@
 //! what is disputed in it is something that neither side can have, so that it is disputed again as long as the two differ.
 
 use super::endings::Alike;
-use super::{Draft, FileMerge, Sides, Versions, whole};
+use super::{Draft, FileMerge, Sides, Versions, of_one_task, whole};
 use crate::audit::{Both, Marks};
 use crate::engine::Rules;
 use crate::format::task_file::{self, TaskFile};
@@ -17,6 +17,10 @@ const UNDECIDED: &str = "\u{fffd} aof: undecided where two branches parted \u{ff
 
 /// Merges two versions of the file of a task into the one that two branches shall have begun with.
 pub fn merge_bases(rules: &Rules, id: &TaskId, versions: Versions<'_>) -> Result<FileMerge, OpsError> {
+    let versions = match of_one_task(id, versions) {
+        Ok(versions) => versions,
+        Err(kept) => return Ok(kept),
+    };
     let alike = Alike::of(versions);
     let versions = alike.versions();
     let as_text = |why| whole::merged(versions, Some(why), &Marks::default());

@@ -9,12 +9,16 @@ mod body;
 mod commits;
 mod endings;
 mod lines;
+mod strangers;
+mod trees;
 mod whole;
 
 pub use bases::merge_bases;
 pub(super) use whole::merged as merged_as_text;
 
 pub(super) use commits::{Changes, Pair, superseded_between};
+pub(super) use strangers::of_one_task;
+pub(super) use trees::{Place, Tree, id_of, place_of};
 
 use crate::audit::{Both, Marks};
 use crate::engine::Rules;
@@ -62,10 +66,24 @@ pub enum Conflict {
     Body,
     /// The file could not be merged by meaning, for this reason.
     File(String),
+    /// Git took the file of this task for the one that is merged, renamed.
+    OtherTask(TaskId),
+}
+
+impl FileMerge {
+    /// Takes these bytes as they are.
+    pub(super) fn taken(bytes: &[u8], conflicts: Vec<Conflict>) -> Self {
+        let (superseded, dropped, left_out) = (Vec::new(), Vec::new(), Vec::new());
+        Self { bytes: bytes.to_vec(), conflicts, superseded, carried: 0, dropped, left_out }
+    }
 }
 
 /// Merges two versions of the file of a task.
 pub fn merge_files(rules: &Rules, id: &TaskId, versions: Versions<'_>, marks: &Marks) -> Result<FileMerge, OpsError> {
+    let versions = match of_one_task(id, versions) {
+        Ok(versions) => versions,
+        Err(kept) => return Ok(kept),
+    };
     let alike = Alike::of(versions);
     let versions = alike.versions();
     match Sides::read(rules, id, versions) {

@@ -16,14 +16,8 @@ pub(in crate::ops) fn merged(
 ) -> Result<FileMerge, OpsError> {
     let both = merge_texts(versions.base.unwrap_or_default(), versions.ours, versions.theirs)?;
     let disputed = (!both.agree()).then_some(Conflict::Body);
-    Ok(FileMerge {
-        bytes: both.marked(marks)?,
-        conflicts: why.map(Conflict::File).or(disputed).into_iter().collect(),
-        superseded: Vec::new(),
-        carried: 0,
-        dropped: Vec::new(),
-        left_out: Vec::new(),
-    })
+    let conflicts = why.map(Conflict::File).or(disputed).into_iter().collect();
+    Ok(FileMerge::taken(&both.marked(marks)?, conflicts))
 }
 
 /// Says what is wrong with a version that cannot be read.

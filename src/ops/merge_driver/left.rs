@@ -1,20 +1,25 @@
 //! Task files that git left unmerged, and how each of them stands. Only reads.
+//!
+//! What is to be merged is what the commits have, as far as git tells which those are: in its index a task may have got versions of another one,
+//! whose file git took for it, renamed. That other one is left as well then, wherever git has put it.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
-use super::replayed::{Refused, refused};
-use crate::audit::{CommitId, Marks, Sides, StagedVersion, Unmerged};
-use crate::engine::Rules;
-use crate::format::task_file::{self, Defaults};
-use crate::model::{TaskId, Timestamp};
+use super::case::{Scene, Stood, cases, versions_of};
+use super::parted::Parted;
+use super::replayed::Refused;
+use super::{by_commits, by_stages};
+use crate::audit::{Sides, Unmerged};
+use crate::model::TaskId;
 use crate::ops::error::OpsError;
 use crate::ops::in_force::{rules_at, rules_mark, stand_in};
-use crate::ops::merge::{FileMerge, Versions, merge_files, merged_as_text};
+use crate::ops::merge::{FileMerge, id_of};
 use crate::ops::workspace::Workspace;
-use crate::store::{ProjectPath, StoreError, layout, tasks};
 
-/// A task file that git left unmerged.
+/// A task file that git left unmerged, or took for that of another task.
 pub(in crate::ops) struct Left {
+    /// The task.
+    pub id: TaskId,
     /// Where it belongs.
     pub path: String,
     /// Other places at which git has a version of it.
@@ -23,30 +28,21 @@ pub(in crate::ops) struct Left {
     pub sides: Sides,
     /// What stood at each of these paths when it was looked at.
     pub stood: Vec<(String, Stood)>,
+    /// Tasks of which git has versions here. Those that are left nowhere else come first, since nothing tells of them once this is staged.
+    pub mixed: Mixed,
     /// How it stands.
     pub remains: Remains,
 }
 
-/// What stands at a path in the worktree.
-#[derive(PartialEq, Eq)]
-pub(in crate::ops) enum Stood {
-    /// Nothing.
-    Nothing,
-    /// A file that says this.
-    File(Vec<u8>),
-    /// A link, or whatever else a person has put there.
-    Other,
-}
-
-impl Stood {
-    /// Returns what stands there now.
-    pub(in crate::ops) fn at(workspace: &Workspace, path: &str) -> Result<Self, OpsError> {
-        Ok(match tasks::read(&workspace.paths, &path.parse::<ProjectPath>()?) {
-            Ok(file) => Self::File(file.bytes),
-            Err(StoreError::Gone { .. }) => Self::Nothing,
-            Err(_) => Self::Other,
-        })
-    }
+/// Which other tasks git took for one.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(in crate::ops) struct Mixed {
+    /// All of them; of a task that git left unmerged nowhere, the ones of which that is found out.
+    pub with: BTreeSet<TaskId>,
+    /// Those that git left unmerged nowhere.
+    pub only_here: BTreeSet<TaskId>,
+    /// Whether git's index has something here that no commit has for the task: git merged two files that it took for one into it.
+    pub is_made_up: bool,
 }
 
 /// How a file stands that git left unmerged.
@@ -55,26 +51,50 @@ pub(in crate::ops) enum Remains {
     Unmerged(Box<FileMerge>),
     /// The same, and what stands there is ours alone, without a marker: whoever takes it for merged loses what comes in.
     WithoutTheirs(Box<FileMerge>),
-    /// Git makes a commit again that cannot stand here.
+    /// Git makes a commit again that cannot stand here: nothing of it is to be merged.
     Refused(Box<Refused>),
     /// One side changed it, and the other has it nowhere.
     Removed,
     /// Somebody has changed it since, or it is no file on one of the sides.
     Touched,
+    /// Git took another task for it, and somebody has changed it since.
+    MixedAndTouched,
+    /// Git took another task for it, and does not tell what the two are.
+    Unknown(TaskId),
+    /// Git took that one for it, which has to be solved before.
+    Waits(TaskId),
     /// What it means cannot be told: the branch that is merged into has no rules that are valid.
     Lawless,
 }
 
-/// Returns the task files of the project that git left unmerged.
-pub(in crate::ops) fn left_unmerged(workspace: &Workspace) -> Result<Vec<Left>, OpsError> {
-    let repository = &workspace.repository;
-    let mut cases: BTreeMap<TaskId, Vec<Unmerged>> = BTreeMap::new();
-    for unmerged in repository.unmerged()?.into_iter().filter(|own| own.path.starts_with("tasks/")) {
-        if let Some(Ok(id)) = layout::task_id(unmerged.path.rsplit('/').next().unwrap_or_default()) {
-            cases.entry(id).or_default().push(unmerged);
+impl Left {
+    /// Returns whether git took another task for it, and both can be settled.
+    pub(in crate::ops) fn is_mixed(&self) -> bool {
+        !self.mixed.with.is_empty() && self.remains.merge().is_some()
+    }
+
+    /// Returns whether what stands there is nothing that a person can solve, while it can be settled.
+    pub(in crate::ops) fn is_only_settled(&self) -> bool {
+        self.is_mixed() || self.mixed.is_made_up && self.remains.merge().is_some()
+    }
+}
+
+impl Remains {
+    /// Returns what comes of merging it, where it can be settled.
+    pub(in crate::ops) fn merge(&self) -> Option<&FileMerge> {
+        match self {
+            Self::Unmerged(merge) | Self::WithoutTheirs(merge) => Some(merge),
+            _ => None,
         }
     }
-    if cases.is_empty() {
+}
+
+/// Returns the task files of the project that git left unmerged, and those that it took for them.
+pub(in crate::ops) fn left_unmerged(workspace: &Workspace) -> Result<Vec<Left>, OpsError> {
+    let repository = &workspace.repository;
+    let unmerged: Vec<Unmerged> =
+        repository.unmerged()?.into_iter().filter(|own| own.path.starts_with("tasks/")).collect();
+    if unmerged.iter().all(|own| id_of(&own.path).is_none()) {
         return Ok(Vec::new());
     }
     let Some(head) = repository.look()?.commit else { return Ok(Vec::new()) };
@@ -82,83 +102,21 @@ pub(in crate::ops) fn left_unmerged(workspace: &Workspace) -> Result<Vec<Left>, 
         None if rules_mark(repository, head)?.is_empty() => Some(stand_in()?),
         rules => rules,
     };
-    cases.iter().map(|(id, unmerged)| left((workspace, rules.as_deref(), head), id, unmerged)).collect()
-}
-
-fn left(
-    (workspace, rules, head): (&Workspace, Option<&Rules>, CommitId),
-    id: &TaskId,
-    unmerged: &[Unmerged],
-) -> Result<Left, OpsError> {
-    let repository = &workspace.repository;
-    let mut paths: Vec<String> = unmerged.iter().map(|own| own.path.clone()).collect();
-    let of = |side: fn(&Unmerged) -> Option<StagedVersion>| unmerged.iter().find_map(side);
-    let mut sides = [of(|own| own.base), of(|own| own.ours), of(|own| own.theirs)];
-    // What one side moved stands merged in another place.
-    let staged = repository.staged(&format!("/{id}.md"))?;
-    if let Some((path, version)) = staged.into_iter().find(|(path, _)| path.starts_with("tasks/")) {
-        paths.push(path);
-        sides[1] = sides[1].or(Some(version));
-        sides[2] = sides[2].or(Some(version));
+    let scene = Scene { workspace, head, rules, parted: Parted::of(workspace, &unmerged)? };
+    let mut found = Vec::new();
+    for case in cases(&scene, unmerged)? {
+        found.extend(match versions_of(&scene, &case.id)? {
+            Some(versions) => by_commits::left(&scene, case, versions)?,
+            None => Some(by_stages::left(&scene, case)?),
+        });
     }
-    let plain = |path, remains| Ok(Left { path, others: Vec::new(), sides, stood: Vec::new(), remains });
-    let [base, Some(ours), Some(theirs)] = sides else { return plain(paths.swap_remove(0), Remains::Removed) };
-    if !sides.into_iter().flatten().all(StagedVersion::is_file) {
-        return plain(paths.swap_remove(0), Remains::Touched);
-    }
-    let Some(rules) = rules else { return plain(paths.swap_remove(0), Remains::Lawless) };
-    let base = base.map(|base| repository.read_blob(base.content)).transpose()?;
-    let (ours, theirs) = (repository.read_blob(ours.content)?, repository.read_blob(theirs.content)?);
-    let versions = Versions { base: base.as_deref(), ours: &ours, theirs: &theirs };
-    let merge = Box::new(merge_files(rules, id, versions, &Marks::default())?);
-    let place = place(rules, id, &paths, [&merge.bytes, &ours, &theirs]);
-    let as_text = merged_as_text(versions, None, &Marks::default())?.bytes;
-    let known = [&ours, &theirs, &merge.bytes, &as_text];
-    let (mut stood, mut is_known, mut is_ours) = (Vec::new(), true, true);
-    for path in &paths {
-        let standing = Stood::at(workspace, path)?;
-        match &standing {
-            Stood::File(bytes) => {
-                let is_git_s = repository.written_unmerged(path)? == Some(repository.hash_blob(bytes));
-                is_known &= is_git_s || known.contains(&bytes);
-                is_ours &= *bytes == ours;
-            }
-            Stood::Nothing => {}
-            Stood::Other => is_known = false,
+    let stuck: BTreeSet<TaskId> =
+        found.iter().filter(|left| left.remains.merge().is_none()).map(|left| left.id.clone()).collect();
+    for left in &mut found {
+        let first = left.mixed.only_here.intersection(&stuck).next();
+        if let Some(first) = first.filter(|_| left.remains.merge().is_some()) {
+            left.remains = Remains::Waits(first.clone());
         }
-        stood.push((path.clone(), standing));
     }
-    let refused = match repository.replay_stopped() {
-        Some(replay) => refused((workspace, rules, head), replay, (id, &paths[place]), versions, &merge)?,
-        None => None,
-    };
-    let remains = if let Some(refused) = refused {
-        Remains::Refused(Box::new(refused))
-    } else if !is_known {
-        Remains::Touched
-    } else if paths.len() == 1 && is_ours && merge.bytes != ours {
-        Remains::WithoutTheirs(merge)
-    } else {
-        Remains::Unmerged(merge)
-    };
-    let path = paths.swap_remove(place);
-    Ok(Left { path, others: paths, sides, stood, remains })
-}
-
-/// Returns which of the paths is where the task belongs: in the archive when it is finished. Markers may keep what was merged from
-/// saying so; then it is as far as one of the sides is.
-fn place(rules: &Rules, id: &TaskId, paths: &[String], [merged, ours, theirs]: [&[u8]; 3]) -> usize {
-    let is_finished = |bytes| is_finished(rules, id, bytes);
-    let belongs_there = is_finished(merged).unwrap_or_else(|| [ours, theirs].map(is_finished).contains(&Some(true)));
-    paths.iter().position(|path| is_archived(path) == belongs_there).unwrap_or_default()
-}
-
-/// Returns whether these bytes say that the task is finished, if they can be read.
-fn is_finished(rules: &Rules, id: &TaskId, bytes: &[u8]) -> Option<bool> {
-    let defaults = Defaults { workflow: rules.project.default_workflow.clone(), created: Timestamp::UNIX_EPOCH };
-    task_file::parse(bytes, id, &defaults).ok().map(|file| file.task.status.is_finished())
-}
-
-fn is_archived(path: &str) -> bool {
-    path.strip_prefix(layout::ARCHIVE).is_some_and(|rest| rest.starts_with('/'))
+    Ok(found)
 }

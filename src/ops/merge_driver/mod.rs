@@ -1,9 +1,14 @@
 //! Git's merges of task files: one file that git asks about, the message of a merge, and what tells git to ask. `ops::merge`
 //! does the merging.
 
+mod belongs;
+mod by_commits;
+mod by_stages;
+mod case;
 mod install;
 mod left;
 mod message;
+mod parted;
 mod places;
 mod replayed;
 mod settle;
@@ -14,7 +19,7 @@ use std::path::Path;
 pub use install::{ATTRIBUTES, Missing, install, missing};
 pub(super) use install::{attributes_after, install_here};
 pub(super) use left::{Left, Remains, left_unmerged};
-pub use settle::{End, Settled, settle};
+pub use settle::{End, Settled, done_anew, settle};
 pub use unfinished::would_commit_unfinished;
 
 pub(super) use message::SUPERSEDED;
@@ -23,7 +28,7 @@ pub use replayed::{Refused, refused_as_staged};
 
 use super::error::OpsError;
 use super::in_force::{rules_at, rules_mark, stand_in};
-use super::merge::{FileMerge, Versions, merge_bases, merge_files, merged_as_text};
+use super::merge::{FileMerge, Versions, merge_bases, merge_files, merged_as_text, of_one_task};
 use super::workspace::Workspace;
 use crate::audit::{Marks, Repository};
 
@@ -97,6 +102,9 @@ pub fn drive(
             }
         }
         return Ok(Driven::Merged(merge));
+    }
+    if let Err(kept) = of_one_task(&id, versions) {
+        return Ok(Driven::Merged(kept));
     }
     let why = "the branch that is merged into has no rules that are valid".to_owned();
     merged_as_text(versions, Some(why), marks).map(Driven::Merged)

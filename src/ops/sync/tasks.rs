@@ -1,32 +1,20 @@
 //! The tasks of one project on both sides. They are matched by their ids, wherever their files are: one may have been finished, and
 //! moved to the archive, on one side alone. Other files below `tasks/` are taken from the side that changed them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use super::Loss;
 use super::join::{Mixed, Sides};
-use crate::audit::{CommitId, Marks, ObjectId};
+use crate::audit::{Marks, ObjectId};
 use crate::engine::Rules;
 use crate::engine::merge::{Dropped, Superseded};
-use crate::format::task_file::{self, Defaults};
-use crate::model::{TaskId, Timestamp};
+use crate::model::TaskId;
 use crate::ops::error::OpsError;
 use crate::ops::in_force::{rules_at, stand_in};
-use crate::ops::merge::{Conflict, Versions, merge_files};
+use crate::ops::merge::{Conflict, Place, Tree, Versions, id_of, merge_files, place_of};
 use crate::ops::merge_driver::superseded_trailer;
 use crate::ops::workspace::Workspace;
-use crate::store::ProjectPath;
-use crate::store::layout::{archive_path, is_archived, task_id, task_path};
-
-/// The files below `tasks/` of one commit.
-struct Tree {
-    files: BTreeMap<String, ObjectId>,
-    tasks: BTreeMap<TaskId, String>,
-}
-
-/// One file on one side.
-type Place<'t> = Option<(&'t str, ObjectId)>;
 
 /// Merges the tasks that the local side changed into those of the remote.
 pub(super) fn merge_project(workspace: &Workspace, sides: &Sides<'_>) -> Result<Mixed, OpsError> {
@@ -49,31 +37,6 @@ pub(super) fn merge_project(workspace: &Workspace, sides: &Sides<'_>) -> Result<
         merging.task(&id, before, ours, theirs)?;
     }
     Ok(merging.mixed)
-}
-
-impl Tree {
-    fn of(workspace: &Workspace, commit: CommitId) -> Result<Self, OpsError> {
-        let files = workspace.repository.list(commit, "tasks")?.into_iter().map(|file| (file.path, file.id));
-        let files: BTreeMap<String, ObjectId> = files.collect();
-        let tasks = files.keys().filter_map(|path| Some((id_of(path)?, path.clone()))).collect();
-        Ok(Self { files, tasks })
-    }
-
-    fn place(&self, id: &TaskId) -> Place<'_> {
-        let path = self.tasks.get(id)?;
-        Some((path, *self.files.get(path)?))
-    }
-
-    /// Returns the paths at which two commits differ.
-    fn changed<'t>(&'t self, later: &'t Self) -> impl Iterator<Item = &'t str> {
-        let gone = self.files.iter().filter(|(path, id)| later.files.get(*path) != Some(id));
-        let come = later.files.keys().filter(|path| !self.files.contains_key(*path));
-        gone.map(|(path, _)| path.as_str()).chain(come.map(String::as_str))
-    }
-}
-
-fn id_of(path: &str) -> Option<TaskId> {
-    task_id(path.rsplit('/').next()?)?.ok()
 }
 
 struct Merging<'m> {
@@ -135,7 +98,7 @@ impl Merging<'_> {
             self.conflict(ours.0, &why.join(", "));
             return Ok(());
         }
-        let place = self.place(id, base.map(|(path, _)| path), ours.0, theirs.0, &merged.bytes)?;
+        let place = place_of(&self.rules, id, base.map(|(path, _)| path), (ours.0, theirs.0), &merged.bytes)?;
         if place != ours.0 {
             self.mixed.files.insert(ours.0.to_owned(), None);
         }
@@ -145,31 +108,6 @@ impl Merging<'_> {
         self.mixed.losses.extend(merged.superseded.iter().filter_map(of_entry));
         self.mixed.losses.extend(merged.dropped.iter().map(of_word));
         Ok(())
-    }
-
-    /// Returns where the merged file belongs: with the finished ones or the others, where either side has it, ours first.
-    fn place(
-        &self,
-        id: &TaskId,
-        base: Option<&str>,
-        ours: &str,
-        theirs: &str,
-        bytes: &[u8],
-    ) -> Result<String, OpsError> {
-        let project = &self.rules.project;
-        let defaults = Defaults { workflow: project.default_workflow.clone(), created: Timestamp::UNIX_EPOCH };
-        let Ok(file) = task_file::parse(bytes, id, &defaults) else { return Ok(ours.to_owned()) };
-        let finished = file.task.status.is_finished();
-        let fits =
-            |path: &str| -> Result<bool, OpsError> { Ok(is_archived(&path.parse::<ProjectPath>()?) == finished) };
-        let moved_there = Some(ours) == base && Some(theirs) != base;
-        for path in if moved_there { [theirs, ours] } else { [ours, theirs] } {
-            if fits(path)? {
-                return Ok(path.to_owned());
-            }
-        }
-        let place = if finished { archive_path(id, file.task.latest()) } else { task_path(id, project.layout) };
-        Ok(place.to_string())
     }
 
     fn conflict(&mut self, path: &str, why: &str) {
@@ -182,6 +120,7 @@ fn in_words(conflict: &Conflict) -> String {
         Conflict::Key(key) => format!("both sides changed `{key}`"),
         Conflict::Body => "both sides changed the same lines".to_owned(),
         Conflict::File(why) => why.clone(),
+        Conflict::OtherTask(other) => format!("one version of it says that it is task `{other}`"),
     }
 }
 

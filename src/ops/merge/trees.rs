@@ -1,0 +1,85 @@
+//! The task files of a commit, known by the names of the files: none is taken for another one, renamed. And where the file of a task belongs
+//! that two commits have each in a place of their own.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::audit::{CommitId, ObjectId};
+use crate::engine::Rules;
+use crate::format::task_file::{self, Defaults};
+use crate::model::{TaskId, Timestamp};
+use crate::ops::error::OpsError;
+use crate::ops::workspace::Workspace;
+use crate::store::ProjectPath;
+use crate::store::layout::{archive_path, is_archived, task_id, task_path};
+
+/// The files below `tasks/` of one commit.
+pub(in crate::ops) struct Tree {
+    /// What each of them says.
+    pub files: BTreeMap<String, ObjectId>,
+    tasks: BTreeMap<TaskId, String>,
+    twice: BTreeSet<TaskId>,
+}
+
+/// The file of a task in one commit.
+pub(in crate::ops) type Place<'t> = Option<(&'t str, ObjectId)>;
+
+impl Tree {
+    /// Reads the names of the files of a commit.
+    pub(in crate::ops) fn of(workspace: &Workspace, commit: CommitId) -> Result<Self, OpsError> {
+        let files = workspace.repository.list(commit, "tasks")?.into_iter().map(|file| (file.path, file.id));
+        let files: BTreeMap<String, ObjectId> = files.collect();
+        let (mut tasks, mut twice) = (BTreeMap::new(), BTreeSet::new());
+        for (id, path) in files.keys().filter_map(|path| Some((id_of(path)?, path))) {
+            if tasks.insert(id.clone(), path.clone()).is_some() {
+                twice.insert(id);
+            }
+        }
+        Ok(Self { files, tasks, twice })
+    }
+
+    /// Returns whether there are two files of that task.
+    pub(in crate::ops) fn is_twice(&self, id: &TaskId) -> bool {
+        self.twice.contains(id)
+    }
+
+    /// Returns the file of a task.
+    pub(in crate::ops) fn place(&self, id: &TaskId) -> Place<'_> {
+        let path = self.tasks.get(id)?;
+        Some((path, *self.files.get(path)?))
+    }
+
+    /// Returns the paths at which two commits differ.
+    pub(in crate::ops) fn changed<'t>(&'t self, later: &'t Self) -> impl Iterator<Item = &'t str> {
+        let gone = self.files.iter().filter(|(path, id)| later.files.get(*path) != Some(id));
+        let come = later.files.keys().filter(|path| !self.files.contains_key(*path));
+        gone.map(|(path, _)| path.as_str()).chain(come.map(String::as_str))
+    }
+}
+
+/// Returns the task that a file is of, by its name.
+pub(in crate::ops) fn id_of(path: &str) -> Option<TaskId> {
+    task_id(path.rsplit('/').next()?)?.ok()
+}
+
+/// Returns where a task belongs that was merged to these bytes: with the finished ones or the others, where either side has it, ours first.
+pub(in crate::ops) fn place_of(
+    rules: &Rules,
+    id: &TaskId,
+    base: Option<&str>,
+    (ours, theirs): (&str, &str),
+    bytes: &[u8],
+) -> Result<String, OpsError> {
+    let project = &rules.project;
+    let defaults = Defaults { workflow: project.default_workflow.clone(), created: Timestamp::UNIX_EPOCH };
+    let Ok(file) = task_file::parse(bytes, id, &defaults) else { return Ok(ours.to_owned()) };
+    let finished = file.task.status.is_finished();
+    let fits = |path: &str| -> Result<bool, OpsError> { Ok(is_archived(&path.parse::<ProjectPath>()?) == finished) };
+    let moved_there = Some(ours) == base && Some(theirs) != base;
+    for path in if moved_there { [theirs, ours] } else { [ours, theirs] } {
+        if fits(path)? {
+            return Ok(path.to_owned());
+        }
+    }
+    let place = if finished { archive_path(id, file.task.latest()) } else { task_path(id, project.layout) };
+    Ok(place.to_string())
+}
