@@ -17,6 +17,7 @@ enum Kind {
     MixedAndTouched,
     Unknown,
     Waits,
+    OneSided,
     WithoutTheirs,
     Settles,
     Disputed,
@@ -35,6 +36,7 @@ pub(super) fn unmerged(workspace: &Workspace, unreadable: &mut Vec<Unreadable>) 
         let Left { path, others, remains, .. } = left;
         let kind = match remains {
             _ if is_mixed => Kind::Mixed,
+            Remains::OneSided(_) => Kind::OneSided,
             Remains::WithoutTheirs(_) => Kind::WithoutTheirs,
             Remains::Unmerged(merge) if merge.conflicts.is_empty() => Kind::Settles,
             Remains::Unmerged(_) => Kind::Disputed,
@@ -97,6 +99,15 @@ impl Kind {
                     "{names} {is} not merged: git took the file of another task for {them}, renamed, which has to be solved first"
                 ),
                 "solve that one, and settle again: `aof merge-driver --settle`".to_owned(),
+            ),
+            Self::OneSided => (
+                format!(
+                    "{names} {} as one side left {them}, and nothing of what the other one did",
+                    if one { "is staged" } else { "are staged" }
+                ),
+                format!(
+                    "`aof merge-driver --settle` merges {them}; whoever commits {them} now takes back what the other side did"
+                ),
             ),
             Self::WithoutTheirs => (
                 format!(

@@ -318,6 +318,54 @@ fn what_people_have_to_decide_is_asked_in_the_right_file() {
 }
 
 #[test]
+fn whoever_adds_it_first_is_told_what_would_be_lost() {
+    for into in ["main", "side"] {
+        let (env, [id, other], _) = mixed("flat", into);
+        env.git(&["add", "--all"]);
+        assert!(!env.git(&["status", "--porcelain"]).contains('U'));
+        let status = env.aof(&["status", "--json"]).success().json();
+        let points = status["attention"].as_array().unwrap();
+        let told: Vec<_> = points.iter().filter(|point| point["code"] == "task_unmerged").collect();
+        if into == "main" {
+            assert_snapshot!(env.plain(&format!("{}\n{}", told[0]["problem"], told[0]["fix"])), @r#"
+            "`tasks/AOF-xxxxx.md` is staged as one side left it, and nothing of what the other one did"
+            "`aof merge-driver --settle` merges it; whoever commits it now takes back what the other side did"
+            "#);
+            settled(&env);
+        } else {
+            // What the other side did counts no more, and the file has nothing of it.
+            assert_eq!(told.len(), 0);
+            env.git(&["commit", "-q", "--no-edit"]);
+            whole(&env);
+        }
+        assert_eq!(
+            entries(&env, &id)[0],
+            if into == "main" { "implement agent-7 complete" } else { "implement agent-8 complete" }
+        );
+        assert!(env.task_text(&other).contains("title: Add logout"));
+    }
+}
+
+#[test]
+fn what_somebody_has_taken_from_one_side_where_both_may_be_right_is_theirs_to_say() {
+    let (env, id) = scene();
+    let path = env.task_path(&id);
+    aside(&env, "side", || {
+        let _ = env.aof(&["task", "edit", &id, "--title", "Sign in"]).success();
+    });
+    let _ = env.aof(&["task", "edit", &id, "--title", "Log in"]).success();
+    let _ = stopped(&env, &["merge", "--no-edit", "side"]);
+    env.git(&["checkout", "-q", "--theirs", &path]);
+    env.git(&["add", &path]);
+    assert!(!env.aof(&["status"]).success().stdout.contains("--settle"));
+    let settled = env.aof(&["merge-driver", "--settle"]).success();
+    assert_eq!(settled.stdout, "git left no task file unmerged\n");
+    env.git(&["commit", "-q", "--no-edit"]);
+    assert!(env.task_text(&id).contains("title: Sign in"));
+    whole(&env);
+}
+
+#[test]
 fn a_task_that_one_side_removed_is_not_gone_unasked() {
     for into in ["main", "side"] {
         let (env, id) = scene();

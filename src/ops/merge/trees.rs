@@ -37,6 +37,11 @@ impl Tree {
         Ok(Self { files, tasks, twice })
     }
 
+    /// Returns the tasks, in the order of their ids.
+    pub(in crate::ops) fn ids(&self) -> impl Iterator<Item = &TaskId> {
+        self.tasks.keys()
+    }
+
     /// Returns whether there are two files of that task.
     pub(in crate::ops) fn is_twice(&self, id: &TaskId) -> bool {
         self.twice.contains(id)

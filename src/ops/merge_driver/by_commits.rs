@@ -73,6 +73,10 @@ pub(super) fn left(
             is_git_s &= known.iter().any(|own| content(own) == version.content)
                 || repository.written_unmerged(place)? == Some(version.content);
         }
+        // What people have to decide, somebody has decided; and what stands, stands.
+        if case.mixed.with.is_empty() && (is_done || !merge.conflicts.is_empty()) {
+            return Ok(None);
+        }
         // Who counts no more is told, even where nothing is to be done about it.
         let is_told = merge.superseded.is_empty() && merge.dropped.is_empty();
         let stands = || Stood::at(scene.workspace, &path).map(|stood| stood == Stood::File(merge.bytes.clone()));
@@ -87,7 +91,13 @@ pub(super) fn left(
     let ours = known[0];
     let Look { stood, is_known, is_ours } = case.look(scene.workspace, &paths, (ours, &known))?;
     let is_mixed = !case.mixed.with.is_empty();
-    let remains = if !is_known {
+    let is_one_sided = case.unmerged.is_empty() && !is_mixed;
+    let remains = if is_one_sided {
+        if !is_known {
+            return Ok(None);
+        }
+        Remains::OneSided(Box::new(merge))
+    } else if !is_known {
         if is_mixed { Remains::MixedAndTouched } else { Remains::Touched }
     } else if !is_mixed && others.is_empty() && is_ours && ours != merge.bytes {
         Remains::WithoutTheirs(Box::new(merge))

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use super::left::{Left, Mixed, Remains};
 use super::parted::{Parted, Version};
 use super::replayed::{Refused, refused};
-use crate::audit::{CommitId, Sides, StagedVersion, Unmerged};
+use crate::audit::{CommitId, ObjectId, Sides, StagedVersion, Unmerged};
 use crate::engine::Rules;
 use crate::model::{Layout, TaskId};
 use crate::ops::error::OpsError;
@@ -132,7 +132,8 @@ pub(super) fn versions_of(scene: &Scene<'_>, id: &TaskId) -> Result<Option<[Opti
     }
 }
 
-/// Returns what git's index has of each task. Those that it left unmerged nowhere come first.
+/// Returns what git's index has of each task that it left unmerged, or took another one for, or has as one side alone left it. Those that are
+/// unmerged nowhere come first.
 pub(super) fn cases(scene: &Scene<'_>, unmerged: Vec<Unmerged>) -> Result<Vec<Case>, OpsError> {
     let mut named: BTreeMap<TaskId, (Vec<Unmerged>, BTreeSet<TaskId>)> = BTreeMap::new();
     let mut beside: BTreeMap<TaskId, BTreeSet<TaskId>> = BTreeMap::new();
@@ -147,11 +148,23 @@ pub(super) fn cases(scene: &Scene<'_>, unmerged: Vec<Unmerged>) -> Result<Vec<Ca
     beside.retain(|id, _| !named.contains_key(id));
     let only: BTreeSet<TaskId> = beside.keys().cloned().collect();
     let beside = beside.into_iter().map(|(id, with)| (id, (Vec::new(), with)));
-    let all = beside.chain(named).map(|(id, (unmerged, with))| {
-        let staged = scene.workspace.repository.staged(&format!("/{id}.md"))?.into_iter();
-        let staged = staged.filter(|(path, _)| path.starts_with("tasks/")).collect();
+    let mut staged: BTreeMap<TaskId, Vec<(String, StagedVersion)>> = BTreeMap::new();
+    for (path, version) in scene.workspace.repository.staged(".md")? {
+        if let Some(id) = id_of(&path).filter(|_| path.starts_with("tasks/")) {
+            staged.entry(id).or_default().push((path, version));
+        }
+    }
+    let is_one_side_s = |id: &TaskId, sides: &[ObjectId; 2]| {
+        staged.get(id).is_some_and(|staged| staged.iter().all(|(_, version)| sides.contains(&version.content)))
+    };
+    let disputed = scene.parted.iter().flat_map(Parted::disputed).filter(|(id, sides)| is_one_side_s(id, sides));
+    let one_sided: BTreeSet<TaskId> = disputed.map(|(id, _)| id.clone()).collect();
+    let one_sided = one_sided.into_iter().filter(|id| !only.contains(id) && !named.contains_key(id));
+    let one_sided: Vec<_> = one_sided.map(|id| (id, (Vec::new(), BTreeSet::new()))).collect();
+    let all = beside.chain(one_sided).chain(named).map(|(id, (unmerged, with))| {
         let only_here = with.intersection(&only).cloned().collect();
-        Ok(Case { id, unmerged, staged, mixed: Mixed { with, only_here, is_made_up: false } })
+        let staged = staged.remove(&id).unwrap_or_default();
+        Case { id, unmerged, staged, mixed: Mixed { with, only_here, is_made_up: false } }
     });
-    all.collect()
+    Ok(all.collect())
 }

@@ -51,6 +51,8 @@ pub(in crate::ops) enum Remains {
     Unmerged(Box<FileMerge>),
     /// The same, and what stands there is ours alone, without a marker: whoever takes it for merged loses what comes in.
     WithoutTheirs(Box<FileMerge>),
+    /// The same, and git has it as one side left it: somebody has staged that, or git took another task for it, renamed, and that one is staged.
+    OneSided(Box<FileMerge>),
     /// Git makes a commit again that cannot stand here: nothing of it is to be merged.
     Refused(Box<Refused>),
     /// One side changed it, and the other has it nowhere.
@@ -83,7 +85,7 @@ impl Remains {
     /// Returns what comes of merging it, where it can be settled.
     pub(in crate::ops) fn merge(&self) -> Option<&FileMerge> {
         match self {
-            Self::Unmerged(merge) | Self::WithoutTheirs(merge) => Some(merge),
+            Self::Unmerged(merge) | Self::WithoutTheirs(merge) | Self::OneSided(merge) => Some(merge),
             _ => None,
         }
     }
@@ -94,7 +96,8 @@ pub(in crate::ops) fn left_unmerged(workspace: &Workspace) -> Result<Vec<Left>, 
     let repository = &workspace.repository;
     let unmerged: Vec<Unmerged> =
         repository.unmerged()?.into_iter().filter(|own| own.path.starts_with("tasks/")).collect();
-    if unmerged.iter().all(|own| id_of(&own.path).is_none()) {
+    let parted = Parted::of(workspace, &unmerged)?;
+    if parted.is_none() && unmerged.iter().all(|own| id_of(&own.path).is_none()) {
         return Ok(Vec::new());
     }
     let Some(head) = repository.look()?.commit else { return Ok(Vec::new()) };
@@ -102,11 +105,13 @@ pub(in crate::ops) fn left_unmerged(workspace: &Workspace) -> Result<Vec<Left>, 
         None if rules_mark(repository, head)?.is_empty() => Some(stand_in()?),
         rules => rules,
     };
-    let scene = Scene { workspace, head, rules, parted: Parted::of(workspace, &unmerged)? };
+    let scene = Scene { workspace, head, rules, parted };
     let mut found = Vec::new();
     for case in cases(&scene, unmerged)? {
         found.extend(match versions_of(&scene, &case.id)? {
             Some(versions) => by_commits::left(&scene, case, versions)?,
+            // Nothing says that it was not merged.
+            None if case.unmerged.is_empty() && case.mixed.with.is_empty() => None,
             None => Some(by_stages::left(&scene, case)?),
         });
     }

@@ -64,6 +64,16 @@ impl Parted {
         versions.flat_map(|version| sides().flat_map(move |side| side.tasks_with(version.content))).collect()
     }
 
+    /// Returns the tasks that both sides have changed, each otherwise, with what each of them has.
+    pub(super) fn disputed(&self) -> impl Iterator<Item = (&TaskId, [ObjectId; 2])> {
+        self.ours.tree.ids().filter_map(|id| {
+            let content = |side: &Side| side.tree.place(id).map(|(_, content)| content);
+            let (ours, theirs) = (content(&self.ours)?, content(&self.theirs)?);
+            let is_new = self.bases.iter().all(|base| ![Some(ours), Some(theirs)].contains(&content(base)));
+            (ours != theirs && is_new).then_some((id, [ours, theirs]))
+        })
+    }
+
     /// Returns what both sides had of a task, what ours has, and theirs. Nothing where that is not one file each.
     pub(super) fn versions(
         &self,

@@ -74,7 +74,7 @@ pub fn settle(workspace: &Workspace, dry_run: DryRun) -> Result<Vec<Settled>, Op
                     End::MixedAndTouched
                 }
             }
-            Remains::Unmerged(merge) | Remains::WithoutTheirs(merge) => {
+            Remains::Unmerged(merge) | Remains::WithoutTheirs(merge) | Remains::OneSided(merge) => {
                 if dry_run == DryRun::No {
                     write(workspace, &path, &merge.bytes, &others)?;
                     let (repository, deadline) = (&workspace.repository, workspace.deadline());
