@@ -467,6 +467,28 @@ fn a_task_that_git_moves_to_the_finished_ones_beside_it_comes_back() {
 }
 
 #[test]
+fn files_that_do_not_say_which_task_they_are_are_known_by_their_names() {
+    for into in ["main", "side"] {
+        let (env, _) = scene();
+        let (id, path) = ("AOF-one", "tasks/AOF-one.md");
+        env.write(path, format!("---\ntitle: One\n---\n\n{}", text()));
+        env.commit_all("by hand");
+        let mut other = String::new();
+        aside(&env, "side", || {
+            finish(&env, id, "agent-8");
+            other = new(&env, "Add logout");
+        });
+        env.edit(path, "part 20.", "part twenty.");
+        env.commit_all("by hand as well");
+        env.git(&["checkout", "-q", into]);
+        let _ = stopped(&env, &["merge", "--no-edit", if into == "main" { "side" } else { "main" }]);
+        settled(&env);
+        assert!(env.task_text(id).contains("part twenty.") && only_file(&env, id).starts_with("tasks/archive/"));
+        assert!(env.task_text(&other).contains("part 20."));
+    }
+}
+
+#[test]
 fn a_sync_takes_no_task_for_another() {
     let clones = Clones::new(PROJECT, &["other"]);
     let id = new(&clones.env, "Add login");

@@ -19,8 +19,23 @@ pub(in crate::ops) fn of_one_task<'v>(id: &TaskId, versions: Versions<'v>) -> Re
         return Ok(Versions { base: None, ..versions });
     }
     let other = all.into_iter().find(|named| *named != id).unwrap_or(id).clone();
-    let is_theirs = ours.as_ref() != Some(id) && theirs.as_ref() == Some(id);
-    Err(FileMerge::taken(if is_theirs { versions.theirs } else { versions.ours }, vec![Conflict::OtherTask(other)]))
+    Err(kept(id, versions, [ours.as_ref(), theirs.as_ref()], other))
+}
+
+/// Returns the one of the two sides that is of the task as it is, where they are of two tasks by the names that git says their files have.
+pub(in crate::ops) fn of_two_names(
+    id: &TaskId,
+    versions: Versions<'_>,
+    names: [Option<&TaskId>; 2],
+) -> Option<FileMerge> {
+    let [Some(ours), Some(theirs)] = names else { return None };
+    let other = [ours, theirs].into_iter().find(|named| *named != id)?.clone();
+    (ours != theirs).then(|| kept(id, versions, [Some(ours), Some(theirs)], other))
+}
+
+fn kept(id: &TaskId, versions: Versions<'_>, [ours, theirs]: [Option<&TaskId>; 2], other: TaskId) -> FileMerge {
+    let is_theirs = ours != Some(id) && theirs == Some(id);
+    FileMerge::taken(if is_theirs { versions.theirs } else { versions.ours }, vec![Conflict::OtherTask(other)])
 }
 
 #[cfg(test)]

@@ -28,9 +28,10 @@ pub use replayed::{Refused, refused_as_staged};
 
 use super::error::OpsError;
 use super::in_force::{rules_at, rules_mark, stand_in};
-use super::merge::{FileMerge, Versions, merge_bases, merge_files, merged_as_text, of_one_task};
+use super::merge::{FileMerge, Versions, id_of, merge_bases, merge_files, merged_as_text, of_one_task, of_two_names};
 use super::workspace::Workspace;
 use crate::audit::{Marks, Repository};
+use crate::model::TaskId;
 
 /// Opens the project in a folder.
 pub type Open<'o> = &'o dyn Fn(&Path) -> Result<Workspace, OpsError>;
@@ -79,6 +80,10 @@ pub fn drive(
     let Some((folder, id)) = places::task_at(&top.repository, head, path)? else {
         return merged_as_text(versions, None, marks).map(Driven::Merged);
     };
+    let (ours, theirs) = (named(&marks.ours), named(&marks.theirs));
+    if let Some(kept) = of_two_names(&id, versions, [ours.as_ref(), theirs.as_ref()]) {
+        return Ok(Driven::Merged(kept));
+    }
     let folder_length = folder.len();
     let project = root.join(folder);
     let in_force = match head {
@@ -110,9 +115,26 @@ pub fn drive(
     merged_as_text(versions, Some(why), marks).map(Driven::Merged)
 }
 
+/// Returns the task whose file git says that a side has there: where the two have it at different paths, their labels end in those.
+fn named(label: &str) -> Option<TaskId> {
+    id_of(label.rsplit_once(':')?.1)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn git_says_by_its_labels_whose_file_a_side_has() {
+        let id = |label| named(label).map(|id| id.to_string());
+        assert_eq!(id("side:tasks/AOF-abc.md").as_deref(), Some("AOF-abc"));
+        assert_eq!(id("16c250e (of: two):tasks/archive/2026/02/16/AOF-abc.md").as_deref(), Some("AOF-abc"));
+        for label in
+            ["side", "tasks/AOF-abc.md", "16c250e (see tasks/AOF-abc.md)", "16c250e (see: AOF-abc.md)", "side:notes.md"]
+        {
+            assert_eq!(id(label), None, "{label}");
+        }
+    }
 
     #[test]
     fn git_says_by_its_labels_what_it_merges_for() {
