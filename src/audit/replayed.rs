@@ -76,10 +76,14 @@ impl Repository {
         Ok(is_its_own.then_some(replay))
     }
 
-    /// Returns what git makes again and has stopped at.
+    /// Returns what git makes again and has stopped at. Where it was made already, and git has stopped behind it, that is nothing: a rebase keeps
+    /// the message until there is a commit with it.
     pub fn replay_stopped(&self) -> Option<Replay> {
-        let rebased = || self.commit_in("REBASE_HEAD").filter(|_| self.rebase().is_some()).map(|of| self.picked(of));
-        self.replay_named().or_else(rebased)
+        let is_made = || self.git_dir().join("rebase-merge").is_dir() && !self.git_dir().join("MERGE_MSG").exists();
+        self.replay_named().or_else(|| {
+            let of = self.commit_in("REBASE_HEAD").filter(|_| !is_made())?;
+            Some(Replay { of, way: self.rebase()? })
+        })
     }
 
     /// Returns what git names as what it picks or reverts. In a rebase it names what it picks where nothing of that is in conflict.

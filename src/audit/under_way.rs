@@ -2,6 +2,7 @@
 
 use super::error::AuditError;
 use super::id::CommitId;
+use super::replayed::{Replay, Way};
 use super::repository::Repository;
 
 /// Two commits that are brought together, or one that is applied to another.
@@ -25,19 +26,12 @@ impl Repository {
             [theirs] => return Ok(Some(UnderWay { bases: self.merge_bases(ours, theirs)?, ours, theirs })),
             _ => return Ok(None),
         }
-        let is_rebase = ["rebase-merge", "rebase-apply"].iter().any(|name| self.git_dir().join(name).is_dir());
-        let picked = self.named("CHERRY_PICK_HEAD").or_else(|| self.named("REBASE_HEAD").filter(|_| is_rebase));
-        if let Some(theirs) = picked {
-            let bases = self.links(theirs)?.parents;
-            return Ok((bases.len() < 2).then_some(UnderWay { bases, ours, theirs }));
-        }
-        let Some(reverted) = self.named("REVERT_HEAD") else { return Ok(None) };
-        let [theirs] = self.links(reverted)?.parents[..] else { return Ok(None) };
-        Ok(Some(UnderWay { bases: vec![reverted], ours, theirs }))
-    }
-
-    /// Returns the commit that a file in git's folder names.
-    fn named(&self, name: &str) -> Option<CommitId> {
-        std::fs::read_to_string(self.git_dir().join(name)).ok()?.trim().parse().ok()
+        let Some(Replay { of, way }) = self.replay_stopped() else { return Ok(None) };
+        let parents = self.links(of)?.parents;
+        Ok(match (way, &parents[..]) {
+            (Way::Revert, [theirs]) => Some(UnderWay { bases: vec![of], ours, theirs: *theirs }),
+            (_, [_, _, ..]) | (Way::Revert, []) => None,
+            (Way::Rebase(_) | Way::Pick, _) => Some(UnderWay { bases: parents, ours, theirs: of }),
+        })
     }
 }

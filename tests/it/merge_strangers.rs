@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use insta::assert_snapshot;
+use insta::{allow_duplicates, assert_snapshot};
 
 use crate::environment::{PROJECT, TestEnvironment};
 use crate::merging::{aside, entries, forked, scene, verified};
@@ -248,6 +248,82 @@ fn what_a_picked_commit_changes_comes_to_the_right_task() {
         assert!(only_file(&env, &id).starts_with("tasks/archive/"));
         whole(&env);
     }
+}
+
+#[test]
+fn a_picked_commit_that_cannot_stand_is_told_as_one_and_loses_nothing() {
+    for (has_driver, how, way_out) in
+        [(true, "rebase", "abort"), (true, "rebase", "skip"), (true, "cherry-pick", "skip"), (false, "rebase", "abort")]
+    {
+        let (env, id) = scene();
+        let found = env.home().join("found");
+        fs::write(&found, "What I found.\n".repeat(3)).unwrap();
+        aside(&env, "side", || {
+            let _ = env.say(&id, "agent-7", "complete", &["--file", found.to_str().unwrap()]).success();
+        });
+        finish(&env, &id, "agent-8");
+        let other = new(&env, "Add logout");
+        let head = env.head();
+        if !has_driver {
+            env.git(&["config", "--remove-section", "merge.aof"]);
+        }
+        let picked =
+            stopped(&env, if how == "rebase" { &["rebase", "main", "side"] } else { &["cherry-pick", "side"] });
+        assert_eq!(picked.contains("`aof merge-driver --settle`"), has_driver, "{picked}");
+        let before = env.git(&["status", "--porcelain"]);
+        let settled = env.aof(&["merge-driver", "--settle"]).code(1);
+        if how == "rebase" {
+            let said = env.plain(&settled.stderr).replace(&head[..10], "MAIN");
+            allow_duplicates!(assert_snapshot!(said, @"
+            AOF-xxxxx@0: `complete` by agent-7 counts no more: the visit was ended by agent-8 on the branch that is merged into
+            conflict: tasks/archive/2026/02/16/AOF-xxxxx.md: nothing is left of the commit that is picked, since what it says was superseded
+            `git rebase --abort` takes the rebase back, and then `git merge MAIN` brings both together, and loses nothing; or leave this commit out (`git rebase --skip`), and say again what it says where that still holds
+            conflict: tasks/AOF-xxxxx.md: git took it for the file of `AOF-xxxxx`, renamed
+            solve `AOF-xxxxx` first, and settle again: `aof merge-driver --settle`
+            "));
+        }
+        assert_eq!(env.git(&["status", "--porcelain"]), before, "nothing is staged");
+        let status = env.aof(&["status"]).success();
+        assert!(
+            status.stdout.contains(&format!("`git {how} --skip`")) && !status.stdout.contains("git add"),
+            "{status}"
+        );
+        env.git(&[how, &format!("--{way_out}")]);
+        if way_out == "skip" {
+            assert_eq!(env.head(), head);
+        } else {
+            stopped(&env, &["merge", "--no-edit", &head]);
+            let _ = env.aof(&["merge-driver", "--settle"]).success();
+            env.git(&["commit", "-q", "--no-edit"]);
+            assert!(env.task_text(&id).contains("What I found."), "its text is not lost");
+        }
+        assert!(env.task_text(&other).contains("title: Add logout"));
+        whole(&env);
+    }
+}
+
+#[test]
+fn what_somebody_takes_out_of_a_commit_that_a_rebase_has_made_is_theirs_to_say() {
+    let (env, id) = scene();
+    let path = env.task_path(&id);
+    aside(&env, "side", || {
+        env.edit(&path, "part 10.", "part ten.");
+        env.edit(&path, "part 20.", "part twenty.");
+        env.commit_all("other words");
+    });
+    let _ = env.aof(&["task", "edit", &id, "--tag", "auth"]).success();
+    let mut edit = env.command("git");
+    edit.env("GIT_SEQUENCE_EDITOR", "sed -i s/^pick/edit/").args(["rebase", "-i", "main", "side"]);
+    let _ = env.run(edit).success();
+    env.edit(&path, "part twenty.", "part 20.");
+    env.git(&["commit", "-q", "-a", "--amend", "--no-edit"]);
+    assert!(env.exists(".git/rebase-merge"));
+    assert!(!env.aof(&["status"]).success().stdout.contains("--settle"));
+    let settled = env.aof(&["merge-driver", "--settle"]).success();
+    assert_eq!(settled.stdout, "git left no task file unmerged\n");
+    env.git(&["rebase", "--continue"]);
+    assert!(env.task_text(&id).contains("part ten.") && env.task_text(&id).contains("part 20."));
+    whole(&env);
 }
 
 #[test]
