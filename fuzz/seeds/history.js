@@ -1,0 +1,1 @@
+gateHistory.some(visit => visit.gate === 'implement' && visit.duration > 2) || !tags.includes('x')

@@ -1,0 +1,1 @@
+metadata.priority === 'high' ? metadata.list?.length >= 2 : title.startsWith('Add')
