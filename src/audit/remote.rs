@@ -86,8 +86,11 @@ pub enum Prompts {
 pub enum Pushed {
     /// The remote has it.
     Done,
-    /// The remote's branch has gone on meanwhile.
-    Moved,
+    /// The remote's branch has gone on meanwhile, or somebody has its lock.
+    Moved {
+        /// In its own words.
+        said: String,
+    },
     /// The remote, or a hook, would not take it.
     Rejected {
         /// In its own words.
@@ -277,8 +280,8 @@ fn answered(upstream: &Upstream, stdout: &str, stderr: &str, is_done: bool) -> R
     let line = stdout.lines().find(|line| line.contains(&format!(":{}\t", upstream.reference)));
     match line {
         Some(line) if line.starts_with('!') => {
-            let is_moved = is_moved(line) && !is_unwritable(stderr);
-            Ok(if is_moved { Pushed::Moved } else { Pushed::Rejected { said: words(stderr, line) } })
+            let (is_moved, said) = (is_moved(line) && !is_unwritable(stderr), words(stderr, line));
+            Ok(if is_moved { Pushed::Moved { said } } else { Pushed::Rejected { said } })
         }
         Some(_) if is_done => Ok(Pushed::Done),
         // A hook here that said no ends git before it comes to any branch, and so does a remote that takes nothing at all: it
@@ -437,7 +440,7 @@ mod tests {
             let stdout = if line.is_empty() { String::new() } else { format!("To X\n{line}\nDone\n") };
             match answered(&upstream, &stdout, stderr, !line.starts_with('!') && stderr.is_empty()) {
                 Ok(Pushed::Done) => "done".to_owned(),
-                Ok(Pushed::Moved) => "moved".to_owned(),
+                Ok(Pushed::Moved { .. }) => "moved".to_owned(),
                 Ok(Pushed::Rejected { said }) => format!("rejected: {said}"),
                 Err(RemoteError::Denied { .. }) => "denied".to_owned(),
                 Err(RemoteError::Unreachable { .. }) => "away".to_owned(),

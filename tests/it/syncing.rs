@@ -379,6 +379,18 @@ fn a_remote_that_takes_nothing_is_not_taken_for_one_that_is_away() {
 }
 
 #[test]
+fn a_lock_that_a_killed_git_left_at_the_remote_is_told() {
+    let clones = Clones::new(PROJECT, &[]);
+    clones.env.new_task(&["Add login"]);
+    clones.env.write("../hub.git/refs/heads/main.lock", "");
+    let output = clones.sync(".").code(1);
+    assert!(output.stdout.contains("! origin/main would not take it: "), "{output}");
+    assert!(output.stdout.contains("main.lock': File exists"), "{output}");
+    fs::remove_file(clones.env.path("../hub.git/refs/heads/main.lock")).unwrap();
+    clones.does(".", &["sync"]);
+}
+
+#[test]
 fn a_remote_that_dies_in_the_middle_of_a_push_takes_nothing_away() {
     let clones = Clones::new(PROJECT, &["b"]);
     let id = clones.env.new_task(&["Add login"]);

@@ -179,7 +179,7 @@ impl Giving {
         workspace.repository.keep(&prepared)?;
         match workspace.repository.push(upstream, prepared.last(), self.prompts)? {
             Ok(Pushed::Done) => {}
-            Ok(Pushed::Moved) => {
+            Ok(Pushed::Moved { .. }) => {
                 info!(remote = upstream.name(), "somebody was faster: what was to be handed out is decided anew");
                 return Ok(Outcome::Behind);
             }

@@ -60,6 +60,7 @@ pub fn sync(workspace: &Workspace, wish: &Wish<'_>) -> Result<Synced, OpsError> 
         merge: None,
         superseded: Vec::new(),
         went: None,
+        refused: None,
     };
     let end = rounds.run();
     if wish.dry_run == DryRun::No {
@@ -85,12 +86,22 @@ struct Rounds<'r> {
     superseded: Vec<Loss>,
     /// What the remote took: from where on, and up to where.
     went: Option<(Option<CommitId>, CommitId)>,
+    /// When the remote last refused what was offered, as if it had gone on.
+    refused: Option<Refusal>,
 }
 
 /// What a round came to.
 enum Round {
     Over(End),
     Again,
+}
+
+/// What was offered, and refused.
+struct Refusal {
+    /// Where the remote's branch was.
+    tip: Option<CommitId>,
+    /// What the remote said, where its branch was there the time before as well.
+    unmoved: Option<String>,
 }
 
 impl Rounds<'_> {
@@ -114,7 +125,14 @@ impl Rounds<'_> {
                 Round::Again => pause(round),
             }
         }
-        Ok(End::Unsettled)
+        Ok(self.refused.take().and_then(|last| last.unmoved).map_or(End::Unsettled, |said| End::Rejected { said }))
+    }
+
+    /// Tries again. A remote that refuses twice at one commit has not gone on: something else keeps it, as a lock that a killed git left.
+    fn again(&mut self, said: String) -> Round {
+        let is_same = self.refused.as_ref().is_some_and(|last| last.tip == self.tip);
+        self.refused = Some(Refusal { tip: self.tip, unmoved: is_same.then_some(said) });
+        Round::Again
     }
 
     /// Compares the two branches, and does what is to be done.
@@ -198,7 +216,7 @@ impl Rounds<'_> {
                 // Whoever committed here meanwhile syncs as well.
                 Ok(Round::Over(End::Same))
             }
-            Ok(Pushed::Moved) => Ok(Round::Again),
+            Ok(Pushed::Moved { said }) => Ok(self.again(said)),
             Ok(Pushed::Rejected { said }) => Ok(Round::Over(End::Rejected { said })),
             Err(said) => Ok(Round::Over(End::Offline { said })),
         }
@@ -229,7 +247,7 @@ impl Rounds<'_> {
             return Ok(Round::Over(End::Left(left)));
         }
         let end = match self.offer(joined.commit)? {
-            Ok(Pushed::Moved) => return Ok(Round::Again),
+            Ok(Pushed::Moved { said }) => return Ok(self.again(said)),
             Ok(Pushed::Done) => {
                 self.went = Some((Some(remote), local));
                 self.tip = Some(joined.commit);
