@@ -153,20 +153,34 @@ enum Step {
 /// Reads `~3^2^{commit}`; nothing where it says something else.
 fn steps_of(mut text: &str) -> Option<Vec<Step>> {
     let mut steps = Vec::new();
-    while let Some(sign) = text.chars().next() {
-        text = &text[1..];
-        if let Some(rest) = text.strip_prefix("{commit}").or_else(|| text.strip_prefix("{}")).filter(|_| sign == '^') {
+    while !text.is_empty() {
+        let is_back = text.starts_with('~');
+        text = text.strip_prefix(['~', '^'])?;
+        if let Some(rest) = text.strip_prefix("{commit}").or_else(|| text.strip_prefix("{}")).filter(|_| !is_back) {
             text = rest;
             continue;
         }
         let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
         let count = if digits == 0 { 1 } else { text[..digits].parse().ok()? };
-        steps.push(match sign {
-            '~' => Step::Back(count),
-            '^' => Step::Parent(count),
-            _ => return None,
-        });
+        steps.push(if is_back { Step::Back(count) } else { Step::Parent(count) });
         text = &text[digits..];
     }
     Some(steps)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn steps_are_read_out_of_any_text(text in r"([~^]|[~^]\PC|[~^][0-9]{1,24}|\{commit\}|\{\}|\PC){0,6}") {
+            if let Some(steps) = steps_of(&text) {
+                prop_assert!(text.is_ascii(), "{text:?}");
+                prop_assert!(steps.len() <= text.matches(['~', '^']).count(), "{text:?}");
+            }
+        }
+    }
 }
