@@ -2,7 +2,10 @@
 //! whatever the clocks said when the commits were made, and reads no more of a long history than it takes to be sure.
 //!
 //! A commit leads to none of those that led to it. So once all that is left to read led to a parent of some commit, none of
-//! it can have come from that commit.
+//! it can have come from that commit. Where a commit has no parents, all has to be read to be sure of that, which a count for people
+//! is not worth.
+
+use std::collections::BTreeSet;
 
 use super::error::AuditError;
 use super::id::CommitId;
@@ -35,16 +38,35 @@ const ONE: Colours = 1 << 1;
 const OTHER: Colours = 1 << 2;
 /// Of a commit that led to one that led to both.
 const OLD: Colours = 1 << 3;
-/// No commit has it, so nothing is settled by it.
-const NEVER: Colours = 1 << 63;
-/// So many first commits of a stretch have a colour of their own.
-const FIRSTS: usize = 62;
+/// So many first commits of a stretch are ruled out at a time, each by a colour of its own.
+const FIRSTS: usize = 63;
+/// So many commits are read at least before a beginning is taken for new that is only `Likely` to be.
+const FEW: usize = 1_000;
+
+/// How sure it has to be that a beginning of history, which has no parents, is new.
+#[derive(Clone, Copy)]
+enum Sureness {
+    /// Reads whatever might have come from one.
+    Certain,
+    /// Reads about twice of what it would without one: wrong only where a clock was as well.
+    Likely,
+}
+
+impl Sureness {
+    /// Returns how many commits may be read, where so many were.
+    const fn most(self, read: usize) -> usize {
+        match self {
+            Self::Certain => usize::MAX,
+            Self::Likely => read * 2 + FEW,
+        }
+    }
+}
 
 impl Repository {
     /// Returns every commit that led to `until`, and to none of `since`, each behind those that it came from. Those whose parents are not
     /// here, as in a shallow clone, are told apart: there is nothing to compare them with.
     pub fn all_since(&self, since: &[CommitId], until: CommitId) -> Result<Reach, AuditError> {
-        let (paint, last) = self.painted(since, until)?;
+        let (paint, last) = self.painted(since, until, Sureness::Certain)?;
         let mut reach = Reach { commits: Vec::new(), ends: Vec::new() };
         for number in in_order(paint.commits(), last) {
             let commit = &paint.commits()[number];
@@ -60,23 +82,31 @@ impl Repository {
         if !self.has_commit(known) {
             return Ok(None);
         }
-        let (paint, last) = self.painted(&[known], head)?;
-        let mut added = Vec::new();
-        let mut next = Some(last);
-        while let Some(commit) = next.map(|number| &paint.commits()[number]).filter(|commit| !commit.has(KNOWN)) {
-            if commit.is_end {
-                return Ok(None);
+        let (mut paint, last) = self.begun(&[known], head)?;
+        let line = loop {
+            let line = new_line(paint.commits(), last);
+            let Some(oldest) = line.last().copied() else { break line };
+            // Where the oldest one is new, so is all that came of it.
+            for parent in paint.commits()[oldest].parents().to_vec() {
+                paint.run_down(parent, ONE);
             }
-            added.push(commit.id);
-            next = commit.parents().first().copied();
-        }
-        added.reverse();
-        Ok(Some(added))
+            paint.run_until(KNOWN | ONE, |_| false)?;
+            if !paint.commits()[oldest].has(KNOWN) {
+                break line;
+            }
+            paint.leave(KNOWN);
+        };
+        let added = line.into_iter().rev().map(|number| &paint.commits()[number]);
+        Ok(added.map(|commit| (!commit.is_end).then_some(commit.id)).collect())
     }
 
-    /// Counts what two commits have that the other has not, as far as history goes here.
+    /// Counts what two commits have that the other has not, as far as history goes here. Tells people, and decides nothing: among what
+    /// began by itself, and was merged in, it believes the clocks.
     pub fn distance(&self, one: CommitId, other: CommitId) -> Result<Distance, AuditError> {
-        Ok(Distance { ahead: self.count_since(other, one)?, behind: self.count_since(one, other)? })
+        Ok(Distance {
+            ahead: self.count_since(other, one, Sureness::Likely)?,
+            behind: self.count_since(one, other, Sureness::Likely)?,
+        })
     }
 
     /// Returns whether a commit led to another one, or is the same, as far as history goes here.
@@ -125,10 +155,17 @@ impl Repository {
         head: CommitId,
         others: impl IntoIterator<Item = CommitId>,
     ) -> Result<Option<CommitId>, AuditError> {
-        let mut nearest = None;
+        let mut bases = Vec::new();
         for other in others {
-            let Some(base) = self.merge_bases(head, other)?.first().copied() else { continue };
-            let ahead = self.count_since(base, head)?;
+            let base = self.merge_bases(head, other)?.first().copied();
+            bases.extend(base.filter(|base| !bases.contains(base)));
+        }
+        if let [] | [_] = *bases {
+            return Ok(bases.pop());
+        }
+        let mut nearest = None;
+        for base in bases {
+            let ahead = self.count_since(base, head, Sureness::Certain)?;
             if nearest.is_none_or(|(least, _)| ahead < least) {
                 nearest = Some((ahead, base));
             }
@@ -136,62 +173,81 @@ impl Repository {
         Ok(nearest.map(|(_, base)| base))
     }
 
-    fn count_since(&self, known: CommitId, until: CommitId) -> Result<usize, AuditError> {
-        let (paint, _) = self.painted(&[known], until)?;
-        Ok(count_new(&paint))
+    fn count_since(&self, known: CommitId, until: CommitId, sureness: Sureness) -> Result<usize, AuditError> {
+        let (paint, _) = self.painted(&[known], until, sureness)?;
+        Ok(paint.commits().iter().filter(|commit| !commit.has(KNOWN)).count())
     }
 
     /// Reads what led to `until` and gives what is known its colour, and nothing else. Returns the number of `until` as well.
-    fn painted(&self, since: &[CommitId], until: CommitId) -> Result<(Paint<'_>, usize), AuditError> {
+    fn painted(
+        &self,
+        since: &[CommitId],
+        until: CommitId,
+        sureness: Sureness,
+    ) -> Result<(Paint<'_>, usize), AuditError> {
+        let (mut paint, last) = self.begun(since, until)?;
+        let mut ruled_out = BTreeSet::new();
+        loop {
+            let firsts = firsts(paint.commits()).into_iter().filter(|parents| !ruled_out.contains(parents));
+            let (beginnings, others): (Vec<_>, Vec<_>) = firsts.partition(|parents| parents.is_empty());
+            let (mut round, most) = if !others.is_empty() {
+                (others, usize::MAX)
+            } else if !beginnings.is_empty() {
+                // Nobody gets its colour.
+                (beginnings, sureness.most(paint.commits().len()))
+            } else {
+                return Ok((paint, last));
+            };
+            round.truncate(FIRSTS);
+            paint.rule_out(&round, most)?;
+            ruled_out.extend(round);
+        }
+    }
+
+    /// Reads until all that is left to read is known. Something that it came from might be among what is not, if a clock was wrong.
+    fn begun(&self, since: &[CommitId], until: CommitId) -> Result<(Paint<'_>, usize), AuditError> {
         let mut paint = Paint::new(self, |colours| colours);
         let last = paint.give(until, 0)?;
         for known in since {
             paint.give(*known, KNOWN)?;
         }
         paint.run_until(KNOWN, |_| false)?;
-        // What is waiting is known. Something that it came from might be among what is not, if a clock was wrong.
-        loop {
-            let new = count_new(&paint);
-            if new == 0 {
-                break;
-            }
-            let all = paint.rule_out();
-            paint.run_until(KNOWN | all, |_| false)?;
-            if count_new(&paint) == new {
-                break;
-            }
-            paint.leave(KNOWN);
-        }
         Ok((paint, last))
     }
 }
 
 impl Paint<'_> {
-    /// Gives what led to a first new commit a colour, another one for each of these. Returns them all: what has them led to something
-    /// that every first one came from, and so came from none.
-    fn rule_out(&mut self) -> Colours {
-        let commits = self.commits();
-        let is_new = |number: &usize| !commits[*number].has(KNOWN);
-        let is_first = |number: &usize| is_new(number) && !commits[*number].parents().iter().any(is_new);
-        let firsts: Vec<Box<[usize]>> =
-            (0..commits.len()).filter(is_first).map(|number| commits[number].parents().into()).collect();
-        if firsts.len() > FIRSTS {
-            return NEVER;
-        }
+    /// Reads until all that is left to read led to every commit that has one of these sets of parents, and so came from none, or until so
+    /// many commits were read. What it came from then has the colour of what is known, if it is among what was read.
+    fn rule_out(&mut self, firsts: &[Box<[usize]>], most: usize) -> Result<(), AuditError> {
         let mut all = 0;
-        for (place, parents) in firsts.into_iter().enumerate() {
+        for (place, parents) in firsts.iter().enumerate() {
             let colour = 2 << place;
             all |= colour;
             for parent in parents {
-                self.run_down(parent, colour);
+                self.run_down(*parent, colour);
             }
         }
-        all
+        self.run_until(KNOWN | all, |commits| commits.len() >= most)?;
+        self.leave(KNOWN);
+        Ok(())
     }
 }
 
-fn count_new(paint: &Paint<'_>) -> usize {
-    paint.commits().iter().filter(|commit| !commit.has(KNOWN)).count()
+/// Returns the parents of each first new commit: one of which no parent is new. Many have the same.
+fn firsts(commits: &[Painted]) -> BTreeSet<Box<[usize]>> {
+    let is_new = |commit: &Painted| !commit.has(KNOWN);
+    let new = commits.iter().filter(|commit| is_new(commit));
+    new.map(Painted::parents)
+        .filter(|parents| !parents.iter().any(|parent| is_new(&commits[*parent])))
+        .map(Box::from)
+        .collect()
+}
+
+/// Returns the new commits of a branch, the newest first; of what was merged in, the merge.
+fn new_line(commits: &[Painted], last: usize) -> Vec<usize> {
+    let parent = |number: &usize| commits[*number].parents().first().copied();
+    std::iter::successors(Some(last), parent).take_while(|number| !commits[*number].has(KNOWN)).collect()
 }
 
 /// Returns the numbers of the new commits that led to the last one, and its own, each behind its parents. What came of one line of

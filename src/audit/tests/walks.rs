@@ -16,6 +16,31 @@ type Shape = Vec<Vec<usize>>;
 struct Chance(u64);
 
 impl Chance {
+    /// Many branches that were merged one by one, each begun anywhere and brought up to date now and then, and a line that has some of
+    /// them.
+    fn wide_shape(&mut self, branches: usize) -> Shape {
+        let (mut shape, mut top): (Shape, usize) = (vec![Vec::new()], 0);
+        for _ in 0..10 {
+            shape.push(vec![top]);
+            top = shape.len() - 1;
+        }
+        let mut other = top;
+        for _ in 0..branches {
+            let limit = if self.below(3) == 0 { shape.len() } else { 11 };
+            let begun = self.below(limit);
+            shape.push(if self.below(60) == 0 { Vec::new() } else { vec![begun] });
+            let branch = shape.len() - 1;
+            shape.push(vec![top, branch]);
+            top = shape.len() - 1;
+            if self.below(8) == 0 {
+                shape.push(vec![other, self.below(shape.len())]);
+                shape.last_mut().unwrap().dedup();
+                other = shape.len() - 1;
+            }
+        }
+        shape
+    }
+
     fn below(&mut self, limit: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -24,9 +49,9 @@ impl Chance {
     }
 
     /// Some go on along one line, some fork and merge all over, some begin anew.
-    fn shape(&mut self) -> Shape {
+    fn shape(&mut self, size: usize) -> Shape {
         let (forks, merges, roots) = (self.below(10) + 1, self.below(6), self.below(4));
-        (0..SIZE)
+        (0..size)
             .map(|number| {
                 if number == 0 || self.below(40) < roots {
                     return Vec::new();
@@ -62,7 +87,7 @@ fn made(test: &TestRepository, shape: &Shape, times: &[i64]) -> Vec<CommitId> {
     fs::write(&stream, text).unwrap();
     let file = fs::File::open(&stream).unwrap();
     let status = std::process::Command::new("git")
-        .args(["-c", "fastimport.unpackLimit=1000", "fast-import", "--quiet", "--force"])
+        .args(["-c", "fastimport.unpackLimit=100000", "fast-import", "--quiet", "--force"])
         .arg(format!("--export-marks={}", marks.display()))
         .current_dir(test.root())
         .stdin(file)
@@ -94,59 +119,138 @@ fn line(shape: &Shape, from: usize) -> Vec<usize> {
     std::iter::successors(Some(from), |number| shape[*number].first().copied()).collect()
 }
 
+/// Clocks that are right, that say anything, and that are all wrong: whatever came first says that it is the newest.
+fn clocks(chance: &mut Chance, round: usize, size: usize) -> Vec<i64> {
+    let time = |number: usize| i64::try_from(number).unwrap();
+    (0..size)
+        .map(|number| match round % 3 {
+            0 => 1_000 + time(number),
+            1 => 1_000 + time(chance.below(size)),
+            _ => 2_000 - time(number),
+        })
+        .collect()
+}
+
+/// Holds every walk between some commits against the shape.
+fn assert_exact(test: &TestRepository, shape: &Shape, times: &[i64], asked: &[[usize; 3]]) {
+    let ids = made(test, shape, times);
+    let repository = test.open();
+    let number = |id: &CommitId| ids.iter().position(|known| known == id).unwrap();
+    let behind = behind(shape);
+    for [one, other, third] in asked.iter().copied() {
+        let told = || format!("{one} {other} {third} of {shape:?} at {times:?}");
+        for since in [vec![], vec![other], vec![other, third]] {
+            let known: Vec<CommitId> = since.iter().map(|known| ids[*known]).collect();
+            let reach = repository.all_since(&known, ids[one]).unwrap();
+            let order: Vec<usize> = reach.commits.iter().map(number).collect();
+            let hidden: BTreeSet<usize> = since.iter().flat_map(|known| behind[*known].iter().copied()).collect();
+            let expected: BTreeSet<usize> = behind[one].difference(&hidden).copied().collect();
+            assert_eq!(order.iter().copied().collect::<BTreeSet<_>>(), expected, "{since:?}: {}", told());
+            assert_eq!((order.len(), reach.ends.len()), (expected.len(), 0), "{}", told());
+            for (place, commit) in order.iter().enumerate() {
+                let later = |parent: &usize| order[place..].contains(parent);
+                assert!(!shape[*commit].iter().any(later), "{order:?}: {}", told());
+            }
+        }
+        assert_eq!(repository.led_to(ids[one], ids[other]).unwrap(), behind[other].contains(&one), "{}", told());
+        let distance = repository.distance(ids[one], ids[other]).unwrap();
+        let expected = (behind[one].difference(&behind[other]).count(), behind[other].difference(&behind[one]).count());
+        assert_eq!((distance.ahead, distance.behind), expected, "{}", told());
+        let common: BTreeSet<usize> = behind[one].intersection(&behind[other]).copied().collect();
+        let is_best = |base: &usize| !common.iter().any(|later| later != base && behind[*later].contains(base));
+        let best: BTreeSet<usize> = common.iter().copied().filter(is_best).collect();
+        let bases: BTreeSet<usize> = repository.merge_bases(ids[one], ids[other]).unwrap().iter().map(number).collect();
+        assert_eq!(bases, best, "{}", told());
+        let had = &behind[other];
+        let mut added: Vec<usize> = line(shape, one).into_iter().take_while(|number| !had.contains(number)).collect();
+        added.reverse();
+        let found = repository.added_since(ids[other], ids[one]).unwrap().unwrap();
+        assert_eq!(found.iter().map(number).collect::<Vec<_>>(), added, "{}", told());
+    }
+}
+
 #[test]
 fn every_walk_is_exact_whatever_the_shape_and_the_clocks() {
     let test = TestRepository::empty();
     let mut chance = Chance(0x9e37_79b9_7f4a_7c15);
     for round in 0..60 {
-        let shape = chance.shape();
-        let times: Vec<i64> = (0..SIZE)
-            .map(|number| match round % 3 {
-                0 => 1_000 + i64::try_from(number).unwrap(),
-                1 => 1_000 + i64::try_from(chance.below(SIZE)).unwrap(),
-                // All wrong: whatever came first says that it is the newest.
-                _ => 2_000 - i64::try_from(number).unwrap(),
-            })
-            .collect();
-        let ids = made(&test, &shape, &times);
-        let repository = test.open();
-        let number = |id: &CommitId| ids.iter().position(|known| known == id).unwrap();
-        let behind = behind(&shape);
-        for _ in 0..60 {
-            let (one, other, third) = (chance.below(SIZE), chance.below(SIZE), chance.below(SIZE));
-            let told = || format!("{one} {other} {third} of {shape:?} at {times:?}");
-            for since in [vec![], vec![other], vec![other, third]] {
-                let known: Vec<CommitId> = since.iter().map(|known| ids[*known]).collect();
-                let reach = repository.all_since(&known, ids[one]).unwrap();
-                let order: Vec<usize> = reach.commits.iter().map(number).collect();
-                let hidden: BTreeSet<usize> = since.iter().flat_map(|known| behind[*known].iter().copied()).collect();
-                let expected: BTreeSet<usize> = behind[one].difference(&hidden).copied().collect();
-                assert_eq!(order.iter().copied().collect::<BTreeSet<_>>(), expected, "{since:?}: {}", told());
-                assert_eq!((order.len(), reach.ends.len()), (expected.len(), 0), "{}", told());
-                for (place, commit) in order.iter().enumerate() {
-                    let later = |parent: &usize| order[place..].contains(parent);
-                    assert!(!shape[*commit].iter().any(later), "{order:?}: {}", told());
-                }
-            }
-            assert_eq!(repository.led_to(ids[one], ids[other]).unwrap(), behind[other].contains(&one), "{}", told());
-            let distance = repository.distance(ids[one], ids[other]).unwrap();
-            let expected =
-                (behind[one].difference(&behind[other]).count(), behind[other].difference(&behind[one]).count());
-            assert_eq!((distance.ahead, distance.behind), expected, "{}", told());
-            let common: BTreeSet<usize> = behind[one].intersection(&behind[other]).copied().collect();
-            let is_best = |base: &usize| !common.iter().any(|later| later != base && behind[*later].contains(base));
-            let best: BTreeSet<usize> = common.iter().copied().filter(is_best).collect();
-            let bases: BTreeSet<usize> =
-                repository.merge_bases(ids[one], ids[other]).unwrap().iter().map(number).collect();
-            assert_eq!(bases, best, "{}", told());
-            let had = &behind[other];
-            let mut added: Vec<usize> =
-                line(&shape, one).into_iter().take_while(|number| !had.contains(number)).collect();
-            added.reverse();
-            let found = repository.added_since(ids[other], ids[one]).unwrap().unwrap();
-            assert_eq!(found.iter().map(number).collect::<Vec<_>>(), added, "{}", told());
-        }
+        let shape = chance.shape(SIZE);
+        let times = clocks(&mut chance, round, SIZE);
+        let asked: Vec<_> = (0..60).map(|_| [(); 3].map(|()| chance.below(SIZE))).collect();
+        assert_exact(&test, &shape, &times, &asked);
     }
+}
+
+#[test]
+fn every_walk_is_exact_where_more_branches_were_merged_than_there_are_colours() {
+    let test = TestRepository::empty();
+    let mut chance = Chance(0x2545_f491_4f6c_dd1d);
+    for round in 0..12 {
+        let shape = chance.wide_shape(150);
+        let size = shape.len();
+        let times = clocks(&mut chance, round, size);
+        let mut asked: Vec<_> = (0..8).map(|_| [(); 3].map(|()| chance.below(size))).collect();
+        // The last one has most of them, and the first ones have none.
+        asked.extend((0..6).map(|_| [size - 1 - chance.below(4), chance.below(20), chance.below(size)]));
+        assert_exact(&test, &shape, &times, &asked);
+    }
+}
+
+/// A line of commits, and behind it so many branches, each begun at one of the last ten of the line and merged one by one into what
+/// goes on from its last. Returns the shape, with the number of the last commit of the line.
+fn merged(line: usize, branches: usize) -> (Shape, usize) {
+    let mut shape: Shape = (0..line).map(|number| Vec::from_iter(number.checked_sub(1))).collect();
+    let mut top = line - 1;
+    for branch in 0..branches {
+        shape.push(vec![line - 1 - branch % 10]);
+        shape.push(vec![top, shape.len() - 1]);
+        top = shape.len() - 1;
+    }
+    (shape, line - 1)
+}
+
+fn upward(shape: &Shape) -> Vec<i64> {
+    (0..shape.len()).map(|number| 1_000 + i64::try_from(number).unwrap()).collect()
+}
+
+#[test]
+fn however_many_branches_were_merged_no_more_is_read_than_where_they_began() {
+    let test = TestRepository::empty();
+    let (shape, known) = merged(60, 200);
+    let ids = made(&test, &shape, &upward(&shape));
+    // Nobody can read what comes before.
+    for id in &ids[..45] {
+        fs::remove_file(file_of(&test, *id)).unwrap();
+    }
+    let repository = test.open();
+    let (known, last) = (ids[known], ids[shape.len() - 1]);
+    let reach = repository.all_since(&[known], last).unwrap();
+    assert_eq!((reach.commits.len(), reach.ends.len()), (400, 0));
+    let distance = repository.distance(known, last).unwrap();
+    assert_eq!((distance.ahead, distance.behind), (0, 400));
+    assert_eq!(repository.added_since(known, last).unwrap().unwrap().len(), 200);
+    assert_eq!(repository.merge_bases(known, last).unwrap(), [known]);
+    assert_eq!(repository.newest_common(last, [known]).unwrap(), Some(known));
+}
+
+#[test]
+fn a_merged_branch_that_began_by_itself_has_all_of_history_read_by_none_but_what_judges() {
+    let test = TestRepository::empty();
+    let (mut shape, known) = merged(2_000, 0);
+    shape.push(Vec::new());
+    shape.push(vec![known, known + 1]);
+    let ids = made(&test, &shape, &upward(&shape));
+    for id in &ids[..500] {
+        fs::remove_file(file_of(&test, *id)).unwrap();
+    }
+    let repository = test.open();
+    let (known, last) = (ids[known], ids[known + 2]);
+    let distance = repository.distance(known, last).unwrap();
+    assert_eq!((distance.ahead, distance.behind), (0, 2));
+    assert_eq!(repository.added_since(known, last).unwrap().unwrap(), [last]);
+    assert_eq!(repository.newest_common(last, [known]).unwrap(), Some(known));
+    let judged = repository.all_since(&[known], last);
+    assert!(matches!(judged, Err(AuditError::Missing { .. })), "{judged:?}");
 }
 
 /// Five commits, each a loose file. Returns their names, the first one first.
