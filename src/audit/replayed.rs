@@ -23,8 +23,8 @@ const STARTS: &str = " (start): checkout ";
 /// How git makes a commit again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Way {
-    /// `git rebase`, onto this commit where git tells it, and it is none of those that are made again.
-    Rebase(Option<CommitId>),
+    /// `git rebase`.
+    Rebase,
     /// `git cherry-pick`.
     Pick,
     /// `git revert`.
@@ -92,6 +92,17 @@ impl Repository {
         reverted.or_else(|| self.commit_in("CHERRY_PICK_HEAD").map(|of| self.picked(of)))
     }
 
+    /// Returns onto what the rebase under way brings its commits, where git tells it, and it is none of those that are made again. Reads
+    /// history no further than to where the two parted.
+    pub fn rebased_onto(&self) -> Option<CommitId> {
+        let name = self.rebase_folder()?;
+        let onto = self.commit_in(&format!("{name}/onto")).or_else(|| self.started_at());
+        let from = self.commit_in(&format!("{name}/orig-head")).or_else(|| self.commit_in("ORIG_HEAD"));
+        let is_behind =
+            |onto| from.is_some_and(|from| self.merge_bases(onto, from).is_ok_and(|bases| bases.contains(&onto)));
+        onto.filter(|onto| !is_behind(*onto))
+    }
+
     /// Writes the commit that comes of it if these files, are as they are given, and all others as HEAD has them: those without a
     /// content are gone. No branch gets it.
     pub fn replayed_with(
@@ -144,12 +155,12 @@ impl Repository {
     }
 
     fn rebase(&self) -> Option<Way> {
-        ["rebase-merge", "rebase-apply"].into_iter().find(|name| self.git_dir().join(name).is_dir()).map(|name| {
-            let onto = self.commit_in(&format!("{name}/onto")).or_else(|| self.started_at());
-            let from = self.commit_in(&format!("{name}/orig-head")).or_else(|| self.commit_in("ORIG_HEAD"));
-            let is_behind = |onto| from.is_some_and(|from| self.led_to(onto, from).unwrap_or(false));
-            Way::Rebase(onto.filter(|onto| !is_behind(*onto)))
-        })
+        self.rebase_folder().map(|_| Way::Rebase)
+    }
+
+    /// Returns the folder in which git keeps what it knows of the rebase under way.
+    fn rebase_folder(&self) -> Option<&'static str> {
+        ["rebase-merge", "rebase-apply"].into_iter().find(|name| self.git_dir().join(name).is_dir())
     }
 
     /// Returns where the newest rebase began: some write it down only when they stop.

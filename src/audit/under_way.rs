@@ -31,7 +31,7 @@ impl Repository {
         Ok(match (way, &parents[..]) {
             (Way::Revert, [theirs]) => Some(UnderWay { bases: vec![of], ours, theirs: *theirs }),
             (_, [_, _, ..]) | (Way::Revert, []) => None,
-            (Way::Rebase(_) | Way::Pick, _) => Some(UnderWay { bases: parents, ours, theirs: of }),
+            (Way::Rebase | Way::Pick, _) => Some(UnderWay { bases: parents, ours, theirs: of }),
         })
     }
 }

@@ -326,6 +326,61 @@ fn a_revert_takes_back_nothing_that_the_engine_committed() {
 }
 
 #[test]
+fn a_reverted_merge_takes_back_nothing_that_the_engine_committed() {
+    // It comes with code, or without; git asks the driver where something came behind it.
+    for (brings_code, goes_on) in [(false, false), (true, false), (true, true)] {
+        let (env, id) = scene();
+        aside(&env, "side", || {
+            let _ = env.complete(&id, "agent-7").success();
+            if brings_code {
+                env.write("notes", "theirs\n");
+                env.commit_all("notes");
+            }
+        });
+        env.git(&["merge", "-q", "--no-ff", "--no-edit", "side"]);
+        let merge = env.head();
+        if goes_on {
+            let _ = env.say(&id, "agent-3", "needs_review", &["--blocker", "No tests"]).success();
+        }
+        let head = env.head();
+        let known = entries(&env, &id);
+        let reverted = env.try_git(&["revert", "-m", "1", "--no-edit", &merge]);
+        assert_ne!(reverted.code, Some(0), "{reverted}");
+        assert!(reverted.stderr.contains("what the engine committed is not taken back by a revert"), "{reverted}");
+        let way = if goes_on { "revert --abort" } else { "reset --merge" };
+        let _ = follow(&env, &reverted.stderr, way).success();
+        assert_eq!((env.head(), env.git(&["status", "--porcelain"])), (head, String::new()));
+        // What it brought beside tasks is taken back without them.
+        if brings_code {
+            let _ = env.try_git(&["revert", "-m", "1", "--no-commit", &merge]);
+            env.git(&["restore", "--source", "HEAD", "--staged", "--worktree", "tasks"]);
+            env.git(&["commit", "-q", "--no-edit"]);
+            assert!(!env.exists("notes") && !env.is_in_the_middle());
+        }
+        assert_eq!(entries(&env, &id), known);
+        let _ = verified(&env).success();
+    }
+}
+
+#[test]
+fn commits_that_touch_no_task_are_made_again_without_a_look_at_any() {
+    let (env, id) = scene();
+    aside(&env, "side", || {
+        for name in ["one", "two", "three"] {
+            env.write(name, "mine\n");
+            env.commit_all(name);
+        }
+    });
+    let _ = env.complete(&id, "agent-7").success();
+    env.git(&["checkout", "-q", "side"]);
+    env.git(&["rebase", "-q", "main"]);
+    env.git(&["cherry-pick", "ORIG_HEAD~3..ORIG_HEAD", "--allow-empty", "--keep-redundant-commits"]);
+    // A commit that is judged is made before, under no name.
+    assert_eq!(env.git(&["fsck", "--unreachable", "--no-progress"]), "");
+    let _ = verified(&env).success();
+}
+
+#[test]
 fn engine_commits_that_are_put_in_another_order_or_taken_out_stop() {
     for script in ["1d", "1{h;d};2G"] {
         let (env, id) = scene();

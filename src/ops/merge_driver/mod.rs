@@ -63,6 +63,12 @@ impl Purpose {
     }
 }
 
+/// Returns the repository around a folder, with all that it has: git runs drivers and hooks for more than one project.
+fn whole_repository(here: &Path) -> Result<Repository, OpsError> {
+    let nearest = Repository::discover(here)?;
+    Ok(if nearest.prefix().is_empty() { nearest } else { Repository::discover(nearest.worktree_root())? })
+}
+
 /// Merges two versions of a file at a path of the repository around `here`, by the rules that are in force in HEAD.
 pub fn drive(
     open: Open<'_>,

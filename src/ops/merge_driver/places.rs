@@ -1,5 +1,7 @@
 //! Which task of which project a path of the repository names.
 
+use std::collections::BTreeSet;
+
 use crate::audit::{CommitId, Repository};
 use crate::format::config::PROJECT_FILE;
 use crate::model::TaskId;
@@ -27,4 +29,14 @@ pub(super) fn task_at(
         }
     }
     Ok(folders.first().map(|folder| ((*folder).to_owned(), id)))
+}
+
+/// Returns the folders of the projects here whose tasks the next commit has otherwise than HEAD. Reads no history.
+pub(super) fn about_to_change(top: &Repository, head: CommitId) -> Result<BTreeSet<String>, OpsError> {
+    let mut folders = BTreeSet::new();
+    for path in top.about_to_change(head)? {
+        folders.extend(task_at(top, Some(head), &path)?.map(|(folder, _)| folder));
+    }
+    folders.retain(|folder| top.worktree_root().join(folder).is_dir());
+    Ok(folders)
 }

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use super::{Open, message};
+use super::{Open, places, whole_repository};
 use crate::audit::{CommitId, Replay, Repository, Way};
 use crate::engine::Rules;
 use crate::engine::merge::{Superseded, Unmergeable, apart};
@@ -21,6 +21,8 @@ pub struct Refused {
     wrong: Wrong,
     builds: Builds,
     then: Then,
+    /// What a rebase brings it onto, where that can be merged instead.
+    onto: Option<CommitId>,
     /// What it says that counts no more.
     pub superseded: Vec<Superseded>,
 }
@@ -68,12 +70,12 @@ impl Refused {
     pub fn fix(&self) -> String {
         let task = self.wrong.task.as_ref().map(|id| format!(" {id}")).unwrap_or_default();
         match (self.replay.way, self.then) {
-            (Way::Rebase(onto), then) => {
+            (Way::Rebase, then) => {
                 let skip = match then {
                     Then::Stops | Then::Forgets => "`git rebase --skip`",
                     Then::Retries => "take its line out with `git rebase --edit-todo`, then `git rebase --skip`",
                 };
-                let merge = onto.map(|onto| {
+                let merge = self.onto.map(|onto| {
                     let onto = &onto.to_string()[..10];
                     format!(", and then `git merge {onto}` brings both together, and loses nothing")
                 });
@@ -133,7 +135,10 @@ pub(super) fn refused(
     let wrong = wrong_anew(workspace, replay, made)?.into_iter().find(|wrong| wrong.task.as_ref() == Some(id));
     let superseded = merge.superseded.clone();
     let builds = task.builds();
-    Ok(wrong.map(|wrong| Refused { replay, wrong, builds, then: Then::Stops, superseded }))
+    Ok(wrong.map(|wrong| {
+        let onto = onto_of(repository, replay);
+        Refused { replay, wrong, builds, then: Then::Stops, onto, superseded }
+    }))
 }
 
 /// The versions of a task, as far as they can be read.
@@ -167,23 +172,31 @@ impl Read {
 /// Returns why the commit that git makes again, and is about to commit as it is staged, cannot stand: what nobody was asked to merge
 /// counts as well, since the rules may be others here.
 pub fn refused_as_staged(open: Open<'_>, here: &Path, message: &str) -> Result<Vec<Refused>, OpsError> {
-    let top = Repository::discover(here)?;
-    let root = top.worktree_root().to_owned();
-    let top = open(&root)?;
-    let repository = &top.repository;
+    let repository = &whole_repository(here)?;
     let Some(head) = repository.look()?.commit else { return Ok(Vec::new()) };
+    let folders = places::about_to_change(repository, head)?;
+    if folders.is_empty() {
+        return Ok(Vec::new());
+    }
     let Some(replay) = repository.replay_committed(message)? else { return Ok(Vec::new()) };
     let then = match (replay.way, repository.replay_named()) {
         (Way::Revert, None) => Then::Forgets,
-        (Way::Rebase(_), Some(_)) => Then::Retries,
+        (Way::Rebase, Some(_)) => Then::Retries,
         _ => Then::Stops,
     };
     let Some(made) = repository.replayed_as_staged(head, replay)? else { return Ok(Vec::new()) };
     let mut refused = Vec::new();
-    for folder in message::projects_between(repository, head, made)? {
-        let wrong = wrong_anew(&open(&root.join(folder))?, replay, made)?.into_iter().next();
-        let of = |wrong| Refused { replay, wrong, builds: Builds::OnWhatIsThere, then, superseded: Vec::new() };
-        refused.extend(wrong.map(of));
+    for folder in folders {
+        let project = repository.worktree_root().join(folder);
+        let wrong = wrong_anew(&open(&project)?, replay, made)?.into_iter().next();
+        refused.extend(wrong.map(|wrong| {
+            let onto = onto_of(repository, replay);
+            Refused { replay, wrong, builds: Builds::OnWhatIsThere, then, onto, superseded: Vec::new() }
+        }));
     }
     Ok(refused)
+}
+
+fn onto_of(repository: &Repository, replay: Replay) -> Option<CommitId> {
+    if replay.way == Way::Rebase { repository.rebased_onto() } else { None }
 }

@@ -1,12 +1,10 @@
 //! A commit that a person is about to make of what a killed command left: files and index have a step already that no commit of the
 //! engine has. It would be the person's own, and nothing would say who did it.
 
-use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
-use super::{Open, places};
-use crate::audit::Repository;
+use super::{Open, places, whole_repository};
 use crate::ops::error::OpsError;
 use crate::store::intent::{self, Pending};
 use crate::store::{Holder, WriterLock};
@@ -14,17 +12,10 @@ use crate::store::{Holder, WriterLock};
 /// Says whether tasks are about to be committed while a command is left unfinished that was to change some. Whoever is at it now finishes it
 /// himself, and keeps nobody from committing.
 pub fn would_commit_unfinished(open: Open<'_>, here: &Path) -> Result<bool, OpsError> {
-    let top = Repository::discover(here)?;
-    let root = top.worktree_root().to_owned();
-    let top = open(&root)?;
-    let repository = &top.repository;
+    let repository = &whole_repository(here)?;
     let Some(head) = repository.look()?.commit else { return Ok(false) };
-    let mut folders = BTreeSet::new();
-    for path in repository.about_to_change(head)? {
-        folders.extend(places::task_at(repository, Some(head), &path)?.map(|(folder, _)| folder));
-    }
-    for folder in folders.iter().map(|folder| root.join(folder)).filter(|folder| folder.is_dir()) {
-        let workspace = open(&folder)?;
+    for folder in places::about_to_change(repository, head)? {
+        let workspace = open(&repository.worktree_root().join(folder))?;
         if !intent::is_pending(&workspace.paths) {
             continue;
         }

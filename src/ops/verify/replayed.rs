@@ -8,7 +8,7 @@ use crate::ops::error::OpsError;
 use crate::ops::workspace::Workspace;
 
 /// Returns what is wrong with `made`, which comes of the commit that is made again. Of a merge that is picked nothing is known: it
-/// becomes a commit of another kind.
+/// becomes a commit of another kind. One that is reverted is taken back as any other is.
 pub(in crate::ops) fn wrong_anew(
     workspace: &Workspace,
     replay: Replay,
@@ -16,7 +16,7 @@ pub(in crate::ops) fn wrong_anew(
 ) -> Result<Vec<Wrong>, OpsError> {
     let repository = &workspace.repository;
     let parents = repository.log_entry(replay.of)?.parents;
-    if parents.len() > 1 {
+    if parents.len() > 1 && replay.way != Way::Revert {
         return Ok(Vec::new());
     }
     let mut judge = Judge::new(workspace, None);
