@@ -3,10 +3,11 @@
 //!
 //! ```text
 //!   files            written whole, in a folder beside (`beside`); no lock is held    kill: that folder, which the next one removes
-//!   temp files       made, their inodes told to the caller            kill: a leftover `aof-*` file
+//!   temp files       made, their inodes told to the caller: no file is touched yet     kill: a leftover `aof-*` file
 //!   index.lock       given its name; waited for, never broken         kill: our `index.lock`
 //!   check            HEAD is still what it was
 //!   ask              nothing that is to change is staged, modified, untracked or ignored; else no file is changed
+//!   mark             the caller told that files are coming            kill: our `index.lock`
 //!   place            what goes is removed, what comes gets its place by a rename      kill: some files ahead of HEAD, each whole
 //!   rest             by `git read-tree -m -u` on a copy of the index, with a lock held while that git lives: what does not come
 //!                    that way                                         kill, or git fails half-way: some files ahead of HEAD
@@ -32,7 +33,7 @@ use super::head::Head;
 use super::id::CommitId;
 use super::in_the_way::{are_fit, keeps_out};
 use super::index::Index;
-use super::locks::{BranchLock, Held, Locks};
+use super::locks::{BranchLock, Files, Held, Locks};
 use super::objects::{Temp, sync_files, sync_folder};
 use super::placed::Sights;
 use super::publish::{Intent, Published, tell};
@@ -77,7 +78,7 @@ impl Repository {
         let changes = self.changes_to(base.commit, to)?;
         // Before there is any record of it: whoever finishes it goes by that.
         keeps_out(&changes)?;
-        let lock = self.begin_bringing(base, to, deadline, intent)?;
+        let mut lock = self.begin_bringing(base, to, Files::Untouched, deadline, &mut *intent)?;
         let now = self.head()?;
         if now != *base {
             return Err(AuditError::Moved { reference: now.reference, found: now.commit });
@@ -86,6 +87,9 @@ impl Repository {
         let sights = self.sights(&changes)?;
         self.look_afresh(&copy.path, &changes);
         self.ask(&copy.path, base.commit, to, &changes)?;
+        // Without that nobody takes for brought what people have done themselves by then.
+        lock.locks.files = Files::Coming;
+        sync_files(intent(&lock.locks).at("record what comes to", self.worktree_root())?)?;
         stop::point("audit.bring-begun");
         self.settle_files(coming, &copy, base.commit, to, &changes, &sights)?;
         stop::point("audit.bring-files");
@@ -97,6 +101,7 @@ impl Repository {
         &self,
         base: &Head,
         to: CommitId,
+        files: Files,
         deadline: Instant,
         intent: Intent<'_>,
     ) -> Result<Bringing, AuditError> {
@@ -104,13 +109,13 @@ impl Repository {
         let index = self.temp_index(mode)?;
         let branch = self.branch_temp(to)?;
         let lock = BranchLock { reference: base.reference.clone(), from: base.commit, to, file: branch.file.clone() };
-        let locks = Locks { index: index.file.clone(), branch: Some(lock) };
+        let locks = Locks { index: index.file.clone(), branch: Some(lock), files };
         let mut waiting = tell(intent, &locks, &self.reference_path(&base.reference))?;
         waiting.push(branch.temp.unsynced()?);
         sync_files(waiting)?;
         let index = index.lock(self.git_dir().join("index.lock"), deadline)?;
         stop::point("audit.index-locked");
-        Ok(Bringing { index, branch })
+        Ok(Bringing { index, branch, locks })
     }
 
     /// The files are there: the index and the branch follow.
@@ -268,6 +273,7 @@ impl Repository {
 pub(super) struct Bringing {
     pub(super) index: Held,
     branch: super::locks::Unlocked,
+    locks: Locks,
 }
 
 impl Held {

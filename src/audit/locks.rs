@@ -33,6 +33,20 @@ pub struct Locks {
     pub index: LockFile,
     /// `None` when only the index is being healed.
     pub branch: Option<BranchLock>,
+    /// Where a record does not say it, some may have come.
+    #[serde(default)]
+    pub files: Files,
+}
+
+/// What may have become of files that come into the worktree from a commit. Those that the caller itself writes are its own to tell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Files {
+    /// Each is as it was: none comes, or what is in the way is still being asked.
+    Untouched,
+    /// Some may have come.
+    #[default]
+    Coming,
 }
 
 /// The lock on a branch, and the move it is taken for.

@@ -67,7 +67,7 @@ pub use id::{CommitId, NotAnId, ObjectId};
 pub use identity::Person;
 pub use join::{MergeDraft, Unshared};
 pub use left_behind::LeftBehind;
-pub use locks::{BranchLock, Cleared, LockFile, Locks};
+pub use locks::{BranchLock, Cleared, Files, LockFile, Locks};
 pub use log::Log;
 pub use merging::Hooks;
 pub use occupant::Occupant;

@@ -30,7 +30,7 @@ use super::commit::{Prepared, folders_above, path_changes, paths};
 use super::error::{At, AuditError};
 use super::id::CommitId;
 use super::index::{FolderChange, Index, Patched};
-use super::locks::{BranchLock, Held, Locks, Unlocked};
+use super::locks::{BranchLock, Files, Held, Locks, Unlocked};
 use super::objects::{sync_files, sync_folder};
 use super::repository::Repository;
 use crate::disk::Unsynced;
@@ -71,7 +71,8 @@ impl Repository {
             to: prepared.last(),
             file: branch_temp.file.clone(),
         };
-        let mut waiting = tell(intent, &Locks { index: index_temp.file.clone(), branch: Some(branch) }, &place)?;
+        let locks = Locks { index: index_temp.file.clone(), branch: Some(branch), files: Files::Untouched };
+        let mut waiting = tell(intent, &locks, &place)?;
         let mut objects = prepared.objects.borrow_mut();
         waiting.extend(objects.unsynced()?);
         waiting.push(branch_temp.temp.unsynced()?);
@@ -145,7 +146,8 @@ impl Repository {
         }
 
         let index_temp = self.temp_index(index.mode())?;
-        sync_files(tell(intent, &Locks { index: index_temp.file.clone(), branch: None }, self.git_dir())?)?;
+        let locks = Locks { index: index_temp.file.clone(), branch: None, files: Files::Untouched };
+        sync_files(tell(intent, &locks, self.git_dir())?)?;
         let lock = index_temp.lock(self.git_dir().join("index.lock"), deadline)?;
         let behind = Index::read(self, &paths(&changes))?.behind(self, changes)?;
         let index = Index::read(self, &paths(&behind))?;

@@ -16,7 +16,7 @@ use super::standing::{Pending, Standing, Version};
 use super::sync;
 use super::transaction::{Choice, Write, commit, plan};
 use super::workspace::Workspace;
-use crate::audit::{AuditError, BranchLock, CommitId, Head, Locks, LogEntry, ObjectId};
+use crate::audit::{AuditError, BranchLock, CommitId, Files, Head, Locks, LogEntry, ObjectId};
 use crate::model::Digest;
 use crate::store::intent::{self, Intent, Pending as Record, Write as Intended};
 use crate::store::layout::is_archived;
@@ -52,10 +52,10 @@ pub(super) fn heal(workspace: &Workspace, lock: &WriterLock) -> Result<bool, Ops
     workspace.repository.sweep_temps()?;
     unless_general(atomic::sweep_local(lock, workspace.clock()().into()).map(drop).map_err(OpsError::from))?;
     if record.writes.is_empty() {
-        // Only a sync writes down no files: git itself changed them.
-        match locks.and_then(|locks| locks.branch) {
-            Some(branch) => sync::finish(workspace, lock, &branch)?,
-            None => intent::clear(lock)?,
+        // Only a sync writes down no files: git itself changed them. Before the first of them, whatever there is now is somebody's.
+        match locks {
+            Some(Locks { branch: Some(branch), files: Files::Coming, .. }) => sync::finish(workspace, lock, &branch)?,
+            _ => intent::clear(lock)?,
         }
         return Ok(true);
     }

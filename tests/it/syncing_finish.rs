@@ -66,6 +66,76 @@ fn has_none_of_it(clones: &Clones) {
     assert_eq!(clones.env.read("gone.txt"), "one\n");
 }
 
+/// A sync that waits for a lock in vain, or is killed when it has it: not one file has come.
+fn begins(clones: &Clones, kill: bool) {
+    if kill {
+        killed(clones, "audit.index-locked");
+        unlocks(clones);
+        return;
+    }
+    clones.env.write(".git/index.lock", "");
+    assert_eq!(clones.aof(".", &["--wait", "1s", "sync"]).code, Some(7));
+    assert!(!clones.env.is_in_the_middle(), "nothing is left to be finished");
+    unlocks(clones);
+}
+
+/// Has git keep a file out of history that stays in the worktree.
+fn untracks(clones: &Clones, file: &str) {
+    clones.git(".", &["rm", "--quiet", "--cached", file]);
+    clones.env.write(".gitignore", format!("{file}\n"));
+    clones.git(".", &["add", ".gitignore"]);
+    clones.git(".", &["commit", "--quiet", "--message", "untrack"]);
+}
+
+#[test]
+fn what_somebody_brings_in_after_a_sync_that_changed_nothing_is_theirs() {
+    for kill in [false, true] {
+        let (clones, _) = behind();
+        begins(&clones, kill);
+        clones.git(".", &["pull", "--quiet"]);
+        untracks(&clones, "docs/new.md");
+        clones.does(".", &["task", "new", "Next"]);
+        assert_eq!(clones.env.read("docs/new.md"), "new\n", "{kill}");
+        assert_eq!((clones.status("."), clones.env.is_in_the_middle()), (String::new(), false), "{kill}");
+    }
+}
+
+#[test]
+fn what_somebody_stages_after_a_sync_that_changed_nothing_stays_staged() {
+    for kill in [false, true] {
+        for squash in [false, true] {
+            let (clones, _) = behind();
+            begins(&clones, kill);
+            clones.git(".", &["switch", "--quiet", "--create", "feature"]);
+            if squash {
+                clones.git(".", &["merge", "--quiet", "--squash", "origin/main"]);
+            } else {
+                clones.git(".", &["checkout", "origin/main", "--", "docs/one.md", "docs/new.md"]);
+            }
+            let staged = clones.status(".");
+            assert!(staged.contains("A  docs/new.md\nM  docs/one.md\n"), "{staged}");
+            clones.does(".", &["task", "new", "Next"]);
+            assert_eq!((clones.status("."), clones.env.is_in_the_middle()), (staged, false), "{kill} {squash}");
+            assert_eq!(clones.env.read("docs/one.md"), "1b\n");
+        }
+    }
+}
+
+#[test]
+fn what_somebody_undoes_in_a_later_commit_stays_as_they_left_it() {
+    for switches in [false, true] {
+        let (clones, _) = behind();
+        killed(&clones, "audit.ref-moved");
+        if switches {
+            clones.git(".", &["switch", "--quiet", "--create", "feature"]);
+        }
+        untracks(&clones, "docs/new.md");
+        clones.does(".", &["task", "new", "Next"]);
+        assert_eq!(clones.env.read("docs/new.md"), "new\n", "{switches}");
+        assert_eq!((clones.status("."), clones.env.is_in_the_middle()), (String::new(), false), "{switches}");
+    }
+}
+
 #[test]
 fn what_is_kept_out_stays_out_whatever_fails() {
     for kill in [false, true] {

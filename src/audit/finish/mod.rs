@@ -22,7 +22,7 @@ use super::coming::Coming;
 use super::error::{At, AuditError, Unsettled};
 use super::head::Head;
 use super::in_the_way::keeps_out;
-use super::locks::BranchLock;
+use super::locks::{BranchLock, Files};
 use super::objects::Temp;
 use super::publish::Intent;
 use super::repository::Repository;
@@ -64,12 +64,12 @@ impl Repository {
         loop {
             let head = self.head()?;
             let known = self.known(&interrupted.changes, head.commit)?;
-            let ready = match interrupted.whole(&head, &known, Trial::NotYet) {
+            let ready = match self.whole(&interrupted, &head, &known, Trial::NotYet)? {
                 Whole::Forget => return Ok(Vec::new()),
                 Whole::Forward => self.ready(&interrupted, &known),
                 Whole::Each(_) => None,
             };
-            let lock = self.begin_bringing(&start, was.to, deadline, intent)?;
+            let lock = self.begin_bringing(&start, was.to, Files::Coming, deadline, intent)?;
             if self.head()? == head {
                 match self.settle(&interrupted, &head, ready.as_ref(), lock) {
                     Err(AuditError::Moved { .. }) => {}
@@ -105,7 +105,7 @@ impl Repository {
         let Interrupted { was, beside, deadline, .. } = interrupted;
         let mut known = self.known(&interrupted.changes, head.commit)?;
         let trial = if ready.is_some() { Trial::NotYet } else { Trial::Failed };
-        let mut what = interrupted.whole(head, &known, trial);
+        let mut what = self.whole(interrupted, head, &known, trial)?;
         if let (Whole::Forward, Some(coming)) = (what, ready) {
             match self.bring_rest(interrupted, &known, coming) {
                 Ok(copy) if head.commit == Some(was.to) => {
@@ -121,7 +121,7 @@ impl Repository {
                 // It may have got half-way.
                 Err(_) => {
                     known = self.known(&interrupted.changes, head.commit)?;
-                    what = interrupted.whole(head, &known, Trial::Failed);
+                    what = self.whole(interrupted, head, &known, Trial::Failed)?;
                 }
             }
         }
@@ -145,21 +145,27 @@ impl Repository {
         self.settle_files(coming, &copy, was.from, was.to, changes, &sights)?;
         Ok(copy)
     }
-}
 
-impl Interrupted<'_> {
-    fn whole(&self, head: &Head, known: &[Known], trial: Trial) -> Whole {
+    fn whole(
+        &self,
+        interrupted: &Interrupted<'_>,
+        head: &Head,
+        known: &[Known],
+        trial: Trial,
+    ) -> Result<Whole, AuditError> {
+        let Interrupted { was, leave, .. } = interrupted;
         let paths: Vec<Facts> = known.iter().map(|known| known.facts).collect();
-        let is_on_it = head.reference == self.was.reference;
-        let stand = if is_on_it && head.commit == self.was.from {
+        let is_on_it = head.reference == was.reference;
+        let stand = if is_on_it && head.commit == was.from {
             Stand::Before
-        } else if is_on_it && head.commit == Some(self.was.to) {
+        } else if is_on_it && head.commit == Some(was.to) {
             // The index moves as a whole.
             let has_come = paths.is_empty() || paths.iter().any(|facts| facts.entry == Entry::To);
             if has_come { Stand::Landed } else { Stand::Ahead }
         } else {
-            Stand::Elsewhere
+            let has_it = head.commit.map(|commit| self.led_to(was.to, commit)).transpose()?;
+            if has_it == Some(true) { Stand::Landed } else { Stand::Elsewhere }
         };
-        whole(stand, self.leave, trial, &paths)
+        Ok(whole(stand, *leave, trial, &paths))
     }
 }

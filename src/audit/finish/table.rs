@@ -9,6 +9,7 @@
 //!                                 something is somebody's, or it failed              up to it, path by path
 //!                                 it may not come                                    nothing
 //!   there, and the index as well                                                     nothing: whatever is otherwise is somebody's
+//!   further, on any branch                                                           nothing, likewise
 //!   elsewhere, on any branch                                                         back, where HEAD has what was before
 //!
 //!   path by path    the file goes to the aim where it is as on the other side, and so does the entry of the index; all else stays.
@@ -22,9 +23,9 @@ pub(super) enum Stand {
     Before,
     /// HEAD is that branch, where it was to be, and the index has nothing of that: a power cut, or somebody moved the branch alone.
     Ahead,
-    /// HEAD is that branch, where it was to be, and so is the index.
+    /// HEAD is that branch, where it was to be, and so is the index; or it is a later commit on any branch, whose maker had all of it.
     Landed,
-    /// HEAD is that branch at another commit, or another branch.
+    /// HEAD is a commit, on any branch, that does not have what was to come.
     Elsewhere,
 }
 

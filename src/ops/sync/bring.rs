@@ -44,7 +44,8 @@ pub(super) fn bring(workspace: &Workspace, head: &Head, to: CommitId, subject: &
             Ok(Brought::Left(left))
         }
         Err(error) => {
-            // It may have got half-way. If that cannot be healed now, the record stays, and the next command does it.
+            // It may have got half-way; before the first file the record is only cleared, and nobody waited for. If that cannot be
+            // healed now, the record stays, and the next command does it.
             heal::heal(workspace, &lock)?;
             match error {
                 AuditError::Moved { .. } | AuditError::Waiting { .. } => Ok(Brought::Moved),
