@@ -91,6 +91,12 @@ pub(super) fn name_of_file(mut bytes: impl Read, size: u64) -> io::Result<Object
     }
 }
 
+/// Returns where an `objects/` folder has the loose file of an object.
+pub(super) fn place_in(objects: &Path, id: ObjectId) -> PathBuf {
+    let hex = id.to_string();
+    objects.join(&hex[..2]).join(&hex[2..])
+}
+
 /// The `objects/` folder of a repository.
 #[derive(Debug)]
 pub(super) struct ObjectFolder {
@@ -148,8 +154,7 @@ impl ObjectFolder {
     }
 
     pub(super) fn place(&self, id: ObjectId) -> PathBuf {
-        let hex = id.to_string();
-        self.path.join(&hex[..2]).join(&hex[2..])
+        place_in(&self.path, id)
     }
 
     /// Creates a folder unless it is there.

@@ -1,9 +1,10 @@
-//! Objects read by their names, each once. Loose files are read here, and packs; what is borrowed from elsewhere, and whatever
-//! looks odd, is left to libgit2, which knows every way an object can be stored. Writes nothing.
+//! Objects read by their names, each once. Loose files are read here, and packs, also those that are borrowed from elsewhere; whatever
+//! looks odd is left to libgit2, which knows every way an object can be stored. Writes nothing.
 //!
 //! An object counts only if its bytes have the name that was asked for. A name stands for the same bytes for ever, so what
 //! was read need never be looked at again.
 
+mod borrowed;
 mod delta;
 mod index;
 mod kept;
@@ -14,6 +15,7 @@ use std::cell::RefCell;
 use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use flate2::bufread::ZlibDecoder;
@@ -23,7 +25,7 @@ use self::kept::{Inflated, Kept};
 use self::packs::Packs;
 use super::error::{AuditError, During};
 use super::id::ObjectId;
-use super::objects::{Kind, ObjectFolder, name};
+use super::objects::{Kind, ObjectFolder, name, place_in};
 
 /// Half of the room for objects that were read, in bytes; one flat folder of 100,000 tasks is 3.5 MB.
 const ROOM: usize = 4 << 20;
@@ -40,6 +42,8 @@ pub(super) struct Known(RefCell<State>);
 struct State {
     kept: Kept<ObjectId>,
     packs: Packs,
+    /// The repository's own `objects` folder, and those that it borrows from, once they were looked for.
+    folders: Vec<PathBuf>,
     /// Where the last object was, and the next one probably is.
     last: Place,
 }
@@ -53,7 +57,7 @@ enum Place {
 impl Default for Known {
     fn default() -> Self {
         let (kept, packs) = (Kept::with_room(ROOM), Packs::default());
-        Self(RefCell::new(State { kept, packs, last: Place::Loose }))
+        Self(RefCell::new(State { kept, packs, folders: Vec::new(), last: Place::Loose }))
     }
 }
 
@@ -87,51 +91,49 @@ impl<'r> Reader<'r> {
 
     /// Finds an object, which errors call by that word.
     fn find(self, word: &'static str, id: ObjectId) -> Result<Inflated, AuditError> {
-        let State { kept, packs, last } = &mut *self.known.0.borrow_mut();
+        let State { kept, packs, folders, last } = &mut *self.known.0.borrow_mut();
         if let Some(known) = kept.get(id) {
             return Ok(known);
         }
+        if folders.is_empty() {
+            *folders = borrowed::folders(self.folder.path());
+        }
+        let is_right = |(kind, bytes): &Inflated| name(*kind, bytes) == id;
         let places = if *last == Place::Loose { [Place::Loose, Place::Packed] } else { [Place::Packed, Place::Loose] };
         let found = places.into_iter().find_map(|place| {
-            let object = match place {
-                Place::Loose => self.loose(id),
-                Place::Packed => packs.read(self.folder.path(), id),
-            };
             *last = place;
-            object.filter(|(kind, bytes)| name(*kind, bytes) == id)
+            match place {
+                Place::Loose => folders.iter().filter_map(|folder| loose(&place_in(folder, id))).find(is_right),
+                Place::Packed => packs.read(folders, id).filter(is_right),
+            }
         });
-        let damaged = |packs: &mut Packs, detail: String| {
-            let loose = self.folder.place(id);
-            let file = if loose.exists() { None } else { packs.pack_of(id) };
-            AuditError::Damaged { word, id, file: file.unwrap_or(loose), detail }
+        let damaged = |file: Option<PathBuf>, detail: String| {
+            let file = file.unwrap_or_else(|| self.folder.place(id));
+            AuditError::Damaged { word, id, file, detail }
         };
+        let mut files = folders.iter().map(|folder| place_in(folder, id)).filter(|file| file.exists());
         let object = match found {
             Some(object) => object,
-            None if self.is_cut_off(id) => return Err(damaged(packs, "its file ends too early".to_owned())),
+            None if let Some(file) = files.clone().find(|file| is_cut_off(file)) => {
+                return Err(damaged(Some(file), "its file ends too early".to_owned()));
+            }
             None if packs.lead_astray(id) => {
-                return Err(damaged(packs, "its pack ends too early, or the index of the pack is wrong".to_owned()));
+                let file = files.next().or_else(|| packs.pack_of(id));
+                return Err(damaged(file, "its pack ends too early, or the index of the pack is wrong".to_owned()));
             }
             None => match self.stored(id) {
                 Ok(object) => object,
                 Err(fault) if fault.code() == git2::ErrorCode::NotFound => {
                     return Err(AuditError::Missing { word, id, partial: self.is_partial() });
                 }
-                Err(fault) => return Err(damaged(packs, fault.message().to_owned())),
+                Err(fault) => {
+                    let file = files.next().or_else(|| packs.pack_of(id));
+                    return Err(damaged(file, fault.message().to_owned()));
+                }
             },
         };
         kept.keep(id, object.clone());
         Ok(object)
-    }
-
-    fn loose(self, id: ObjectId) -> Option<Inflated> {
-        let file = File::open(self.folder.place(id)).ok()?;
-        let deflated = read_to_end(&file, SMALL).ok()?;
-        let mut bytes = Vec::with_capacity(deflated.len() * 2);
-        ZlibDecoder::new(deflated.as_slice()).read_to_end(&mut bytes).ok()?;
-        let start = bytes.iter().take(32).position(|byte| *byte == 0)? + 1;
-        let kind = Kind::ALL.into_iter().find(|kind| bytes.starts_with(kind.word().as_bytes()))?;
-        bytes.drain(..start);
-        Some((kind, bytes.into()))
     }
 
     /// Says whether this is a partial clone, in which git gets objects from the remote when it needs them.
@@ -142,14 +144,6 @@ impl<'r> Reader<'r> {
             || promises.is_ok_and(|mut entries| entries.next().is_some())
     }
 
-    /// Says whether there is a loose file that does not have all of an object, as a power cut leaves it. libgit2 waits for ever for the
-    /// rest of one.
-    fn is_cut_off(self, id: ObjectId) -> bool {
-        let Ok(file) = File::open(self.folder.place(id)) else { return false };
-        let mut inflated = ZlibDecoder::new(BufReader::new(file));
-        io::copy(&mut inflated, &mut io::sink()).is_err_and(|fault| fault.kind() == io::ErrorKind::UnexpectedEof)
-    }
-
     fn stored(self, id: ObjectId) -> Result<Inflated, git2::Error> {
         let odb = self.git.odb()?;
         let object = odb.read(id.to_git())?;
@@ -157,6 +151,24 @@ impl<'r> Reader<'r> {
         let kind = kind.ok_or_else(|| git2::Error::from_str("it is of no known kind"))?;
         Ok((kind, Arc::from(object.data())))
     }
+}
+
+/// Reads a loose file.
+fn loose(file: &Path) -> Option<Inflated> {
+    let deflated = read_to_end(&File::open(file).ok()?, SMALL).ok()?;
+    let mut bytes = Vec::with_capacity(deflated.len() * 2);
+    ZlibDecoder::new(deflated.as_slice()).read_to_end(&mut bytes).ok()?;
+    let start = bytes.iter().take(32).position(|byte| *byte == 0)? + 1;
+    let kind = Kind::ALL.into_iter().find(|kind| bytes.starts_with(kind.word().as_bytes()))?;
+    bytes.drain(..start);
+    Some((kind, bytes.into()))
+}
+
+/// Says whether a loose file does not have all of an object, as a power cut leaves it. libgit2 waits for ever for the rest of one.
+fn is_cut_off(file: &Path) -> bool {
+    let Ok(file) = File::open(file) else { return false };
+    let mut inflated = ZlibDecoder::new(BufReader::new(file));
+    io::copy(&mut inflated, &mut io::sink()).is_err_and(|fault| fault.kind() == io::ErrorKind::UnexpectedEof)
 }
 
 /// Reads a file on a local disk to its end, in one call if it has fewer bytes than that: a read that brings less than it may is

@@ -1,11 +1,11 @@
-//! Objects read out of the packs of a repository's own folder. Answers with nothing wherever it is in doubt: who asked has libgit2 for
+//! Objects read out of the packs of some folders. Answers with nothing wherever it is in doubt: who asked has libgit2 for
 //! that, and expects the bytes to have the name that they were asked by.
 //!
 //! A pack keeps most objects as changes of others, a chain of up to some fifty. What came out on the way is kept: history is read in
 //! order, so it is what is asked for next.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -28,13 +28,13 @@ const LONGEST: usize = 4_095;
 /// Half of the room for what came out on the way, in bytes.
 const ROOM: usize = 4 << 20;
 
-/// The packs of a folder.
+/// The packs of a repository, and of those that it borrows from.
 pub(super) struct Packs {
     held: Vec<Pack>,
     /// What is left of the room for their indexes.
     room: u64,
-    /// When the folder was changed last that they were found in.
-    changed: Option<SystemTime>,
+    /// When the folders were changed last that they were found in.
+    changed: Vec<Option<SystemTime>>,
     /// Which one had the last object.
     last: usize,
     /// The number of the next one.
@@ -55,16 +55,16 @@ struct Pack {
 impl Default for Packs {
     fn default() -> Self {
         let (held, kept, inflater) = (Vec::new(), Kept::with_room(ROOM), Decompress::new(true));
-        Self { held, room: INDEXES, changed: None, last: 0, next: 0, kept, inflater }
+        Self { held, room: INDEXES, changed: Vec::new(), last: 0, next: 0, kept, inflater }
     }
 }
 
 impl Packs {
-    /// Returns an object that is in one of the packs of this `objects` folder.
-    pub(super) fn read(&mut self, objects: &Path, id: ObjectId) -> Option<Inflated> {
+    /// Returns an object that is in one of the packs of these `objects` folders.
+    pub(super) fn read(&mut self, objects: &[PathBuf], id: ObjectId) -> Option<Inflated> {
         let found = match self.find(id) {
             Some(found) => found,
-            None if self.look(&objects.join("pack")) => self.find(id)?,
+            None if self.look(objects) => self.find(id)?,
             None => return None,
         };
         self.inflated(found)
@@ -94,14 +94,16 @@ impl Packs {
     }
 
     /// Looks which packs there are, and says whether there are others than before.
-    fn look(&mut self, folder: &Path) -> bool {
-        let Ok(changed) = fs::metadata(folder).and_then(|found| found.modified()) else { return false };
-        if self.changed == Some(changed) {
+    fn look(&mut self, objects: &[PathBuf]) -> bool {
+        let folders = || objects.iter().map(|folder| folder.join("pack"));
+        let changed = folders().map(|folder| fs::metadata(folder).and_then(|found| found.modified()).ok()).collect();
+        if self.changed == changed {
             return false;
         }
-        self.changed = Some(changed);
-        let Ok(entries) = fs::read_dir(folder) else { return false };
-        let mut found: Vec<(u64, PathBuf)> = entries
+        self.changed = changed;
+        let mut found: Vec<(u64, PathBuf)> = folders()
+            .filter_map(|folder| fs::read_dir(folder).ok())
+            .flatten()
             .filter_map(|entry| {
                 let entry = entry.ok()?;
                 let path = entry.path();

@@ -3,8 +3,9 @@ use std::path::{Path, PathBuf};
 
 use super::index::Index;
 use super::packs::Packs;
+use crate::audit::error::AuditError;
 use crate::audit::id::ObjectId;
-use crate::audit::objects::{Kind, name};
+use crate::audit::objects::{Kind, name, place_in};
 use crate::audit::tests::environment::TestRepository;
 
 /// Makes a history of long files that change little, as tasks do, and packs it.
@@ -23,8 +24,8 @@ fn packed(settings: &[&str]) -> TestRepository {
     test
 }
 
-fn objects(test: &TestRepository) -> PathBuf {
-    test.path(".git/objects")
+fn objects(test: &TestRepository) -> [PathBuf; 1] {
+    [test.path(".git/objects")]
 }
 
 fn only_file(folder: &Path, extension: &str) -> PathBuf {
@@ -157,7 +158,7 @@ fn what_this_reader_does_not_know_libgit2_does() {
         assert_eq!(name(kind, &repository.reader().read(kind, id).unwrap()), id);
     }
     let borrowed = TestRepository::with_tasks();
-    fs::write(borrowed.path(".git/objects/info/alternates"), objects(&test).display().to_string()).unwrap();
+    fs::write(borrowed.path(".git/objects/info/alternates"), test.path(".git/objects").display().to_string()).unwrap();
     let repository = borrowed.open();
     for (id, kind) in all(&test) {
         assert_eq!(name(kind, &repository.reader().read(kind, id).unwrap()), id);
@@ -211,4 +212,35 @@ fn an_index_that_leads_behind_the_end_of_its_pack_is_not_followed() {
         let error = format!("{:?}", repository.reader().read(kind, id).unwrap_err());
         assert!(error.contains("ends too early"), "{error}");
     }
+}
+
+#[test]
+fn what_is_cut_off_where_it_is_borrowed_from_is_told_unless_it_is_whole_elsewhere() {
+    let [lender, between, borrower] = [(); 3].map(|()| TestRepository::empty());
+    let lends = |to: &TestRepository, line: String| {
+        fs::write(to.path(".git/objects/info/alternates"), format!("# borrowed\n{line}\n")).unwrap();
+    };
+    lends(&between, lender.path(".git/objects").display().to_string());
+    // Whoever lends to itself is looked into once.
+    lends(&lender, borrower.path(".git/objects").display().to_string());
+    lends(&borrower, between.path(".git/objects").display().to_string());
+    lender.git(&["commit", "--quiet", "--allow-empty", "--message", "lent"]);
+    let id: ObjectId = lender.git(&["rev-parse", "HEAD"]).trim().parse().unwrap();
+    let [file, nearer] = [&lender, &between].map(|test| place_in(&test.path(".git/objects"), id));
+    let whole = fs::read(&file).unwrap();
+    assert_eq!(borrower.open().reader().any(id).unwrap().0, Kind::Commit);
+    let put = |file: &Path, bytes: &[u8]| {
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        let _ = fs::remove_file(file);
+        fs::write(file, bytes).unwrap();
+    };
+    put(&file, &whole[..whole.len() / 2]);
+    let fault = borrower.open().reader().any(id).unwrap_err();
+    let AuditError::Damaged { id: told, file: at, .. } = &fault else { panic!("{fault:?}") };
+    assert_eq!((*told, fs::canonicalize(at).unwrap()), (id, fs::canonicalize(&file).unwrap()));
+    put(&nearer, &whole);
+    assert_eq!(borrower.open().reader().any(id).unwrap().0, Kind::Commit);
+    put(&nearer, &whole[..whole.len() / 2]);
+    put(&file, &whole);
+    assert_eq!(borrower.open().reader().any(id).unwrap().0, Kind::Commit);
 }
