@@ -64,12 +64,16 @@ impl Repository {
 
     /// Returns what git makes again by a commit with this message. It writes down what it reverts only once that has conflicts, and a
     /// rebase that was stopped may be at a commit of another kind.
+    /// A merge is none of these, whatever it says.
     pub fn replay_committed(&self, message: &str) -> Result<Option<Replay>, AuditError> {
+        if !self.merge_heads().is_empty() {
+            return Ok(None);
+        }
         if let Some(replay) = self.replay_named() {
             return Ok(Some(replay));
         }
-        if let Some(of) = message.lines().find_map(|line| line.strip_prefix(REVERTS)?.get(..40)?.parse().ok()) {
-            return Ok(self.has_commit(of).then_some(Replay { of, way: Way::Revert }));
+        if let Some(name) = message.lines().find_map(reverted_name) {
+            return Ok(self.commit_named(name)?.map(|of| Replay { of, way: Way::Revert }));
         }
         let Some(replay) = self.replay_stopped() else { return Ok(None) };
         let is_its_own = message.starts_with(self.log_entry(replay.of)?.message.trim_end());
@@ -84,6 +88,11 @@ impl Repository {
             let of = self.commit_in("REBASE_HEAD").filter(|_| !is_made())?;
             Some(Replay { of, way: self.rebase()? })
         })
+    }
+
+    /// Returns whether git goes through several commits that it picks or reverts, and would go on with the next.
+    pub fn is_in_sequence(&self) -> bool {
+        self.git_dir().join("sequencer").is_dir()
     }
 
     /// Returns what git names as what it picks or reverts. In a rebase it names what it picks where nothing of that is in conflict.
@@ -183,6 +192,14 @@ fn commit_of_label(label: &str) -> Option<&str> {
     (rest.contains(')') && name.len() > 3 && name.bytes().all(|byte| byte.is_ascii_hexdigit())).then_some(name)
 }
 
+/// Returns the name of the commit in the line in which git says what it reverts: a whole one, or with `revert.reference` the beginning of
+/// one, `16c250e (its first line, 2026-02-16)`.
+fn reverted_name(line: &str) -> Option<&str> {
+    let rest = line.strip_prefix(REVERTS)?;
+    let name = &rest[..rest.bytes().take_while(u8::is_ascii_hexdigit).count()];
+    (name.len() > 3).then_some(name)
+}
+
 fn doing() -> String {
     "make again what git picks".to_owned()
 }
@@ -190,6 +207,18 @@ fn doing() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn git_names_what_it_reverts_in_two_ways() {
+        let whole = "0123456789abcdef0123456789abcdef01234567";
+        for rest in [".", ", reversing", ""] {
+            assert_eq!(reverted_name(&format!("{REVERTS}{whole}{rest}")), Some(whole));
+        }
+        assert_eq!(reverted_name("This reverts commit 16c250e (a subject, 2026-02-16)."), Some("16c250e"));
+        for line in ["This reverts commit", "This reverts commit of mine", " This reverts commit 16c250e", ""] {
+            assert_eq!(reverted_name(line), None, "{line}");
+        }
+    }
 
     #[test]
     fn only_commits_that_are_made_again_have_such_labels() {

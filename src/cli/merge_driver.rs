@@ -14,7 +14,7 @@ use crate::model::{AgentId, TaskId};
 use crate::ops::DryRun;
 use crate::ops::merge::{Conflict, FileMerge, Versions};
 use crate::ops::merge_driver::{
-    Driven, End, Purpose, Refused, Settled, add_trailers, done_anew, drive, refused_as_staged, settle,
+    Driven, End, Purpose, Refused, Settled, done_anew, drive, list_superseded, refused_as_staged, settle,
     would_commit_unfinished,
 };
 
@@ -232,7 +232,7 @@ fn settle_all(session: &Session, mode: DryRun) -> Result<ExitCode, Trouble> {
     Ok(code)
 }
 
-/// Adds to the message of a merge what it supersedes. Whether one is under way git's folder tells, and not where the message is from: it
+/// Has the message of a merge list what it supersedes, and no more. Whether one is under way git's folder tells, and not where the message is from: it
 /// may be given on the command line. Whatever else git makes a message for is left as it is; but a commit that git makes again is refused
 /// where it cannot stand: git commits nothing then.
 fn list(session: &Session, message: &[PathBuf]) -> Result<ExitCode, Trouble> {
@@ -256,7 +256,7 @@ fn list(session: &Session, message: &[PathBuf]) -> Result<ExitCode, Trouble> {
     if is_left || !refused.is_empty() {
         return Ok(ExitCode::FAILURE);
     }
-    let after = add_trailers(&open, &session.directory, &text)?;
+    let after = list_superseded(&open, &session.directory, &text)?;
     if after != text {
         let place = session.directory.join(file);
         std::fs::write(&place, after).map_err(|cause| Trouble::Output { path: place, cause })?;

@@ -96,6 +96,50 @@ fn no_other_commit_is_touched() {
 }
 
 #[test]
+fn a_merge_that_is_made_again_says_what_is_so_there() {
+    // Upstream has given the task to agent-8: what stood before is left out, and what it superseded counts.
+    let (env, id) = scene();
+    env.git(&["checkout", "-q", "-b", "feature"]);
+    env.git(&["checkout", "-q", "-b", "side"]);
+    let _ = env.say(&id, "agent-8", "complete", &["--id", "theirs"]).success();
+    env.git(&["checkout", "-q", "feature"]);
+    let _ = env.complete(&id, "agent-7").success();
+    let words = "Together\n\nIt was late.\n\nReviewed-by: Ada\n";
+    env.git(&["merge", "-q", "-m", words, "side"]);
+    let message = |env: &TestEnvironment| env.git(&["log", "-1", "--format=%B"]);
+    assert!(message(&env).contains(&trailer(&id)));
+    env.git(&["checkout", "-q", "main"]);
+    let _ = env.aof(&["task", "assign", &id, "agent-8"]).success();
+    env.git(&["checkout", "-q", "feature"]);
+    let stopped = env.try_git(&["rebase", "--rebase-merges", "main"]).code(1);
+    assert!(stopped.stderr.contains("is assigned to `agent-8`"), "{stopped}");
+    assert!(stopped.stderr.contains("`git rebase --skip`"), "{stopped}");
+    env.git(&["rebase", "--skip"]);
+    assert!(!env.is_in_the_middle());
+    assert_eq!(env.git(&["log", "-1", "--format=%P"]).split_whitespace().count(), 2);
+    assert_eq!(message(&env).trim(), words.trim());
+    assert_eq!(crate::merging::entries(&env, &id), ["implement agent-8 complete"]);
+    let _ = verified(&env).success();
+}
+
+#[test]
+fn what_is_so_still_stays_in_a_merge_that_is_made_again() {
+    let (env, id) = begun();
+    env.git(&["commit", "-q", "-m", "Together"]);
+    env.git(&["branch", "base", "HEAD~2"]);
+    env.git(&["checkout", "-q", "base"]);
+    env.write("code", "more\n");
+    env.commit_all("code");
+    env.git(&["checkout", "-q", "main"]);
+    let message = env.git(&["log", "-1", "--format=%B"]);
+    env.git(&["rebase", "-q", "--rebase-merges", "base"]);
+    assert_eq!(env.git(&["log", "-1", "--format=%P"]).split_whitespace().count(), 2);
+    assert_eq!(env.git(&["log", "-1", "--format=%B"]), message);
+    assert!(message.contains(&trailer(&id)));
+    let _ = verified(&env).success();
+}
+
+#[test]
 fn a_hook_of_ones_own_need_not_tell_where_the_message_is_from() {
     let (env, id) = scene();
     fs::write(env.path(".git/hooks/prepare-commit-msg"), "#!/bin/sh\naof merge-driver --message \"$1\"\n").unwrap();

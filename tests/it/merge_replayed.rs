@@ -363,6 +363,27 @@ fn a_reverted_merge_takes_back_nothing_that_the_engine_committed() {
 }
 
 #[test]
+fn whatever_git_says_of_what_it_reverts_entries_stay() {
+    let (env, id) = scene();
+    let _ = env.complete(&id, "agent-7").success();
+    let head = env.head();
+    let reverted = env.try_git(&["-c", "revert.reference=true", "revert", "--no-edit", "HEAD"]);
+    assert_ne!(reverted.code, Some(0), "{reverted}");
+    let _ = follow(&env, &reverted.stderr, "reset --merge").success();
+    assert_eq!((env.head(), env.git(&["status", "--porcelain"])), (head, String::new()));
+    // Of several, none is left reverted.
+    env.write("notes", "mine\n");
+    env.commit_all("notes");
+    let head = env.head();
+    let reverted = env.try_git(&["revert", "--no-edit", "HEAD", "HEAD~1"]);
+    assert_ne!(reverted.code, Some(0), "{reverted}");
+    let _ = follow(&env, &reverted.stderr, "revert --abort").success();
+    assert_eq!((env.head(), env.git(&["status", "--porcelain"])), (head, String::new()));
+    assert!(!env.path(".git/sequencer").exists());
+    let _ = verified(&env).success();
+}
+
+#[test]
 fn commits_that_touch_no_task_are_made_again_without_a_look_at_any() {
     let (env, id) = scene();
     aside(&env, "side", || {

@@ -75,10 +75,37 @@ pub(in crate::ops) fn superseded_between(
 ) -> Result<Vec<Superseded>, OpsError> {
     let Some(rules) = rules_at(workspace, ours)? else { return Ok(Vec::new()) };
     let Some(base) = workspace.repository.merge_bases(ours, theirs)?.first().copied() else { return Ok(Vec::new()) };
-    let at = workspace.repository.log_entry(ours)?.committed;
-    let changes = Changes::since(workspace, base, (ours, theirs))?;
-    let pairs = changes.pairs(workspace, &rules, &mut KnownTasks::default(), at)?;
+    let pairs = pairs_since(workspace, &rules, base, (ours, theirs))?;
     Ok(pairs.values().filter_map(|pair| pair.merged(&rules, &pair.ours)).flat_map(|merged| merged.superseded).collect())
+}
+
+/// Returns all entries that may be said to count no more there: from wherever the two are taken to have parted, and whosever words
+/// people go by. Nothing where that is not known, as in a shallow clone, or under rules that are not valid.
+pub(in crate::ops) fn ever_superseded_between(
+    workspace: &Workspace,
+    ours: CommitId,
+    theirs: CommitId,
+) -> Result<Option<Vec<Superseded>>, OpsError> {
+    let repository = &workspace.repository;
+    let Some(rules) = rules_at(workspace, ours)?.filter(|_| !repository.is_shallow()) else { return Ok(None) };
+    let mut all = Vec::new();
+    for base in repository.merge_bases(ours, theirs)? {
+        for pair in pairs_since(workspace, &rules, base, (ours, theirs))?.values() {
+            let merged = [&pair.ours, &pair.theirs].into_iter().filter_map(|people| pair.merged(&rules, people));
+            all.extend(merged.flat_map(|merged| merged.superseded));
+        }
+    }
+    Ok(Some(all))
+}
+
+fn pairs_since(
+    workspace: &Workspace,
+    rules: &Rules,
+    base: CommitId,
+    (ours, theirs): (CommitId, CommitId),
+) -> Result<BTreeMap<TaskId, Pair>, OpsError> {
+    let at = workspace.repository.log_entry(ours)?.committed;
+    Changes::since(workspace, base, (ours, theirs))?.pairs(workspace, rules, &mut KnownTasks::default(), at)
 }
 
 impl Pair {

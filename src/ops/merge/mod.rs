@@ -16,7 +16,7 @@ mod whole;
 pub use bases::merge_bases;
 pub(super) use whole::merged as merged_as_text;
 
-pub(super) use commits::{Changes, Pair, superseded_between};
+pub(super) use commits::{Changes, Pair, ever_superseded_between, superseded_between};
 pub(super) use strangers::{of_one_task, of_two_names};
 pub(super) use trees::{Place, Tree, id_of, place_of};
 

@@ -23,7 +23,7 @@ pub use settle::{End, Settled, done_anew, settle};
 pub use unfinished::would_commit_unfinished;
 
 pub(super) use message::SUPERSEDED;
-pub use message::{add_trailers, superseded_trailer};
+pub use message::{list_superseded, superseded_trailer};
 pub use replayed::{Refused, refused_as_staged};
 
 use super::error::OpsError;

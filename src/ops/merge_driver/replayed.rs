@@ -180,7 +180,7 @@ pub fn refused_as_staged(open: Open<'_>, here: &Path, message: &str) -> Result<V
     }
     let Some(replay) = repository.replay_committed(message)? else { return Ok(Vec::new()) };
     let then = match (replay.way, repository.replay_named()) {
-        (Way::Revert, None) => Then::Forgets,
+        (Way::Revert, None) if !repository.is_in_sequence() => Then::Forgets,
         (Way::Rebase, Some(_)) => Then::Retries,
         _ => Then::Stops,
     };
