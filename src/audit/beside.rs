@@ -7,6 +7,7 @@
 use std::env;
 use std::ffi::OsString;
 use std::path::Path;
+use std::time::Duration;
 
 use git2::{AttrCheckFlags, AttrValue};
 
@@ -28,7 +29,7 @@ impl Repository {
     pub fn prepare_files(&self, from: Option<CommitId>, to: CommitId, beside: &Path) -> Result<Coming, AuditError> {
         let changes = self.changes_to(from, to)?;
         keeps_out(&changes)?;
-        self.files_beside(&changes, |_| true, to, beside)
+        self.files_beside(&changes, |_| true, to, beside, PATIENCE)
     }
 
     /// Writes those of the changed files that are wanted, as far as they are not left to git.
@@ -38,6 +39,7 @@ impl Repository {
         is_wanted: impl Fn(&str) -> bool,
         to: CommitId,
         beside: &Path,
+        patience: Duration,
     ) -> Result<Coming, AuditError> {
         if self.leaves_it_to_git(changes)? {
             return Coming::begin(beside);
@@ -48,7 +50,7 @@ impl Repository {
             .filter(|(path, before, after)| is_wanted(path) && before.is_none_or(is_file) && is_file(*after))
             .map(|(path, _, after)| (path, after))
             .collect();
-        let (coming, trouble) = self.written_beside(&files, changes, to, beside)?;
+        let (coming, trouble) = self.written_beside(&files, changes, to, beside, patience)?;
         trouble.map_or(Ok(coming), |detail| Err(AuditError::NotBrought { detail }))
     }
 
@@ -59,6 +61,7 @@ impl Repository {
         changes: &Changes,
         of: CommitId,
         beside: &Path,
+        patience: Duration,
     ) -> Result<(Coming, Option<String>), AuditError> {
         let mut coming = Coming::begin(beside)?;
         if files.is_empty() {
@@ -71,6 +74,9 @@ impl Repository {
             }
             coming.sync()?;
             return Ok((coming, None));
+        }
+        if patience.is_zero() {
+            return Ok((coming, Some("git was not asked any more: its filters had taken all the time".to_owned())));
         }
         let index = coming.folder.join("index");
         let lines = files.iter().map(|(path, leaf)| format!("{:o} {}\t{path}\0", leaf.mode, leaf.id));
@@ -86,7 +92,7 @@ impl Repository {
         prefix.push(coming.place().join(""));
         git.arg(prefix);
         // Git goes on where this process is killed; as long as it does, the folder is not taken for abandoned.
-        let finished = spawn::run_holding(git, &coming.held, PATIENCE);
+        let finished = spawn::run_holding(git, &coming.held, patience);
         let trouble = match finished {
             Ok(finished) if finished.status.success() => None,
             Ok(finished) => Some(String::from_utf8_lossy(&finished.stderr).trim().to_owned()),

@@ -51,6 +51,14 @@ pub(super) const INDEX_COPY: &str = "aof-index-copy";
 /// The mode of a submodule.
 pub(super) const SUBMODULE: u32 = 0o160_000;
 
+/// From where to where git takes files, and how long it may do so, with all its filters.
+#[derive(Clone, Copy)]
+pub(super) struct Way {
+    pub from: Option<CommitId>,
+    pub to: CommitId,
+    pub patience: Duration,
+}
+
 /// What stands at a path before and after.
 pub(super) type Changes = BTreeMap<String, (Option<Leaf>, Option<Leaf>)>;
 
@@ -60,7 +68,7 @@ impl Repository {
         let copy = self.index_copy()?;
         let changes = self.changes_to(base.commit, to)?;
         keeps_out(&changes)?;
-        self.look_afresh(&copy.path, &changes);
+        self.look_afresh(&copy.path, &changes, PATIENCE);
         self.ask(&copy.path, base.commit, to, &changes)
     }
 
@@ -85,13 +93,14 @@ impl Repository {
         }
         let copy = self.index_copy()?;
         let sights = self.sights(&changes)?;
-        self.look_afresh(&copy.path, &changes);
+        self.look_afresh(&copy.path, &changes, PATIENCE);
         self.ask(&copy.path, base.commit, to, &changes)?;
         // Without that nobody takes for brought what people have done themselves by then.
         lock.locks.files = Files::Coming;
         sync_files(intent(&lock.locks).at("record what comes to", self.worktree_root())?)?;
         stop::point("audit.bring-begun");
-        self.settle_files(coming, &copy, base.commit, to, &changes, &sights)?;
+        let way = Way { from: base.commit, to, patience: PATIENCE };
+        self.settle_files(coming, &copy, way, &changes, &sights)?;
         stop::point("audit.bring-files");
         self.land(lock, &copy, base, to, subject, deadline)
     }
@@ -189,31 +198,30 @@ impl Repository {
         &self,
         coming: &Coming,
         copy: &Temp,
-        from: Option<CommitId>,
-        to: CommitId,
+        way: Way,
         changes: &Changes,
         sights: &Sights,
     ) -> Result<(), AuditError> {
         let placed = self.place(coming, changes, sights)?;
         self.enter(&copy.path, &placed)?;
-        self.take(copy, from, to)?;
+        self.take(copy, way)?;
         // What a filter would have to be asked about is left to whoever looks next.
         let is_plain = |path: &&String| {
             self.git()
                 .get_attr(Path::new(path), "filter", AttrCheckFlags::FILE_THEN_INDEX)
                 .is_ok_and(|name| name.is_none())
         };
-        self.refresh(&copy.path, &placed.keys().filter(is_plain).collect::<Vec<_>>());
+        self.refresh(&copy.path, &placed.keys().filter(is_plain).collect::<Vec<_>>(), way.patience);
         Ok(())
     }
 
     /// Has the copy know what the files look like that are to change: an entry that only looks old would be in the way.
-    pub(super) fn look_afresh(&self, copy: &Path, changes: &Changes) {
+    pub(super) fn look_afresh(&self, copy: &Path, changes: &Changes, patience: Duration) {
         let known = changes.iter().filter(|(_, (before, _))| before.is_some());
-        self.refresh(copy, &known.map(|(path, _)| path).collect::<Vec<_>>());
+        self.refresh(copy, &known.map(|(path, _)| path).collect::<Vec<_>>(), patience);
     }
 
-    fn refresh(&self, copy: &Path, known: &[&String]) {
+    fn refresh(&self, copy: &Path, known: &[&String], patience: Duration) {
         if known.is_empty() || !copy.exists() {
             return;
         }
@@ -222,15 +230,15 @@ impl Repository {
         refresh.arg("--pathspec-file-nul");
         let paths: Vec<u8> = known.iter().flat_map(|path| path.bytes().chain([0])).collect();
         // What is not in the index by now is found out by what comes next.
-        let _ = spawn::run(refresh, &paths, PATIENCE);
+        let _ = spawn::run(refresh, &paths, patience);
     }
 
     /// Has git take the copy and the worktree from one commit to the other. It may fail half-way: a filter may, or the disk be full.
-    fn take(&self, copy: &Temp, from: Option<CommitId>, to: CommitId) -> Result<(), AuditError> {
+    fn take(&self, copy: &Temp, way: Way) -> Result<(), AuditError> {
         // Git goes on where this process is killed; as long as it does, nobody else touches the files.
         let sign = self.sign_of_life()?;
         let failed = |detail| AuditError::NotBrought { detail };
-        let finished = spawn::run_holding(self.read_tree(&copy.path, from, to), &sign.file, PATIENCE)
+        let finished = spawn::run_holding(self.read_tree(&copy.path, way.from, way.to), &sign.file, way.patience)
             .map_err(|error| failed(error.to_string()))?;
         if finished.status.success() {
             return Ok(());

@@ -330,6 +330,40 @@ fn what_somebody_removes_after_it_came_stays_removed() {
     assert_eq!(clones.status("."), "D  docs/new.md\n");
 }
 
+/// Git has no file and folder of one name: what goes back would take with it what was staged there since.
+#[test]
+fn what_somebody_stages_where_a_file_and_a_folder_change_places_stays_staged() {
+    for becomes_folder in [true, false] {
+        let (clones, id) = behind();
+        clones.does(".", &["sync"]);
+        let (old, new, mine) = if becomes_folder { ("fold", "fold/b", "fold/c") } else { ("fold/b", "gone/x", "fold") };
+        clones.env.write(old, "old\n");
+        clones.env.commit_all("before");
+        clones.does(".", &["sync"]);
+        clones.does("b", &["sync"]);
+        clones.git("b", &["rm", "-r", "--quiet", "fold"]);
+        comes(&clones, &[(new, "new\n"), ("other/x", "xc\n")]);
+        killed(&clones, "audit.index-moved");
+        unlocks(&clones);
+        if !becomes_folder {
+            assert!(!clones.env.exists(old));
+            let _ = fs::remove_dir(clones.env.path("fold"));
+        }
+        clones.env.write(mine, "mine\n");
+        clones.git(".", &["add", mine]);
+        clones.env.write("other/x", "mine\n");
+        clones.does(".", &["task", "comment", &id, "Still there"]);
+        let status = clones.status(".");
+        assert!(status.contains(&format!("A  {mine}\n")), "{becomes_folder} {status}");
+        assert!(
+            status.contains(&format!("D  {old}\n")) && status.contains(" M other/x\n"),
+            "{becomes_folder} {status}"
+        );
+        assert_eq!(clones.env.read(mine), "mine\n");
+        assert!(!clones.env.exists(new) && !clones.env.is_in_the_middle());
+    }
+}
+
 /// As after a power cut that took the index back, and some of the files.
 #[test]
 fn an_index_that_fell_behind_its_branch_is_brought_up() {

@@ -2,6 +2,7 @@
 //! it; what somebody changes meanwhile is left to them.
 
 use std::path::Path;
+use std::time::Instant;
 
 use super::super::below::Below;
 use super::super::bring::{Bringing, Changes, SUBMODULE};
@@ -13,6 +14,7 @@ use super::super::repository::Repository;
 use super::super::spawn;
 use super::super::tree::Leaf;
 use super::look::{Known, info};
+use super::standing::left;
 use super::table::{Aim, Step, steps};
 use crate::format::shell::quoted;
 
@@ -26,18 +28,25 @@ impl Known {
     }
 }
 
+/// Where the paths go, and until when git may be asked for files.
+pub(super) struct Going<'a> {
+    pub aim: Aim,
+    pub of: Option<CommitId>,
+    pub beside: &'a Path,
+    pub until: Instant,
+}
+
 impl Repository {
     /// Has those paths go there that can, and returns the others, with why not. The files go first: after a kill the index still tells
     /// that there is something to do.
     pub(super) fn go_each(
         &self,
-        aim: Aim,
-        of: Option<CommitId>,
+        going: &Going<'_>,
         known: &[Known],
         lock: Bringing,
-        beside: &Path,
     ) -> Result<Vec<Unsettled>, AuditError> {
-        let unsettled = self.go_files(aim, of, known, beside)?;
+        let unsettled = self.go_files(going, known)?;
+        let aim = going.aim;
         let copy = self.index_copy()?;
         let entries: Vec<&Known> = known.iter().filter(|known| steps(aim, known.facts).1 == Step::Go).collect();
         if !entries.is_empty() {
@@ -67,13 +76,8 @@ impl Repository {
         spawn::run_git(git, &left_out).map(drop)
     }
 
-    fn go_files(
-        &self,
-        aim: Aim,
-        of: Option<CommitId>,
-        known: &[Known],
-        beside: &Path,
-    ) -> Result<Vec<Unsettled>, AuditError> {
+    fn go_files(&self, to: &Going<'_>, known: &[Known]) -> Result<Vec<Unsettled>, AuditError> {
+        let aim = to.aim;
         let below = Below::open(self.worktree_root())?;
         let mut unsettled = Vec::new();
         let mut note = |known: &Known, done: Result<(), AuditError>| match done {
@@ -102,13 +106,20 @@ impl Repository {
         // Git before 2.41 writes files by the attributes that stand in the worktree.
         let (attributes, files): (Vec<_>, Vec<_>) = files.partition(|known| known.path.ends_with(".gitattributes"));
         for files in [attributes, files] {
-            let Some(of) = of.filter(|_| !files.is_empty()) else { continue };
-            if let Ok(coming) = self.written(aim, of, &files, beside) {
-                put(&below, &coming, &files, &mut note);
-                continue;
+            let Some(of) = to.of.filter(|_| !files.is_empty()) else { continue };
+            match (self.written(to, of, &files), &files[..]) {
+                (Ok(coming), _) => {
+                    put(&below, &coming, &files, &mut note);
+                    continue;
+                }
+                (Err(error), [known]) => {
+                    note(known, Err(error));
+                    continue;
+                }
+                (Err(_), _) => {}
             }
             for known in files {
-                match self.written(aim, of, &[known], beside) {
+                match self.written(to, of, &[known]) {
                     Ok(coming) => put(&below, &coming, &[known], &mut note),
                     Err(error) => note(known, Err(error)),
                 }
@@ -118,10 +129,10 @@ impl Repository {
     }
 
     /// Writes these files beside, all of them.
-    fn written(&self, aim: Aim, of: CommitId, files: &[&Known], beside: &Path) -> Result<Coming, AuditError> {
+    fn written(&self, to: &Going<'_>, of: CommitId, files: &[&Known]) -> Result<Coming, AuditError> {
         let changes: Changes = files.iter().map(|known| (known.path.clone(), (known.before, known.after))).collect();
-        let files: Vec<_> = files.iter().filter_map(|known| Some((&known.path, known.aimed(aim)?))).collect();
-        let (coming, trouble) = self.written_beside(&files, &changes, of, beside)?;
+        let files: Vec<_> = files.iter().filter_map(|known| Some((&known.path, known.aimed(to.aim)?))).collect();
+        let (coming, trouble) = self.written_beside(&files, &changes, of, to.beside, left(to.until))?;
         let command = || "git checkout-index".to_owned();
         trouble.map_or(Ok(coming), |detail| Err(AuditError::Command { command: command(), detail }))
     }

@@ -1,15 +1,17 @@
 //! What is known of the paths of an interrupted sync: what HEAD has, what the index has, and what stands in the worktree (`standing`).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
+use std::ops::Bound;
 
 use super::super::below::{Below, Seen};
-use super::super::bring::{Changes, PATHS_A_COMMAND};
+use super::super::bring::Changes;
 use super::super::error::AuditError;
 use super::super::id::CommitId;
 use super::super::repository::Repository;
 use super::super::spawn;
 use super::super::tree::{Leaf, MODE_TREE};
+use super::standing::Asked;
 use super::table::{Entry, Facts};
 
 /// A path that was to change.
@@ -30,17 +32,22 @@ pub(super) type Sides = (Option<Leaf>, Option<Leaf>);
 /// What the index has at a path.
 #[derive(Clone, Copy)]
 pub(super) struct Staged {
-    /// Nothing where it has several versions.
+    /// Nothing where it has several versions, or where an entry here would take out others that somebody has staged.
     leaf: Option<Leaf>,
     pub is_left_out: bool,
 }
 
 impl Repository {
     /// Looks at all of them.
-    pub(super) fn known(&self, changes: &Changes, head: Option<CommitId>) -> Result<Vec<Known>, AuditError> {
+    pub(super) fn known(
+        &self,
+        changes: &Changes,
+        head: Option<CommitId>,
+        asked: &mut Asked,
+    ) -> Result<Vec<Known>, AuditError> {
         let below = Below::open(self.worktree_root())?;
         let staged = self.staged_at(changes)?;
-        let standing = self.standing(&below, changes, &staged)?;
+        let standing = self.standing(&below, changes, &staged, asked)?;
         let (trees, head) = (self.trees(), head.map(|commit| self.root_tree(commit)).transpose()?);
         let mut known = Vec::new();
         for ((path, sides), (file, seen)) in changes.iter().zip(standing) {
@@ -63,21 +70,34 @@ impl Repository {
         Ok(known)
     }
 
+    /// Reads the index once, as a whole: git holds each of its entries against each path that it is asked for.
     fn staged_at<'c>(&self, changes: &'c Changes) -> Result<BTreeMap<&'c str, Staged>, AuditError> {
-        let mut found = BTreeMap::new();
-        let paths: Vec<&String> = changes.keys().collect();
-        for paths in paths.chunks(PATHS_A_COMMAND) {
-            let mut git = spawn::git(self);
-            git.args(["--literal-pathspecs", "ls-files", "-t", "--stage", "-z", "--full-name", "--"]).args(paths);
-            let output = spawn::run_git(git, &[])?;
-            for (path, staged) in output.split(|byte| *byte == 0).filter_map(line) {
-                if let Some((path, _)) = changes.get_key_value(path) {
-                    found.insert(path.as_str(), staged);
-                }
+        const THEIRS: Staged = Staged { leaf: None, is_left_out: false };
+        let mut git = spawn::git(self);
+        git.args(["ls-files", "-t", "--stage", "-z", "--full-name"]);
+        let output = spawn::run_git(git, &[])?;
+        let (mut found, mut around) = (BTreeMap::new(), BTreeSet::new());
+        for (path, staged) in output.split(|byte| *byte == 0).filter_map(line) {
+            let change = changes.get_key_value(path);
+            if change.is_none_or(|(_, sides)| entry_of(*sides, Some(&staged)) == Entry::Other) {
+                around.extend(around_of(path, changes));
+            }
+            if let Some((path, _)) = change {
+                found.insert(path.as_str(), staged);
             }
         }
+        found.extend(around.into_iter().map(|path| (path, THEIRS)));
         Ok(found)
     }
+}
+
+/// Returns the paths that are to change and cannot have an entry as long as this path has one: the folders above it, and what is below.
+fn around_of<'c>(path: &str, changes: &'c Changes) -> Vec<&'c str> {
+    let above = path.match_indices('/').filter_map(|(at, _)| changes.get_key_value(&path[..at]));
+    let inside = format!("{path}/");
+    let from = changes.range::<str, _>((Bound::Excluded(inside.as_str()), Bound::Unbounded));
+    let below = from.take_while(|(other, _)| other.starts_with(&inside));
+    above.chain(below).map(|(path, _)| path.as_str()).collect()
 }
 
 fn of(sides: Sides, leaf: Option<Leaf>) -> Entry {

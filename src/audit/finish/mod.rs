@@ -15,9 +15,9 @@ mod standing;
 mod table;
 
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use super::bring::{Bringing, Changes};
+use super::bring::{Bringing, Changes, Way};
 use super::coming::Coming;
 use super::error::{At, AuditError, Unsettled};
 use super::head::Head;
@@ -26,7 +26,9 @@ use super::locks::{BranchLock, Files};
 use super::objects::Temp;
 use super::publish::Intent;
 use super::repository::Repository;
+use each::Going;
 use look::Known;
+use standing::{Asked, left};
 use table::{Aim, Entry, Facts, File, Leave, Stand, Trial, Whole, whole};
 
 /// What was under way.
@@ -36,17 +38,22 @@ struct Interrupted<'a> {
     leave: Leave,
     beside: &'a Path,
     deadline: Instant,
+    /// Until when filters may take their time: that all of it comes, and after that what goes path by path.
+    forward: Instant,
+    until: Instant,
 }
 
 impl Repository {
     /// Finishes what a kill or a failure interrupted: a branch on its way, or just arrived. Where somebody changed something since, or it
     /// fails again, what came goes back, and the branch stays where it was. Returns the paths at which that cannot be done; all others
-    /// are settled by then.
+    /// are settled by then. Filters have that patience for all of it; whatever they have not said, or written, by then is taken for
+    /// somebody's, or stays unsettled.
     pub fn finish_bringing(
         &self,
         was: &BranchLock,
         beside: &Path,
         deadline: Instant,
+        patience: Duration,
         intent: Intent<'_>,
     ) -> Result<Vec<Unsettled>, AuditError> {
         self.wait_for_left_git(deadline)?;
@@ -59,11 +66,15 @@ impl Repository {
             Err(error) => return Err(error),
         };
         let leave = if keeps_out(&changes).is_ok() { Leave::Given } else { Leave::Refused };
-        let interrupted = Interrupted { was, changes, leave, beside, deadline };
+        let now = Instant::now();
+        // What does not come goes back, which takes its time as well.
+        let (forward, until) = (now + patience / 2, now + patience);
+        let interrupted = Interrupted { was, changes, leave, beside, deadline, forward, until };
+        let mut asked = Asked::until(forward);
         let start = Head { reference: was.reference.clone(), commit: was.from };
         loop {
             let head = self.head()?;
-            let known = self.known(&interrupted.changes, head.commit)?;
+            let known = self.known(&interrupted.changes, head.commit, &mut asked)?;
             let ready = match self.whole(&interrupted, &head, &known, Trial::NotYet)? {
                 Whole::Forget => return Ok(Vec::new()),
                 Whole::Forward => self.ready(&interrupted, &known),
@@ -71,7 +82,7 @@ impl Repository {
             };
             let lock = self.begin_bringing(&start, was.to, Files::Coming, deadline, intent)?;
             if self.head()? == head {
-                match self.settle(&interrupted, &head, ready.as_ref(), lock) {
+                match self.settle(&interrupted, &head, ready.as_ref(), lock, &mut asked) {
                     Err(AuditError::Moved { .. }) => {}
                     done => return done,
                 }
@@ -90,8 +101,8 @@ impl Repository {
             let at = known.binary_search_by(|known| known.path.as_str().cmp(path));
             at.is_ok_and(|at| known[at].facts.file == File::To)
         };
-        let Interrupted { was, changes, beside, .. } = interrupted;
-        self.files_beside(changes, |path| !has_come(path), was.to, beside).ok()
+        let Interrupted { was, changes, beside, forward, .. } = interrupted;
+        self.files_beside(changes, |path| !has_come(path), was.to, beside, left(*forward)).ok()
     }
 
     /// Does it, while nobody else changes the index.
@@ -101,9 +112,10 @@ impl Repository {
         head: &Head,
         ready: Option<&Coming>,
         lock: Bringing,
+        asked: &mut Asked,
     ) -> Result<Vec<Unsettled>, AuditError> {
-        let Interrupted { was, beside, deadline, .. } = interrupted;
-        let mut known = self.known(&interrupted.changes, head.commit)?;
+        let Interrupted { was, beside, deadline, until, .. } = *interrupted;
+        let mut known = self.known(&interrupted.changes, head.commit, asked)?;
         let trial = if ready.is_some() { Trial::NotYet } else { Trial::Failed };
         let mut what = self.whole(interrupted, head, &known, trial)?;
         if let (Whole::Forward, Some(coming)) = (what, ready) {
@@ -115,34 +127,37 @@ impl Repository {
                     return Ok(Vec::new());
                 }
                 Ok(copy) => {
-                    self.land(lock, &copy, head, was.to, "sync: finished", *deadline)?;
+                    self.land(lock, &copy, head, was.to, "sync: finished", deadline)?;
                     return Ok(Vec::new());
                 }
                 // It may have got half-way.
                 Err(_) => {
-                    known = self.known(&interrupted.changes, head.commit)?;
+                    asked.until = until;
+                    known = self.known(&interrupted.changes, head.commit, asked)?;
                     what = self.whole(interrupted, head, &known, Trial::Failed)?;
                 }
             }
         }
-        match what {
-            Whole::Each(Aim::From) => self.go_each(Aim::From, was.from, &known, lock, beside),
-            Whole::Each(Aim::To) => self.go_each(Aim::To, Some(was.to), &known, lock, beside),
-            Whole::Forward | Whole::Forget => Ok(Vec::new()),
-        }
+        let (aim, of) = match what {
+            Whole::Each(Aim::From) => (Aim::From, was.from),
+            Whole::Each(Aim::To) => (Aim::To, Some(was.to)),
+            Whole::Forward | Whole::Forget => return Ok(Vec::new()),
+        };
+        self.go_each(&Going { aim, of, beside, until }, &known, lock)
     }
 
     /// Has all the files come; returns the index that goes with them.
     fn bring_rest(&self, interrupted: &Interrupted<'_>, known: &[Known], coming: &Coming) -> Result<Temp, AuditError> {
-        let Interrupted { was, changes, .. } = interrupted;
+        let Interrupted { was, changes, forward, .. } = interrupted;
         let copy = self.index_copy()?;
-        self.look_afresh(&copy.path, changes);
+        self.look_afresh(&copy.path, changes, left(*forward));
         let arrived = known.iter().filter(|known| known.facts.file == File::To);
         let arrived = arrived.map(|known| (known.path.clone(), (known.before, known.after))).collect();
         self.enter(&copy.path, &arrived)?;
         self.ask(&copy.path, was.from, was.to, changes)?;
         let sights = known.iter().filter_map(|known| Some((known.path.clone(), known.seen?))).collect();
-        self.settle_files(coming, &copy, was.from, was.to, changes, &sights)?;
+        let way = Way { from: was.from, to: was.to, patience: left(*forward) };
+        self.settle_files(coming, &copy, way, changes, &sights)?;
         Ok(copy)
     }
 

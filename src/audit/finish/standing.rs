@@ -1,10 +1,11 @@
 //! What stands in the worktree at the paths of an interrupted sync. It is read from the files themselves, never taken from an index; only
-//! where they do not say it as they are, git is asked what it would make of them.
+//! where they do not say it as they are, git is asked what it would make of them: once, as long as there is time.
 
 use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
 use super::super::below::{Below, Found, Seen};
-use super::super::bring::{Changes, PATHS_A_COMMAND, PATIENCE, SUBMODULE};
+use super::super::bring::{Changes, PATHS_A_COMMAND, SUBMODULE};
 use super::super::error::AuditError;
 use super::super::id::ObjectId;
 use super::super::repository::Repository;
@@ -15,6 +16,33 @@ use super::table::{Entry, File};
 
 /// The mode of links.
 const LINK: u32 = 0o120_000;
+
+/// What git said of files that looked so, and until when it may be asked.
+pub(super) struct Asked {
+    pub until: Instant,
+    answers: BTreeMap<String, Answer>,
+}
+
+struct Answer {
+    seen: Seen,
+    id: Option<ObjectId>,
+}
+
+impl Asked {
+    pub(super) const fn until(until: Instant) -> Self {
+        Self { until, answers: BTreeMap::new() }
+    }
+
+    /// Returns what it said of a file that looks so, which may be nothing.
+    fn answer(&self, path: &str, seen: Seen) -> Option<&Answer> {
+        self.answers.get(path).filter(|answer| answer.seen == seen)
+    }
+}
+
+/// Returns how long it is until then.
+pub(super) fn left(until: Instant) -> Duration {
+    until.saturating_duration_since(Instant::now())
+}
 
 /// Which kinds of file can be told apart here.
 struct Kinds {
@@ -29,10 +57,11 @@ impl Repository {
         below: &Below,
         changes: &Changes,
         staged: &BTreeMap<&str, Staged>,
+        asked: &mut Asked,
     ) -> Result<Vec<(File, Option<Seen>)>, AuditError> {
         let kinds = self.kinds()?;
         let mut standing: BTreeMap<&str, (File, Option<Seen>)> = BTreeMap::new();
-        let (mut asked, mut behind) = (Vec::new(), Vec::new());
+        let (mut unclear, mut behind) = (Vec::new(), Vec::new());
         for (path, sides) in changes {
             let entry = staged.get(path.as_str());
             // What cannot even be looked at, nobody knows.
@@ -54,7 +83,7 @@ impl Repository {
                     Ok(None) => File::Other,
                     Ok(Some(id)) => kinds.file(*sides, &found, id).unwrap_or_else(|| {
                         if matches!(found, Found::File(_)) {
-                            asked.push((path, found.clone()));
+                            unclear.push((path, *seen));
                         }
                         File::Other
                     }),
@@ -62,11 +91,13 @@ impl Repository {
             };
             standing.insert(path, (file, found.seen()));
         }
-        let ids = self.as_git_has_them(&asked.iter().map(|(path, _)| path.as_str()).collect::<Vec<_>>());
-        for ((path, found), id) in asked.iter().zip(ids) {
-            let file =
-                id.map_or(File::Unknown, |id| kinds.file(changes[path.as_str()], found, id).unwrap_or(File::Other));
-            standing.insert(path, (file, found.seen()));
+        let new = unclear.iter().filter(|(path, seen)| asked.answer(path, *seen).is_none());
+        let new: Vec<(&str, Seen)> = new.map(|(path, seen)| (path.as_str(), *seen)).collect();
+        self.ask_git(&new, asked);
+        for (path, seen) in unclear {
+            let id = asked.answer(path, seen).and_then(|answer| answer.id);
+            let is = |id| kinds.file(changes[path.as_str()], &Found::File(seen), id).unwrap_or(File::Other);
+            standing.insert(path, (id.map_or(File::Unknown, is), Some(seen)));
         }
         for (path, above) in behind {
             // A file that one of the two commits has there is no wall: where it stands, nothing stands below it.
@@ -78,23 +109,28 @@ impl Repository {
         Ok(standing.into_values().collect())
     }
 
-    /// Returns the names that git would give to these files, with whatever filters it has for them; none where a filter fails.
-    fn as_git_has_them(&self, paths: &[&str]) -> Vec<Option<ObjectId>> {
-        let asked = |paths: &[&str]| -> Option<Vec<ObjectId>> {
+    /// Asks for the names that git would give to these files, with whatever filters it has for them: none where a filter fails, or all
+    /// the time has gone.
+    fn ask_git(&self, files: &[(&str, Seen)], asked: &mut Asked) {
+        let until = asked.until;
+        let ask = |paths: &[&str]| -> Option<Vec<ObjectId>> {
+            let patience = Some(left(until)).filter(|left| !left.is_zero())?;
             let mut git = spawn::git(self);
             git.args(["hash-object", "--"]).args(paths.iter().map(|path| format!("./{path}")));
-            let output = spawn::run_git_for(git, &[], PATIENCE).ok()?;
+            let output = spawn::run_git_for(git, &[], patience).ok()?;
             let ids = str::from_utf8(&output).ok()?.lines().map(str::parse);
             ids.collect::<Result<Vec<_>, _>>().ok().filter(|ids| ids.len() == paths.len())
         };
-        let mut all = Vec::new();
-        for paths in paths.chunks(PATHS_A_COMMAND) {
-            match asked(paths) {
-                Some(ids) => all.extend(ids.into_iter().map(Some)),
-                None => all.extend(paths.iter().map(|path| asked(&[path]).and_then(|ids| ids.first().copied()))),
+        for files in files.chunks(PATHS_A_COMMAND) {
+            let paths: Vec<&str> = files.iter().map(|(path, _)| *path).collect();
+            let ids = match ask(&paths) {
+                Some(ids) => ids.into_iter().map(Some).collect(),
+                None => paths.iter().map(|path| ask(&[path]).and_then(|ids| ids.first().copied())).collect::<Vec<_>>(),
+            };
+            for ((path, seen), id) in files.iter().zip(ids) {
+                asked.answers.insert((*path).to_owned(), Answer { seen: *seen, id });
             }
         }
-        all
     }
 
     fn kinds(&self) -> Result<Kinds, AuditError> {

@@ -74,10 +74,12 @@ pub(super) fn left<T>(asked: Result<T, AuditError>) -> Result<Result<T, Left>, A
 pub(in crate::ops) fn finish(workspace: &Workspace, lock: &WriterLock, branch: &BranchLock) -> Result<(), OpsError> {
     /// How long a git is waited for that a killed process left behind.
     const LEFT: Duration = Duration::from_secs(10);
+    /// How long filters may take for all of it: nobody else can do anything meanwhile.
+    const FILTERS: Duration = Duration::from_mins(2);
     let deadline = workspace.deadline().max(Instant::now() + LEFT);
     let begin = &mut |locks: &Locks| record(lock, locks);
     let repository = &workspace.repository;
-    let files = repository.finish_bringing(branch, &workspace.paths.local(), deadline, begin)?;
+    let files = repository.finish_bringing(branch, &workspace.paths.local(), deadline, FILTERS, begin)?;
     let is_of_tasks = |file: &Unsettled| repository.own_path(&file.path).is_some_and(|path| path.starts_with("tasks/"));
     if !files.iter().any(is_of_tasks) {
         intent::clear(lock)?;
