@@ -6,17 +6,17 @@ use std::process::ExitCode;
 use super::output::{RED, styled};
 use super::session::Session;
 use super::trouble::Trouble;
-use crate::audit::Marks;
+use crate::audit::{AuditError, Marks};
 use crate::engine::merge::{Dropped, Superseded};
 use crate::format::plain::inert;
 use crate::format::shell::quoted;
 use crate::model::{AgentId, TaskId};
-use crate::ops::DryRun;
 use crate::ops::merge::{Conflict, FileMerge, Versions};
 use crate::ops::merge_driver::{
     Driven, End, Purpose, Refused, Settled, done_anew, drive, list_superseded, refused_as_staged, settle,
     would_commit_unfinished,
 };
+use crate::ops::{DryRun, OpsError};
 
 /// Merge two versions of a task file by their meaning, for git
 #[derive(Debug, clap::Args)]
@@ -256,7 +256,11 @@ fn list(session: &Session, message: &[PathBuf]) -> Result<ExitCode, Trouble> {
     if is_left || !refused.is_empty() {
         return Ok(ExitCode::FAILURE);
     }
-    let after = list_superseded(&open, &session.directory, &text)?;
+    let after = match list_superseded(&open, &session.directory, &text) {
+        // Whoever keeps git's folder elsewhere (`git --git-dir`) has no project that aof finds, and commits all the same.
+        Err(OpsError::Audit(AuditError::NoRepository { .. })) => return Ok(ExitCode::SUCCESS),
+        listed => listed?,
+    };
     if after != text {
         let place = session.directory.join(file);
         std::fs::write(&place, after).map_err(|cause| Trouble::Output { path: place, cause })?;

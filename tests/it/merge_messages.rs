@@ -154,3 +154,18 @@ fn a_hook_of_ones_own_need_not_tell_where_the_message_is_from() {
     env.git(&["commit", "-q", "--allow-empty", "-m", "Nothing"]);
     assert_eq!(env.git(&["log", "-1", "--format=%B"]).trim(), "Nothing");
 }
+
+#[test]
+fn where_git_is_told_its_folder_code_is_committed() {
+    let (env, _) = scene();
+    aside(&env, "side", || {
+        env.write("code.txt", "code\n");
+        env.commit_all("code");
+    });
+    fs::rename(env.path(".git"), env.path("../apart.git")).unwrap();
+    let folder = ["--git-dir=../apart.git", "--work-tree=."];
+    env.git(&[&folder[..], &["cherry-pick", "side"]].concat());
+    env.git(&[&folder[..], &["commit", "-q", "--allow-empty", "-m", "More"]].concat());
+    let log = env.git(&["--git-dir=../apart.git", "log", "--format=%s", "-2"]);
+    assert_eq!(log, "More\ncode\n");
+}
