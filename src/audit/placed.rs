@@ -66,5 +66,8 @@ fn give_places(below: &Below, coming: &Coming, changes: &Changes, sights: &Sight
         made.insert(path.clone(), *change);
         stop::point("audit.bring-placed");
     }
+    // The branch says that they are there: a power cut may not take one of them back then.
+    let removed = changes.iter().filter(|(_, change)| is_gone(**change)).map(|(path, _)| path);
+    below.sync_folders(made.keys().chain(removed).map(String::as_str))?;
     Ok(made)
 }

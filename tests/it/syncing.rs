@@ -830,7 +830,7 @@ fn what_cannot_even_go_back_is_told_and_keeps_nothing_else() {
     clones.env.git(&["config", "filter.far.smudge", "false"]);
     let output = clones.sync(".").code(1);
     assert!(output.stderr.contains("smudge filter far failed"), "{}", output.stderr);
-    assert!(output.stderr.contains("once that is mended: `git checkout -- 0.big`"), "{}", output.stderr);
+    assert!(output.stderr.contains("once that is mended: `git checkout -- :/0.big`"), "{}", output.stderr);
     let stands = |clones: &Clones| (clones.env.read("0.big"), clones.env.read("z.txt"), clones.status("."));
     let left = ("two\n".to_owned(), "mine\n".to_owned(), " M 0.big\n M z.txt\n".to_owned());
     assert_eq!((clones.head("."), stands(&clones)), (head, left.clone()));

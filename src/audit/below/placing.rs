@@ -1,6 +1,7 @@
 //! Files get their places below the worktree's root, and are removed: only what looks as it was seen is replaced or removed, and where
 //! nothing was seen nothing is replaced.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -11,8 +12,12 @@ use rustix::fs::{AtFlags, CWD, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
 use super::super::error::{At, AuditError};
-use super::super::objects::nonce;
+use super::super::objects::{nonce, sync_files};
 use super::{Below, FOLDER, Found, Seen, Way, folders_above, found_in, name};
+use crate::disk::{Part, Unsynced};
+
+/// How many folders are open at once.
+const HELD_OPEN: usize = 64;
 
 impl Below {
     /// Gives a file that stands elsewhere its place: over what was seen there, or where nothing was. `InTheWay` says that it is not so.
@@ -81,6 +86,26 @@ impl Below {
             Err(Errno::EXIST) | Ok(()) => Ok(()),
             Err(error) => Err(io::Error::from(error)).at("make", &self.path.join(path)),
         }
+    }
+
+    /// Has the folders of these paths, and those above them, survive a power cut: what has a name in them, and what has one no more.
+    pub(in crate::audit) fn sync_folders<'p>(&self, paths: impl Iterator<Item = &'p str>) -> Result<(), AuditError> {
+        let mut folders: BTreeSet<&str> = paths.flat_map(|path| folders_above(path).map(|(above, _)| above)).collect();
+        folders.insert("");
+        let folders: Vec<&str> = folders.into_iter().collect();
+        for some in folders.chunks(HELD_OPEN) {
+            let mut waiting = Vec::new();
+            for folder in some {
+                let place = self.path.join(folder);
+                let inside = if folder.is_empty() { "x".to_owned() } else { format!("{folder}/x") };
+                // One that was left empty is gone: then the one above tells.
+                if let Way::Open(handle) = self.way(&inside).at("open", &place)? {
+                    waiting.push(Unsynced::new(&handle, &place, Part::Everything).at("hold open", &place)?);
+                }
+            }
+            sync_files(waiting)?;
+        }
+        Ok(())
     }
 
     fn remove_empty_above(&self, path: &str) {

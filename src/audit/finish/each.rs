@@ -86,7 +86,7 @@ impl Repository {
             Err(error) => unsettled.push(Unsettled {
                 path: known.path.clone(),
                 reason: with_cause(&error),
-                fix: known.by_hand(aim),
+                fix: known.by_hand(aim, self.worktree_root()),
             }),
         };
         let going: Vec<&Known> = known.iter().filter(|known| steps(aim, known.facts).0 == Step::Go).collect();
@@ -139,10 +139,12 @@ impl Repository {
 }
 
 impl Known {
-    /// Returns the command by which a person does it.
-    fn by_hand(&self, aim: Aim) -> String {
-        let command = if self.aimed(aim).is_some() { "git checkout --" } else { "rm" };
-        format!("{command} {}", quoted(&self.path))
+    /// Returns the command by which a person does it, wherever in the worktree that is.
+    fn by_hand(&self, aim: Aim, root: &Path) -> String {
+        match self.aimed(aim) {
+            Some(_) => format!("git checkout -- {}", quoted(&format!(":/{}", self.path))),
+            None => format!("rm {}", quoted(&root.join(&self.path).to_string_lossy())),
+        }
     }
 }
 
