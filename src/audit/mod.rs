@@ -7,6 +7,7 @@
 //!
 //! All paths are the project's, with `/`. The caller holds the project's writer lock; a user's git may run at any time.
 
+mod answers;
 mod below;
 mod beside;
 mod bring;
