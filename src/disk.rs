@@ -15,13 +15,15 @@ const SIDE_BY_SIDE: usize = 4;
 /// All that such a thread does is to wait.
 const STACK: usize = 64 * 1024;
 
-/// What of a file is to survive a power cut.
+/// What of a file or a folder is to survive a power cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
     /// Its bytes.
     Bytes,
     /// Its mode and its times as well.
     Everything,
+    /// The names in a folder. Not every file system can be asked for them; those that cannot need not be.
+    Names,
 }
 
 /// A file that is written, and that a power cut may still take back.
@@ -52,6 +54,10 @@ impl Unsynced {
         match self.part {
             Part::Bytes => self.file.sync_data(),
             Part::Everything => self.file.sync_all(),
+            Part::Names => self.file.sync_all().or_else(|cause| match cause.kind() {
+                io::ErrorKind::InvalidInput => Ok(()),
+                _ => Err(cause),
+            }),
         }
         .map_err(|cause| NotSynced { path: self.path.clone(), cause })
     }

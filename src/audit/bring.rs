@@ -34,12 +34,13 @@ use super::id::CommitId;
 use super::in_the_way::{are_fit, keeps_out};
 use super::index::Index;
 use super::locks::{BranchLock, Files, Held, Locks};
-use super::objects::{Temp, sync_files, sync_folder};
+use super::objects::{Temp, sync_files, unsynced_folder};
 use super::placed::Sights;
 use super::publish::{Intent, Published, tell};
 use super::repository::Repository;
 use super::spawn;
 use super::tree::Leaf;
+use crate::disk;
 use crate::stop;
 
 /// Files may come through a filter that gets them from elsewhere.
@@ -154,12 +155,10 @@ impl Repository {
         lock.index.rename_to(&index_place).at("replace", &index_place)?;
         stop::point("audit.index-moved");
         let place = self.reference_path(reference);
+        let folder = unsynced_folder(place.parent().expect("a branch lies in a folder"))?;
         branch.rename_to(&place).at("move the branch", &place)?;
         stop::point("audit.ref-moved");
-        let synced = sync_folder(place.parent().expect("a branch lies in a folder"));
-        let warning =
-            synced.err().map(|error| format!("the branch has moved, but may not survive a power cut: {error}"));
-        Ok(Published { commit: to, warning })
+        Ok(Published { commit: to, not_synced: disk::sync(vec![folder]).err() })
     }
 
     /// Returns a copy of the index beside it, where a split one finds its other part.

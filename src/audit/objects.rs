@@ -248,7 +248,12 @@ pub(super) fn sync_files(files: Vec<Unsynced>) -> Result<(), AuditError> {
 
 /// Makes the names in a folder durable.
 pub(super) fn sync_folder(folder: &Path) -> Result<(), AuditError> {
-    File::open(folder).and_then(|folder| folder.sync_all()).at("sync", folder)
+    sync_files(vec![unsynced_folder(folder)?])
+}
+
+/// Returns a folder as one whose names are still to be synced.
+pub(super) fn unsynced_folder(folder: &Path) -> Result<Unsynced, AuditError> {
+    File::open(folder).and_then(|open| Unsynced::new(&open, folder, Part::Names)).at("open", folder)
 }
 
 /// Says whether the loose file is there, and keeps a concurrent `git prune` from taking it for old.

@@ -6,18 +6,19 @@
 //!   objects, branch  synced side by side with what the caller wrote meanwhile; the objects named    kill: unreachable objects
 //!   index.lock       given its name; waited for, never broken         kill: our `index.lock`
 //!   check            HEAD, the branch and the staged entries are still what was prepared for
-//!   files            written by the caller                            kill: files ahead of HEAD, our `index.lock`
+//!   files            given their names by the caller                  kill: files ahead of HEAD, our `index.lock`
 //!   new index        written into `index.lock`; not synced, as git's own is not
 //!   REF.lock         given its name, holds the new commit; the branch compared again   kill: both locks
 //!   reflogs          a line a commit
 //!   index.lock -> index                                               kill: the index and the files are ahead of HEAD
-//!   REF.lock -> REF  renamed, folder synced                           the commit point
+//!   REF.lock -> REF  renamed                                          the commit point
+//!   folders          of the branch and of the caller's files, synced side by side
 //! ```
 //! The index goes first, while the branch is locked: a person's `git commit` that reads HEAD before and the index after
 //! cannot move the branch. The other way round it would read the new HEAD and the old index, and take the change back.
-//! `clear_stale` removes what a kill leaves. A power cut after the sync of the branch's folder loses no commit; before it
-//! the branch is old or new, and the objects are there; an index that it left behind is brought up by `settle_index`.
-//! Anything that goes wrong after the commit point is a warning, because the commit stands.
+//! `clear_stale` removes what a kill leaves. A power cut after the folders are synced loses nothing; before that each of the branch,
+//! the index and the files is old or new, whichever came first, and the objects are there: `settle_index` brings up the index, and
+//! the caller its files. What goes wrong after the commit point does not take the commit back: it is told beside it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, FileTimes};
@@ -31,9 +32,9 @@ use super::error::{At, AuditError};
 use super::id::CommitId;
 use super::index::{FolderChange, Index, Patched};
 use super::locks::{BranchLock, Files, Held, Locks, Unlocked};
-use super::objects::{sync_files, sync_folder};
+use super::objects::{sync_files, unsynced_folder};
 use super::repository::Repository;
-use crate::disk::Unsynced;
+use crate::disk::{self, NotSynced, Unsynced};
 use crate::stop;
 
 /// Called with the lock files that are about to appear; returns once they are written down, with what has to be on the disk
@@ -41,15 +42,17 @@ use crate::stop;
 pub type Intent<'a> = &'a mut dyn FnMut(&Locks) -> io::Result<Vec<Unsynced>>;
 
 /// Called to write the files that are committed, while git's index is locked so that no other commit can pick them up half-way.
-/// `false` means that they could not be written, and that nothing is to be committed.
-pub type WriteFiles<'a> = &'a mut dyn FnMut() -> bool;
+/// Returns the folders whose names are to be on the disk when the commit is. Nothing means that they could not be written, and that
+/// nothing is to be committed.
+pub type WriteFiles<'a> = &'a mut dyn FnMut() -> Option<Vec<Unsynced>>;
 
-/// A commit that is on its branch.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A branch that has moved.
+#[derive(Debug)]
 pub struct Published {
+    /// Where it is now.
     pub commit: CommitId,
-    /// Something that did not work afterwards; the commit stands all the same.
-    pub warning: Option<String>,
+    /// What the disk did not confirm: the branch has moved all the same, and what it is needed for stays on record.
+    pub not_synced: Option<NotSynced>,
 }
 
 impl Repository {
@@ -95,9 +98,7 @@ impl Repository {
             reread.check(self, &prepared.changes)?;
             &reread
         };
-        if !write_files() {
-            return Err(AuditError::NotWritten);
-        }
+        let Some(mut folders) = write_files() else { return Err(AuditError::NotWritten) };
         write_index(&index_lock, &index.patched(self, &prepared.changes, &prepared.folders)?)?;
         stop::point("audit.index-written");
 
@@ -109,15 +110,14 @@ impl Repository {
         }
         self.write_reflogs(reference, prepared.base.commit, &prepared.steps)?;
         stop::point("audit.reflog-written");
+        folders.push(unsynced_folder(place.parent().expect("a branch lies in a folder"))?);
         let index_place = self.git_dir().join("index");
         index_lock.rename_to(&index_place).at("replace", &index_place)?;
         stop::point("audit.index-moved");
         branch_lock.rename_to(&place).at("move the branch", &place)?;
         stop::point("audit.ref-moved");
-        // The commit point is passed: from here on nothing may read as a failure.
-        let synced = sync_folder(place.parent().expect("a branch lies in a folder"));
-        let warning = synced.err().map(|error| format!("the commit is made, but may not survive a power cut: {error}"));
-        Ok(Published { commit: prepared.last(), warning })
+        // The commit point is passed: from here on nothing may read as if the branch had not moved.
+        Ok(Published { commit: prepared.last(), not_synced: disk::sync(folders).err() })
     }
 
     /// Has what was prepared survive, and moves nothing: for whoever asks a remote first.

@@ -1,9 +1,11 @@
 //! The task files of a change on their way: written under temporary names, put in their places, taken back if the commit fails,
 //! cleared of what moved once it is made.
 //!
-//! Every file is whole under its name at any moment. The folders are synced when all files have their names, each once.
+//! Every file is whole under its name at any moment. The folders are synced together with that of the branch, once it has moved:
+//! until then a power cut may leave an old file where the branch is new, which `heal` brings forward.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use super::transaction::Write;
 use crate::disk::Unsynced;
@@ -49,30 +51,28 @@ fn stage_one(lock: &WriterLock, write: &Write) -> Result<Files, StoreError> {
     Ok(files)
 }
 
-/// Gives the files their names, durably; what was not staged yet is.
-pub(super) fn put(lock: &WriterLock, writes: &[Write], staged: &mut [Files]) -> Result<(), StoreError> {
-    let mut rest = writes.iter().skip(staged.len());
+/// Gives the files their names; what was not staged yet is. Returns their folders, each once, which are still to be synced.
+pub(super) fn put(lock: &WriterLock, writes: &[Write], staged: &mut [Files]) -> Result<Vec<Unsynced>, StoreError> {
+    let mut folders = BTreeMap::new();
+    let rest = writes.iter().skip(staged.len());
     for files in &mut *staged {
-        files.iter_mut().try_for_each(Staged::put)?;
-        stop::point("ops.file-written");
+        put_one(files, &mut folders)?;
     }
-    sync(staged.iter().flatten())?;
-    rest.try_for_each(|write| {
-        let mut files = stage_one(lock, write)?;
-        files.iter_mut().try_for_each(Staged::put)?;
-        stop::point("ops.file-written");
-        sync(&files)
-    })
+    for write in rest {
+        put_one(&mut stage_one(lock, write)?, &mut folders)?;
+    }
+    Ok(folders.into_values().collect())
 }
 
-/// Syncs the folders of these files, each once.
-fn sync<'f>(files: impl IntoIterator<Item = &'f Staged>) -> Result<(), StoreError> {
-    let mut synced = BTreeSet::new();
-    for folder in files.into_iter().map(Staged::folder) {
-        if synced.insert(folder.path()) {
-            folder.sync()?;
+fn put_one(files: &mut Files, folders: &mut BTreeMap<PathBuf, Unsynced>) -> Result<(), StoreError> {
+    for file in files {
+        file.put()?;
+        let folder = file.folder();
+        if !folders.contains_key(folder.path()) {
+            folders.insert(folder.path().to_owned(), folder.unsynced()?);
         }
     }
+    stop::point("ops.file-written");
     Ok(())
 }
 

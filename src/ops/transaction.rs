@@ -8,6 +8,7 @@
 //!   stage               the files under temporary names; they, the record and the objects synced   kill: temporary files, swept by `heal`
 //!   write               the files, each replaced whole                   kill: files ahead of HEAD -> committed by `heal`
 //!   commit              the branch and the index move                    <- the commit point
+//!   sync                the folders of the files and of the branch       power cut: some old, some new -> brought forward by `heal`
 //!   settle              the old file of a moved task goes, the intent is blanked   kill: both are cleared by `heal`
 //! ```
 //! If the commit fails, the files are put back as they were; nothing is left half-done.
@@ -29,7 +30,7 @@ use crate::engine::{Step, Warning};
 use crate::format::task_file::{Origin, TaskFile};
 use crate::model::{Digest, Event, Layout, TaskId, Timestamp};
 use crate::stop;
-use crate::store::intent::{self, Intent, Made, Write as Intended};
+use crate::store::intent::{self, Intent, Made, Old, Write as Intended};
 use crate::store::layout::{archive_path, companions, task_path};
 use crate::store::tasks::{self, Place, Snapshot};
 use crate::store::{ProjectPath, StoreError, WriterLock};
@@ -304,18 +305,23 @@ pub(super) fn commit(
                 told
             })
         },
-        &mut || {
-            files::put(lock, writes, &mut staged.borrow_mut()).map_err(|error| failure.replace(Some(error))).is_ok()
-        },
+        &mut || files::put(lock, writes, &mut staged.borrow_mut()).map_err(|error| failure.replace(Some(error))).ok(),
     );
-    if let Err(error) = published {
-        files::put_back(lock, writes)?;
-        // The index may have moved before the branch could not. If that cannot be healed now the record stays, and the next
-        // command heals it; what is told is why the commit failed.
-        let _ = heal::heal(workspace, lock);
-        return Err(failure.into_inner().map_or_else(|| error.into(), OpsError::from));
-    }
+    let published = match published {
+        Ok(published) => published,
+        Err(error) => {
+            files::put_back(lock, writes)?;
+            // The index may have moved before the branch could not. If that cannot be healed now the record stays, and the next
+            // command heals it; what is told is why the commit failed.
+            let _ = heal::heal(workspace, lock);
+            return Err(failure.into_inner().map_or_else(|| error.into(), OpsError::from));
+        }
+    };
     stop::point("ops.committed");
+    if let Some(fault) = published.not_synced {
+        // The record stays: it is what the next command goes by if a power cut takes some of it back.
+        return Err(StoreError::from(fault).into());
+    }
     files::settle(lock, writes)?;
     stop::point("ops.settled");
     intent::clear(lock)?;
@@ -421,7 +427,7 @@ impl Write {
         let own = (!self.beside.is_empty() || self.id.is_none()).then(|| (&self.to, before, self.bytes()));
         Intended {
             task: self.id.clone(),
-            old: self.from.as_ref().map(|(path, _)| path.clone()),
+            old: self.from.as_ref().map(|(path, bytes)| Old { path: path.clone(), sha256: Digest::of(bytes) }),
             new: self.to.clone(),
             companions: self.companions.iter().map(|file| (file.from.clone(), file.to.clone())).collect(),
             made: beside.chain(own).map(made).collect(),

@@ -8,6 +8,7 @@ use std::time::Duration;
 use rustix::fs::FileType;
 
 use super::{Holder, ProjectPath};
+use crate::disk::NotSynced;
 use crate::model::TaskId;
 
 /// What stands at a path.
@@ -249,6 +250,12 @@ impl fmt::Display for Kind {
             Self::Socket => "a socket",
             Self::Device => "a device",
         })
+    }
+}
+
+impl From<NotSynced> for StoreError {
+    fn from(fault: NotSynced) -> Self {
+        Self::NotDurable { path: fault.path, cause: fault.cause }
     }
 }
 

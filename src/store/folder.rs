@@ -15,6 +15,7 @@ use rustix::io::Errno;
 
 use super::staged::Staged;
 use super::{Kind, StoreError};
+use crate::disk::{self, Part, Unsynced};
 
 /// How often a file is read again that changes while it is read.
 const READ_ATTEMPTS: usize = 3;
@@ -237,12 +238,13 @@ impl Folder {
 
     /// Has the names in this folder survive a power cut.
     pub fn sync(&self) -> Result<(), StoreError> {
-        match self.handle.sync_all() {
-            Ok(()) => Ok(()),
-            // Not every file system can do that for a folder; those that cannot need not.
-            Err(cause) if cause.raw_os_error() == Some(Errno::INVAL.raw_os_error()) => Ok(()),
-            Err(cause) => Err(StoreError::NotDurable { path: self.path.clone(), cause }),
-        }
+        Ok(disk::sync(vec![self.unsynced()?])?)
+    }
+
+    /// Returns this folder as one whose names are still to be synced.
+    pub fn unsynced(&self) -> Result<Unsynced, StoreError> {
+        Unsynced::new(&self.handle, &self.path, Part::Names)
+            .map_err(|cause| StoreError::io("hold open", &self.path, cause))
     }
 
     /// Has a file that was written volatile survive a power cut, with its name. Returns whether it is there.

@@ -53,8 +53,8 @@ pub struct Intent {
 pub struct Write {
     /// The task; absent where a file of the rules is made.
     pub task: Option<TaskId>,
-    /// Where its file stood; absent for a new one.
-    pub old: Option<ProjectPath>,
+    /// Its file before; absent for a new one.
+    pub old: Option<Old>,
     /// Where it goes.
     pub new: ProjectPath,
     /// Where the files that go with it stood, and where they go.
@@ -62,6 +62,28 @@ pub struct Write {
     /// All the files beside tasks that are being written with this one, and this one: of a project, of its rules, for agents. As
     /// long as they are not committed, they are as they were.
     pub made: Vec<Made>,
+}
+
+impl Write {
+    /// Returns where the file stood, and where it goes.
+    pub fn places(&self) -> impl Iterator<Item = &ProjectPath> {
+        self.old.iter().map(|old| &old.path).chain([&self.new])
+    }
+
+    /// Returns every place that this changes.
+    pub fn paths(&self) -> impl Iterator<Item = &ProjectPath> {
+        let companions = self.companions.iter().flat_map(|(old, new)| [old, new]);
+        self.places().chain(companions).chain(self.made.iter().map(|made| &made.path))
+    }
+}
+
+/// A task's file as it was read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Old {
+    /// Where it stood.
+    pub path: ProjectPath,
+    /// What it said.
+    pub sha256: Digest,
 }
 
 /// A file that is no task's.
@@ -212,7 +234,7 @@ mod tests {
             pid: 42,
             writes: vec![Write {
                 task: Some("AOF-abc".parse().unwrap()),
-                old: Some("tasks/AOF-abc.md".parse().unwrap()),
+                old: Some(Old { path: "tasks/AOF-abc.md".parse().unwrap(), sha256: Digest::of(b"as it was") }),
                 new: "tasks/archive/2026/02/16/AOF-abc.md".parse().unwrap(),
                 companions: vec![(
                     "tasks/AOF-abc.log".parse().unwrap(),

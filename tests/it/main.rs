@@ -22,6 +22,8 @@ mod graph;
 mod hostile;
 mod inbox;
 #[cfg(debug_assertions)]
+mod kill_scene;
+#[cfg(debug_assertions)]
 mod kills;
 mod logs;
 mod lossless;
@@ -49,6 +51,8 @@ mod own_branch;
 mod own_branch_folder;
 mod own_project;
 mod people;
+#[cfg(debug_assertions)]
+mod power_cuts;
 mod pushed;
 mod races;
 mod reading;

@@ -127,8 +127,11 @@ impl Repository {
                     return Ok(Vec::new());
                 }
                 Ok(copy) => {
-                    self.land(lock, &copy, head, was.to, "sync: finished", deadline)?;
-                    return Ok(Vec::new());
+                    let landed = self.land(lock, &copy, head, was.to, "sync: finished", deadline)?;
+                    return match landed.not_synced {
+                        Some(fault) => Err(fault.cause).at("sync", &fault.path),
+                        None => Ok(Vec::new()),
+                    };
                 }
                 // It may have got half-way.
                 Err(_) => {

@@ -1,12 +1,35 @@
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+
 use super::environment::{TestRepository, commit, delete, draft, no_intent, put, soon, write_and_publish};
 use crate::audit::{AuditError, Repository};
+use crate::disk::{Part, Unsynced};
+
+#[test]
+fn a_disk_that_does_not_confirm_a_folder_is_told_of_beside_the_commit() {
+    let test = TestRepository::with_tasks();
+    let repository = test.open();
+    let prepared =
+        repository.prepare(&repository.head().unwrap(), &draft(vec![put("tasks/AOF-aaa.md", "one\n")])).unwrap();
+    test.write("tasks/AOF-aaa.md", "one\n");
+    // A pipe has nothing to sync.
+    let (_, pipe) = io::pipe().unwrap();
+    let pipe = File::from(OwnedFd::from(pipe));
+    let mut folders = || Some(vec![Unsynced::new(&pipe, Path::new("a pipe"), Part::Bytes).unwrap()]);
+    let published = repository.publish(&prepared, soon(), &mut no_intent, &mut folders).unwrap();
+    assert_eq!(published.not_synced.unwrap().path, Path::new("a pipe"));
+    assert_eq!(test.git(&["rev-parse", "main"]).trim(), published.commit.to_string());
+    test.assert_clean();
+}
 
 #[test]
 fn a_change_is_a_commit_of_exactly_that() {
     let test = TestRepository::with_tasks();
     let repository = test.open();
     let published = commit(&test, &repository, vec![put("tasks/AOF-aaa.md", "task a, reviewed\n")]).unwrap();
-    assert_eq!(published.warning, None);
+    assert!(published.not_synced.is_none());
     assert_eq!(test.git(&["rev-parse", "main"]).trim(), published.commit.to_string());
     assert_eq!(test.git(&["show", "--format=", "--name-status", "HEAD"]), "M\ttasks/AOF-aaa.md\n");
     assert_eq!(
@@ -142,7 +165,7 @@ fn linked_worktrees_have_a_branch_and_an_index_of_their_own() {
     let change = put("tasks/AOF-aaa.md", "side\n");
     let prepared = repository.prepare(&repository.head().unwrap(), &draft(vec![change])).unwrap();
     std::fs::write(linked.join("tasks/AOF-aaa.md"), "side\n").unwrap();
-    repository.publish(&prepared, soon(), &mut no_intent, &mut || true).unwrap();
+    repository.publish(&prepared, soon(), &mut no_intent, &mut || Some(Vec::new())).unwrap();
     assert_eq!(test.git_in(&linked, &["status", "--porcelain"]), "");
     assert_eq!(
         test.git_in(&linked, &["reflog", "HEAD", "-1", "--format=%h"]),

@@ -199,7 +199,7 @@ pub(in crate::audit) fn write_and_publish(
             test.write(&full(&change.path), str::from_utf8(content).unwrap());
         }
     }
-    let published = repository.publish(prepared, soon(), &mut no_intent, &mut || true)?;
+    let published = repository.publish(prepared, soon(), &mut no_intent, &mut || Some(Vec::new()))?;
     for change in changes {
         if change.content.is_none() {
             fs::remove_file(test.path(&full(&change.path))).unwrap();

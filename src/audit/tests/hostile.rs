@@ -77,7 +77,7 @@ fn names_and_messages_cannot_forge_a_header() {
     let prepared = repository.prepare(&repository.head().unwrap(), &evil).unwrap();
     test.write("tasks/AOF-aaa.md", "x\n");
     repository
-        .publish(&prepared, super::environment::soon(), &mut super::environment::no_intent, &mut || true)
+        .publish(&prepared, super::environment::soon(), &mut super::environment::no_intent, &mut || Some(Vec::new()))
         .unwrap();
     test.assert_clean();
     assert_eq!(test.git(&["show", "-s", "--format=%an|%ae|%P"]).matches('|').count(), 2);

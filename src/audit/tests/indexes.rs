@@ -127,7 +127,7 @@ fn with_an_untracked_cache() {
     let prepared = repository
         .prepare(&repository.head().unwrap(), &draft(vec![put("tasks/AOF-hand.md", "made by hand\n")]))
         .unwrap();
-    repository.publish(&prepared, soon(), &mut no_intent, &mut || true).unwrap();
+    repository.publish(&prepared, soon(), &mut no_intent, &mut || Some(Vec::new())).unwrap();
     assert_eq!(test.status(), "?? src/z.txt\n");
     exercise_untracked(&test);
 }
@@ -192,7 +192,7 @@ fn a_file_that_was_edited_meanwhile_shows_as_modified() {
     let prepared =
         repository.prepare(&repository.head().unwrap(), &draft(vec![put("tasks/AOF-aaa.md", "engine\n")])).unwrap();
     test.write("tasks/AOF-aaa.md", "person\n");
-    repository.publish(&prepared, soon(), &mut no_intent, &mut || true).unwrap();
+    repository.publish(&prepared, soon(), &mut no_intent, &mut || Some(Vec::new())).unwrap();
     assert_eq!(test.status(), " M tasks/AOF-aaa.md\n");
     assert_eq!(test.git(&["diff", "--cached"]), "");
 }

@@ -19,7 +19,7 @@ fn a_held_index_lock_is_waited_for_and_never_broken() {
     let lock = test.path(".git/index.lock");
     fs::write(&lock, "somebody's").unwrap();
     let error = repository
-        .publish(&prepared, Instant::now() + Duration::from_millis(30), &mut no_intent, &mut || true)
+        .publish(&prepared, Instant::now() + Duration::from_millis(30), &mut no_intent, &mut || Some(Vec::new()))
         .unwrap_err();
     assert!(matches!(&error, AuditError::Locked { path, age: Some(_) } if path.ends_with("index.lock")), "{error}");
     assert_eq!(fs::read_to_string(&lock).unwrap(), "somebody's");
@@ -53,7 +53,7 @@ fn a_held_branch_lock_gives_the_index_back() {
         repository.prepare(&repository.head().unwrap(), &draft(vec![put("tasks/AOF-aaa.md", "one\n")])).unwrap();
     let lock = test.path(".git/refs/heads/main.lock");
     fs::write(&lock, "").unwrap();
-    let error = repository.publish(&prepared, Instant::now(), &mut no_intent, &mut || true).unwrap_err();
+    let error = repository.publish(&prepared, Instant::now(), &mut no_intent, &mut || Some(Vec::new())).unwrap_err();
     assert!(matches!(&error, AuditError::Locked { path, .. } if path.ends_with("main.lock")), "{error}");
     assert!(lock.exists());
     fs::remove_file(lock).unwrap();
@@ -67,17 +67,17 @@ fn a_branch_that_moved_is_not_overwritten() {
     let prepared =
         repository.prepare(&repository.head().unwrap(), &draft(vec![put("tasks/AOF-aaa.md", "one\n")])).unwrap();
     test.git(&["commit", "-q", "--allow-empty", "-m", "person"]);
-    let error = repository.publish(&prepared, soon(), &mut no_intent, &mut || true).unwrap_err();
+    let error = repository.publish(&prepared, soon(), &mut no_intent, &mut || Some(Vec::new())).unwrap_err();
     assert!(matches!(error, AuditError::Moved { .. }), "{error}");
     assert_eq!(test.git(&["log", "-1", "--format=%s"]), "person\n");
     test.git(&["checkout", "-q", "-b", "other", "HEAD~1"]);
     assert!(matches!(
-        repository.publish(&prepared, soon(), &mut no_intent, &mut || true),
+        repository.publish(&prepared, soon(), &mut no_intent, &mut || Some(Vec::new())),
         Err(AuditError::Moved { .. })
     ));
     test.git(&["checkout", "-q", "--detach"]);
     assert!(matches!(
-        repository.publish(&prepared, soon(), &mut no_intent, &mut || true),
+        repository.publish(&prepared, soon(), &mut no_intent, &mut || Some(Vec::new())),
         Err(AuditError::Waiting { .. })
     ));
     test.assert_clean();
@@ -89,7 +89,8 @@ fn an_intent_that_cannot_be_recorded_stops_everything() {
     let repository = test.open();
     let prepared =
         repository.prepare(&repository.head().unwrap(), &draft(vec![put("tasks/AOF-aaa.md", "one\n")])).unwrap();
-    let refused = repository.publish(&prepared, soon(), &mut |_| Err(io::Error::other("disk full")), &mut || true);
+    let refused =
+        repository.publish(&prepared, soon(), &mut |_| Err(io::Error::other("disk full")), &mut || Some(Vec::new()));
     assert!(matches!(refused, Err(AuditError::Io { .. })));
     assert_eq!(repository.head().unwrap(), *prepared.base());
     test.assert_clean();
@@ -111,7 +112,7 @@ fn locks_of_others_are_never_cleared() {
                 *seen.borrow_mut() = Some(locks.clone());
                 Ok(Vec::new())
             },
-            &mut || true,
+            &mut || Some(Vec::new()),
         )
         .unwrap();
     let locks = seen.into_inner().unwrap();
@@ -167,7 +168,7 @@ fn killed_at_a_point() {
         fs::write(repository.worktree_path(&change.path), change.content.as_ref().unwrap()).unwrap();
     }
     let mut intent = |locks: &Locks| fs::write(folder.join("intent"), serde_json::to_vec(locks)?).map(|()| Vec::new());
-    repository.publish(&prepared, soon(), &mut intent, &mut || true).unwrap();
+    repository.publish(&prepared, soon(), &mut intent, &mut || Some(Vec::new())).unwrap();
 }
 
 #[test]
@@ -226,7 +227,7 @@ fn git_and_the_engine_take_turns() {
                     continue;
                 };
                 fs::write(root.join("tasks/AOF-aaa.md"), format!("{made}\n")).unwrap();
-                match repository.publish(&prepared, soon(), &mut no_intent, &mut || true) {
+                match repository.publish(&prepared, soon(), &mut no_intent, &mut || Some(Vec::new())) {
                     Ok(_) => made += 1,
                     Err(AuditError::Moved { .. } | AuditError::StagedElsewise { .. }) => {}
                     Err(error) => panic!("{error}"),

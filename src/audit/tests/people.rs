@@ -99,7 +99,7 @@ fn a_submodule_is_a_repository_of_its_own() {
         .unwrap();
     std::fs::write(outer.path("inner/tasks/AOF-aaa.md"), "inner\n").unwrap();
     repository
-        .publish(&prepared, super::environment::soon(), &mut super::environment::no_intent, &mut || true)
+        .publish(&prepared, super::environment::soon(), &mut super::environment::no_intent, &mut || Some(Vec::new()))
         .unwrap();
     assert_eq!(outer.git_in(&outer.path("inner"), &["status", "--porcelain"]), "");
     assert_eq!(outer.status(), " M inner\n");

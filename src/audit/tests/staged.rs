@@ -60,14 +60,18 @@ fn a_staged_version_of_the_same_task_is_never_overwritten() {
     let refused =
         |error: &AuditError| matches!(error, AuditError::StagedElsewise { path } if path == "tasks/AOF-aaa.md");
     assert!(repository.prepare(&head, &change()).is_err_and(|error| refused(&error)));
-    assert!(repository.publish(&early, soon(), &mut no_intent, &mut || true).is_err_and(|error| refused(&error)));
+    assert!(
+        repository
+            .publish(&early, soon(), &mut no_intent, &mut || Some(Vec::new()))
+            .is_err_and(|error| refused(&error))
+    );
     assert_eq!(repository.head().unwrap(), head);
     assert_eq!(test.git(&["show", ":tasks/AOF-aaa.md"]), "person\n");
 
     let drafts = [draft(vec![put("tasks/AOF-aaa.md", "person\n")]), change()];
     let both = repository.prepare_batch(&head, &drafts).unwrap();
     test.write("tasks/AOF-aaa.md", "engine\n");
-    repository.publish(&both, soon(), &mut no_intent, &mut || true).unwrap();
+    repository.publish(&both, soon(), &mut no_intent, &mut || Some(Vec::new())).unwrap();
     test.assert_clean();
 }
 

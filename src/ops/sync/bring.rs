@@ -7,8 +7,8 @@ use crate::audit::{AuditError, BranchLock, CommitId, Head, Locks, Unsettled};
 use crate::ops::error::OpsError;
 use crate::ops::heal;
 use crate::ops::workspace::Workspace;
-use crate::store::WriterLock;
 use crate::store::intent::{self, Intent};
+use crate::store::{StoreError, WriterLock};
 
 /// What became of it.
 pub(super) enum Brought {
@@ -34,7 +34,11 @@ pub(super) fn bring(workspace: &Workspace, head: &Head, to: CommitId, subject: &
     let deadline = Instant::now().max(workspace.deadline());
     let brought = workspace.repository.bring(head, to, &coming, subject, deadline, &mut |locks| record(&lock, locks));
     match left(brought) {
-        Ok(Ok(_)) => {
+        Ok(Ok(published)) => {
+            if let Some(fault) = published.not_synced {
+                // The record stays for the next command.
+                return Err(StoreError::from(fault).into());
+            }
             intent::clear(&lock)?;
             Ok(Brought::There)
         }

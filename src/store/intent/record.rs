@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Intent, Made, Write};
+use super::{Intent, Made, Old, Write};
 use crate::model::Digest;
 use crate::store::{ProjectPath, StoreError};
 
@@ -17,11 +17,17 @@ struct Record {
 #[derive(Serialize, Deserialize)]
 struct WriteRecord {
     task: Option<String>,
-    old: Option<String>,
+    old: Option<OldRecord>,
     new: String,
     companions: Vec<(String, String)>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     made: Vec<MadeRecord>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct OldRecord {
+    path: String,
+    sha256: String,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -52,7 +58,7 @@ impl Record {
     fn of(intent: &Intent) -> Self {
         let written = |write: &Write| WriteRecord {
             task: write.task.as_ref().map(ToString::to_string),
-            old: write.old.as_ref().map(ToString::to_string),
+            old: write.old.as_ref().map(OldRecord::of),
             new: write.new.to_string(),
             companions: write.companions.iter().map(|(old, new)| (old.to_string(), new.to_string())).collect(),
             made: write.made.iter().map(MadeRecord::of).collect(),
@@ -75,17 +81,24 @@ impl WriteRecord {
         let companions: Result<_, String> =
             self.companions.into_iter().map(|(old, new)| Ok((path(old)?, path(new)?))).collect();
         let digest = |text: String| text.parse().map_err(|fault: crate::model::IdFault| fault.to_string());
+        let old = |old: OldRecord| Ok::<_, String>(Old { path: path(old.path)?, sha256: digest(old.sha256)? });
         let made = |made: MadeRecord| {
             let before = made.before.map(digest).transpose()?;
             Ok(Made { path: path(made.path)?, sha256: digest(made.sha256)?, before })
         };
         Ok(Write {
             task: self.task.map(task).transpose()?,
-            old: self.old.map(path).transpose()?,
+            old: self.old.map(old).transpose()?,
             new: path(self.new)?,
             companions: companions?,
             made: self.made.into_iter().map(made).collect::<Result<_, String>>()?,
         })
+    }
+}
+
+impl OldRecord {
+    fn of(old: &Old) -> Self {
+        Self { path: old.path.to_string(), sha256: old.sha256.as_str().to_owned() }
     }
 }
 

@@ -1,0 +1,142 @@
+//! Files that are ahead of HEAD: committed if they are what the engine itself would have made of HEAD's task.
+
+use std::rc::Rc;
+use std::time::Instant;
+
+use crate::audit::{AuditError, BranchLock, CommitId, Head, LogEntry, ObjectId};
+use crate::ops::error::OpsError;
+use crate::ops::in_force::in_force;
+use crate::ops::standing::{Pending, Standing, Version};
+use crate::ops::transaction::{Choice, Write, commit, plan};
+use crate::ops::workspace::Workspace;
+use crate::store::WriterLock;
+use crate::store::intent::{self, Intent, Write as Intended};
+use crate::store::layout::is_archived;
+use crate::store::tasks::Place;
+
+/// All of it in one go: the record is replaced by that commit's own, so a kill in it is healed like the first.
+pub(super) fn commit_what_is_ahead(
+    workspace: &Workspace,
+    lock: &WriterLock,
+    record: &Intent,
+    branch: Option<&BranchLock>,
+) -> Result<(), OpsError> {
+    loop {
+        let head = workspace.head()?;
+        let ahead = ahead_of(workspace, &head, record, branch)?;
+        if ahead.is_empty() {
+            return Ok(());
+        }
+        match commit(workspace, lock, &head, &ahead) {
+            Ok(_) => return Ok(()),
+            // A person committed meanwhile.
+            Err(OpsError::Audit(AuditError::Moved { .. })) if Instant::now() < workspace.deadline() => {}
+            Err(error) if error.is_general() => {
+                intent::write(lock, record)?.sync(lock)?;
+                return Err(error);
+            }
+            Err(_) => return commit_one_by_one(workspace, lock, record, branch),
+        }
+    }
+}
+
+/// One task's trouble is shown when somebody asks for it, and keeps none of the others.
+fn commit_one_by_one(
+    workspace: &Workspace,
+    lock: &WriterLock,
+    record: &Intent,
+    branch: Option<&BranchLock>,
+) -> Result<(), OpsError> {
+    for write in &record.writes {
+        let head = workspace.head()?;
+        let alone = Intent { writes: vec![write.clone()], ..record.clone() };
+        let ahead = ahead_of(workspace, &head, &alone, branch)?;
+        match commit(workspace, lock, &head, &ahead) {
+            Err(error) if error.is_general() => {
+                intent::write(lock, record)?.sync(lock)?;
+                return Err(error);
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Returns those of the record's files that are ahead of HEAD by what the engine itself would have written.
+fn ahead_of(
+    workspace: &Workspace,
+    head: &Head,
+    record: &Intent,
+    branch: Option<&BranchLock>,
+) -> Result<Vec<Write>, OpsError> {
+    let in_force = Rc::new(in_force(workspace, head)?);
+    let mut ahead = Vec::new();
+    for intended in &record.writes {
+        let Some(id) = &intended.task else { continue };
+        let standing = match Standing::read_under(workspace, id, head.clone(), Rc::clone(&in_force)) {
+            Ok(standing) => standing,
+            // The task's own trouble is shown when somebody asks for the task.
+            Err(OpsError::UnreadableTask { .. } | OpsError::NoTask { .. } | OpsError::Store(_)) => continue,
+            Err(error) => return Err(error),
+        };
+        let Pending::Versions(versions) = &standing.pending else { continue };
+        let misplaced = standing.place == Place::Active && is_archived(&standing.snapshot.path);
+        let plan = match plan(workspace, &standing, Choice::Pending) {
+            Ok(plan) => plan,
+            Err(error) if error.is_general() => return Err(error),
+            Err(_) => continue,
+        };
+        if let Some(mut write) = plan.write.filter(|_| !misplaced) {
+            if let Some(branch) = branch {
+                let mut first = prepared(workspace, branch, &standing, intended)?;
+                first.truncate(first.len().saturating_sub(versions.len()));
+                write.versions.splice(0..0, first);
+            }
+            ahead.push(write);
+        }
+    }
+    Ok(ahead)
+}
+
+/// Returns the versions that were to be committed, oldest first, if the file has the last of them. They tell what the file alone
+/// cannot: what of it a person's edit was, which goes in as theirs and not as part of the act that was killed with it.
+fn prepared(
+    workspace: &Workspace,
+    branch: &BranchLock,
+    standing: &Standing,
+    intended: &Intended,
+) -> Result<Vec<Version>, OpsError> {
+    let repository = &workspace.repository;
+    // The last of them may be what moves the file.
+    let blob_in = |commit: CommitId| -> Result<Option<ObjectId>, OpsError> {
+        for path in intended.places() {
+            if let Some(blob) = repository.blob_id(commit, path.as_str())? {
+                return Ok(Some(blob));
+            }
+        }
+        Ok(None)
+    };
+    if blob_in(branch.to)? != Some(repository.hash_blob(&standing.snapshot.bytes)) {
+        return Ok(Vec::new());
+    }
+    let head = standing.head.commit.map(blob_in).transpose()?.flatten();
+    let mut versions = Vec::new();
+    let mut later = None;
+    for entry in repository.log(branch.to)? {
+        let LogEntry { id, message, author, authored, .. } = entry?;
+        let blob = blob_in(id)?;
+        if Some(id) == branch.from || blob == head {
+            break;
+        }
+        if blob.is_some() && blob == later {
+            // The commit above did not make this version: this one may have, or one below it.
+            versions.pop();
+        }
+        if let Some(other) = blob {
+            versions.push(Version { bytes: repository.read_blob(other)?, message, author: Some(author), authored });
+        }
+        later = blob;
+    }
+    versions.reverse();
+    Ok(versions)
+}

@@ -1,0 +1,41 @@
+//! Files of a project's beginning and of its rules, killed on their way: committed all at once, or not there at all.
+
+use super::read;
+use crate::model::Digest;
+use crate::ops::error::OpsError;
+use crate::ops::workspace::Workspace;
+use crate::store::intent::Write as Intended;
+use crate::store::{ProjectPath, WriterLock, atomic};
+
+/// They are all committed at once, so one of them tells: HEAD has it, and not as it was before.
+pub(super) fn is_committed(workspace: &Workspace, write: &Intended) -> Result<bool, OpsError> {
+    let before = write.made.iter().find(|made| made.path == write.new).and_then(|made| made.before.as_ref());
+    let committed = committed(workspace, &write.new)?.map(|bytes| Digest::of(&bytes));
+    Ok(committed.as_ref() != before)
+}
+
+/// A project whose first commit was not made has not begun, and a file of rules that was not committed is not there: what was
+/// written of it goes, unless somebody changed it since. One that was there before says again what it said.
+pub(super) fn undo_beginning(workspace: &Workspace, lock: &WriterLock, write: &Intended) -> Result<(), OpsError> {
+    for made in &write.made {
+        let Some(bytes) = read(workspace, &made.path)?.filter(|bytes| Digest::of(bytes) == made.sha256) else {
+            continue;
+        };
+        let before = match &made.before {
+            Some(before) => committed(workspace, &made.path)?.filter(|bytes| Digest::of(bytes) == *before),
+            None => None,
+        };
+        match (&made.before, before) {
+            (None, _) => atomic::remove_if(lock, &made.path, &bytes)?,
+            (Some(_), Some(before)) => atomic::replace_if(lock, &made.path, &bytes, &before)?,
+            // Somebody committed something else since: what there was before is theirs to look for.
+            (Some(_), None) => {}
+        }
+    }
+    Ok(())
+}
+
+fn committed(workspace: &Workspace, path: &ProjectPath) -> Result<Option<Vec<u8>>, OpsError> {
+    let Some(commit) = workspace.head()?.commit else { return Ok(None) };
+    Ok(workspace.repository.read(commit, path.as_str())?)
+}

@@ -1,0 +1,133 @@
+//! What a crash left is finished, under the lock, by the next command that writes.
+//!
+//! `.aof/intent` says where to look; only comparing the files with HEAD says what to do. A file ahead of HEAD is committed only
+//! if the engine itself would have made it out of HEAD's task (`Standing` judges that), one that is behind a branch that has moved is
+//! brought forward; anything else is left for its task to be frozen and shown. Git's locks are removed only if they are the
+//! recorded ones.
+
+mod ahead;
+mod forward;
+mod made;
+mod moved;
+
+use std::collections::BTreeSet;
+use std::time::Instant;
+
+use tracing::info;
+
+use super::error::OpsError;
+use super::sync;
+use super::workspace::Workspace;
+use crate::audit::{BranchLock, CommitId, Files, Locks};
+use crate::store::intent::{self, Intent, Pending as Record, Write as Intended};
+use crate::store::{ProjectPath, StoreError, WriterLock, atomic, tasks};
+
+/// Heals if there is a record of an unfinished write. A write that is under way is waited for.
+pub(super) fn heal_if_pending(workspace: &Workspace) -> Result<bool, OpsError> {
+    if !intent::is_pending(&workspace.paths) {
+        return Ok(false);
+    }
+    let lock = workspace.lock()?;
+    heal(workspace, &lock)
+}
+
+/// Finishes what a crash left. Returns whether there was anything.
+pub(super) fn heal(workspace: &Workspace, lock: &WriterLock) -> Result<bool, OpsError> {
+    let record = match intent::read(lock)? {
+        Record::Nothing => return Ok(false),
+        Record::Unreadable { .. } => {
+            atomic::sweep_tasks(lock)?;
+            intent::clear(lock)?;
+            return Ok(true);
+        }
+        Record::Intent(record) => record,
+    };
+    info!(pid = record.pid, "finishing what a crash left");
+    let locks: Option<Locks> = record.locks.clone().and_then(|value| serde_json::from_value(value).ok());
+    let landed = match &locks {
+        Some(locks) => workspace.repository.clear_stale(locks)?.landed,
+        None => false,
+    };
+    workspace.repository.sweep_temps()?;
+    unless_general(atomic::sweep_local(lock, workspace.clock()().into()).map(drop).map_err(OpsError::from))?;
+    if record.writes.is_empty() {
+        // Only a sync writes down no files: git itself changed them. Before the first of them, whatever there is now is somebody's.
+        match locks {
+            Some(Locks { branch: Some(branch), files: Files::Coming, .. }) => sync::finish(workspace, lock, &branch)?,
+            _ => intent::clear(lock)?,
+        }
+        return Ok(true);
+    }
+    // A commit that never got onto the branch may have been collected by git: then the files alone tell.
+    let is_there = |branch: &BranchLock| landed || workspace.repository.log_entry(branch.to).is_ok();
+    let branch = locks.and_then(|locks| locks.branch).filter(is_there);
+    unless_general(sweep_folders(lock, &record))?;
+    if let Some(branch) = branch.as_ref().filter(|_| landed) {
+        for write in &record.writes {
+            unless_general(forward::bring_forward(workspace, lock, branch, write))?;
+        }
+    }
+    if let Some(branch) = &branch {
+        let left = if landed { branch.from } else { Some(branch.to) };
+        settle_index(workspace, lock, &record, branch, left)?;
+    }
+    for write in &record.writes {
+        if !write.made.is_empty() && !made::is_committed(workspace, write)? {
+            made::undo_beginning(workspace, lock, write)?;
+            continue;
+        }
+        let settled = moved::settle_companions(workspace, lock, write)
+            .and_then(|()| moved::settle_move(workspace, lock, branch.as_ref(), write));
+        unless_general(settled)?;
+    }
+    ahead::commit_what_is_ahead(workspace, lock, &record, branch.as_ref())?;
+    intent::clear(lock)?;
+    Ok(true)
+}
+
+/// One task's trouble is shown when somebody asks for the task, and keeps none of the others waiting.
+fn unless_general(result: Result<(), OpsError>) -> Result<(), OpsError> {
+    match result {
+        Err(error) if error.is_general() => Err(error),
+        _ => Ok(()),
+    }
+}
+
+fn sweep_folders(lock: &WriterLock, record: &Intent) -> Result<(), OpsError> {
+    let folders: BTreeSet<&str> = record.writes.iter().flat_map(Intended::paths).map(ProjectPath::folder).collect();
+    for folder in folders {
+        atomic::sweep(lock, folder)?;
+    }
+    Ok(())
+}
+
+/// Entries of git's index that are still what `left` has are brought to what HEAD has. The index moves before the branch, so a
+/// kill in between leaves it at the commit that was to come; a power cut may leave it at the one before: either way the next
+/// `git commit` of a person would say what nobody meant. The record goes on saying where the branch was to move, because a kill
+/// in here must be healed as well.
+fn settle_index(
+    workspace: &Workspace,
+    lock: &WriterLock,
+    record: &Intent,
+    branch: &BranchLock,
+    left: Option<CommitId>,
+) -> Result<(), OpsError> {
+    let files: BTreeSet<&str> = record.writes.iter().flat_map(Intended::paths).map(ProjectPath::as_str).collect();
+    let files: Vec<&str> = files.into_iter().collect();
+    let deadline = Instant::now().max(workspace.deadline());
+    workspace.repository.settle_index(left, &files, deadline, &mut |locks| {
+        let locks = Locks { branch: Some(branch.clone()), ..locks.clone() };
+        let record = Intent { locks: serde_json::to_value(locks).ok(), ..record.clone() };
+        let waiting = intent::write(lock, &record).and_then(|written| written.unsynced(lock));
+        waiting.map(Vec::from_iter).map_err(std::io::Error::other)
+    })?;
+    Ok(())
+}
+
+fn read(workspace: &Workspace, path: &ProjectPath) -> Result<Option<Vec<u8>>, OpsError> {
+    match tasks::read(&workspace.paths, path) {
+        Ok(snapshot) => Ok(Some(snapshot.bytes)),
+        Err(StoreError::Gone { .. }) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}

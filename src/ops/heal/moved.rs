@@ -1,0 +1,55 @@
+//! A task that was killed on its way to another place, with the files that go with it: it ends up at one of the two, as HEAD says.
+
+use super::read;
+use crate::audit::BranchLock;
+use crate::ops::error::OpsError;
+use crate::ops::workspace::Workspace;
+use crate::store::intent::Write as Intended;
+use crate::store::{WriterLock, atomic};
+
+/// Companions are copied before the branch moves and removed after it, so one may stand at both places.
+pub(super) fn settle_companions(workspace: &Workspace, lock: &WriterLock, write: &Intended) -> Result<(), OpsError> {
+    let Some(commit) = workspace.head()?.commit else { return Ok(()) };
+    let landed = workspace.repository.blob_id(commit, write.new.as_str())?.is_some();
+    for (old, new) in &write.companions {
+        let (Some(here), Some(there)) = (read(workspace, old)?, read(workspace, new)?) else { continue };
+        if here == there {
+            atomic::remove_if(lock, if landed { old } else { new }, &here)?;
+        }
+    }
+    Ok(())
+}
+
+/// A task that was on its way to another place may stand at both.
+pub(super) fn settle_move(
+    workspace: &Workspace,
+    lock: &WriterLock,
+    branch: Option<&BranchLock>,
+    write: &Intended,
+) -> Result<(), OpsError> {
+    let old = write.old.as_ref().map(|old| &old.path).filter(|old| **old != write.new);
+    let Some(old) = old else { return Ok(()) };
+    let (Some(here), Some(there)) = (read(workspace, old)?, read(workspace, &write.new)?) else { return Ok(()) };
+    let head = workspace.head()?;
+    let Some(commit) = head.commit else { return Ok(()) };
+    let repository = &workspace.repository;
+    let landed = repository.blob_id(commit, write.new.as_str())?.is_some();
+    if landed {
+        // The move is committed; what is left at the old place goes if it is what was moved.
+        let moved = repository.has_had(commit, old.as_str(), repository.hash_blob(&here))?;
+        if moved && repository.blob_id(commit, old.as_str())?.is_none() {
+            atomic::remove_if(lock, old, &here)?;
+        }
+    } else if repository.blob_id(commit, old.as_str())? == Some(repository.hash_blob(&here)) {
+        // It is not: the new version goes to the old place, where it is judged like any file ahead of HEAD.
+        atomic::replace_if(lock, old, &here, &there)?;
+        atomic::remove_if(lock, &write.new, &there)?;
+    } else if let Some(branch) = branch
+        && repository.blob_id(branch.to, write.new.as_str())? == Some(repository.hash_blob(&there))
+    {
+        // Nor does the old place say what HEAD does: a person's edit was to be committed first. That stays, and the move, which
+        // nobody was told of, is undone.
+        atomic::remove_if(lock, &write.new, &there)?;
+    }
+    Ok(())
+}
