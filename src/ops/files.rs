@@ -4,14 +4,15 @@
 //! Every file is whole under its name at any moment. The folders are synced together with that of the branch, once it has moved:
 //! until then a power cut may leave an old file where the branch is new, which `heal` brings forward.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::mem;
 use std::path::PathBuf;
 
 use super::transaction::Write;
 use crate::disk::Unsynced;
 use crate::stop;
 use crate::store::atomic::{self, Over, Staged};
-use crate::store::{ProjectPath, StoreError, WriterLock};
+use crate::store::{Folder, ProjectPath, StoreError, WriterLock};
 
 /// The files of one write, in the order in which they get their names.
 pub(super) type Files = Vec<Staged>;
@@ -19,12 +20,30 @@ pub(super) type Files = Vec<Staged>;
 /// How many writes are staged ahead at most: each keeps its files and their folders open.
 const AHEAD: usize = 32;
 
+/// Says what stands where a file is to go that moves, with what goes with it. Asked before anything is written down: whoever heals
+/// could not tell that it was there before.
+pub(super) fn look_in_the_way(lock: &WriterLock, writes: &[Write]) -> Result<(), StoreError> {
+    for write in writes {
+        let moves = write.from.as_ref().is_some_and(|(path, _)| *path != write.to);
+        let own = moves.then_some(&write.to);
+        for path in own.into_iter().chain(write.companions.iter().map(|companion| &companion.to)) {
+            let folder = Folder::open_existing(lock.paths().root(), path.folder())?;
+            if let Some(folder) = folder
+                && folder.kind(path.name())?.is_some()
+            {
+                return Err(StoreError::Exists { path: folder.path().join(path.name()) });
+            }
+        }
+    }
+    Ok(())
+}
+
 /// Writes the files of these changes, of the first ones if there are many, under temporary names.
 pub(super) fn stage(lock: &WriterLock, writes: &[Write]) -> Result<Vec<Files>, StoreError> {
     writes.iter().take(AHEAD).map(|write| stage_one(lock, write)).collect()
 }
 
-/// Returns those that are not on the disk yet. They are synced before [`put`] is called.
+/// Returns those that are not on the disk yet. They are synced before [`Named::put`] is called.
 pub(super) fn unsynced(staged: &mut [Files]) -> Result<Vec<Unsynced>, StoreError> {
     staged.iter_mut().flatten().filter_map(|file| file.unsynced().transpose()).collect()
 }
@@ -39,64 +58,90 @@ fn stage_one(lock: &WriterLock, write: &Write) -> Result<Files, StoreError> {
     let over = match &write.from {
         Some((path, before)) if *path == write.to && before == bytes => None,
         Some((path, before)) if *path == write.to => Some(Over::Only(before.clone())),
-        Some(_) => Some(Over::Anything),
-        None => Some(Over::Nothing),
+        // What stands where it goes is somebody's, even where git knows nothing of it.
+        Some(_) | None => Some(Over::Nothing),
     };
     if let Some(over) = over {
         files.push(Staged::new(lock, &write.to, over, bytes)?);
     }
     for companion in &write.companions {
-        files.push(Staged::new(lock, &companion.to, Over::Anything, &companion.bytes)?);
+        files.push(Staged::new(lock, &companion.to, Over::Nothing, &companion.bytes)?);
     }
     Ok(files)
 }
 
-/// Gives the files their names; what was not staged yet is. Returns their folders, each once, which are still to be synced.
-pub(super) fn put(lock: &WriterLock, writes: &[Write], staged: &mut [Files]) -> Result<Vec<Unsynced>, StoreError> {
-    let mut folders = BTreeMap::new();
-    let rest = writes.iter().skip(staged.len());
-    for files in &mut *staged {
-        put_one(files, &mut folders)?;
-    }
-    for write in rest {
-        put_one(&mut stage_one(lock, write)?, &mut folders)?;
-    }
-    Ok(folders.into_values().collect())
+/// Files that have their names by now.
+#[derive(Default)]
+pub(super) struct Named {
+    paths: BTreeSet<ProjectPath>,
+    /// Each folder once, still to be synced.
+    folders: BTreeMap<PathBuf, Unsynced>,
 }
 
-fn put_one(files: &mut Files, folders: &mut BTreeMap<PathBuf, Unsynced>) -> Result<(), StoreError> {
-    for file in files {
-        file.put()?;
-        let folder = file.folder();
-        if !folders.contains_key(folder.path()) {
-            folders.insert(folder.path().to_owned(), folder.unsynced()?);
+impl Named {
+    /// Gives the files their names; what was not staged yet is. Returns their folders.
+    pub(super) fn put(
+        &mut self,
+        lock: &WriterLock,
+        writes: &[Write],
+        staged: &mut [Files],
+    ) -> Result<Vec<Unsynced>, StoreError> {
+        let rest = writes.iter().skip(staged.len());
+        for files in &mut *staged {
+            self.put_one(files)?;
         }
+        for write in rest {
+            self.put_one(&mut stage_one(lock, write)?)?;
+        }
+        Ok(mem::take(&mut self.folders).into_values().collect())
     }
-    stop::point("ops.file-written");
-    Ok(())
-}
 
-/// Undoes [`put`]. A file that somebody changed in the meantime stays as they left it.
-pub(super) fn put_back(lock: &WriterLock, writes: &[Write]) -> Result<(), StoreError> {
-    for write in writes {
-        let bytes = write.bytes();
-        match &write.from {
-            Some((path, before)) if *path == write.to => {
-                accept_changed(atomic::replace_if(lock, path, bytes, before))?;
+    fn put_one(&mut self, files: &mut Files) -> Result<(), StoreError> {
+        for file in files {
+            file.put()?;
+            self.paths.insert(file.path().clone());
+            let folder = file.folder();
+            if !self.folders.contains_key(folder.path()) {
+                self.folders.insert(folder.path().to_owned(), folder.unsynced()?);
             }
-            _ => take_back(lock, &write.to, bytes)?,
         }
-        for companion in &write.companions {
-            take_back(lock, &companion.to, &companion.bytes)?;
-        }
-        for file in &write.beside {
-            match &file.before {
-                Some(before) => accept_changed(atomic::replace_if(lock, &file.path, &file.bytes, before))?,
-                None => take_back(lock, &file.path, &file.bytes)?,
+        stop::point("ops.file-written");
+        Ok(())
+    }
+
+    /// Undoes it. A file that somebody changed in the meantime stays as they left it, and so does one that was in the way.
+    pub(super) fn put_back(&self, lock: &WriterLock, writes: &[Write]) -> Result<(), StoreError> {
+        for write in writes {
+            let own = write.from.as_ref().filter(|(path, _)| *path == write.to).map(|(_, before)| before.as_slice());
+            self.put_one_back(lock, &write.to, write.bytes(), own)?;
+            for companion in &write.companions {
+                self.put_one_back(lock, &companion.to, &companion.bytes, None)?;
             }
+            for file in &write.beside {
+                self.put_one_back(lock, &file.path, &file.bytes, file.before.as_deref())?;
+            }
+        }
+        Ok(())
+    }
+
+    fn put_one_back(
+        &self,
+        lock: &WriterLock,
+        path: &ProjectPath,
+        bytes: &[u8],
+        before: Option<&[u8]>,
+    ) -> Result<(), StoreError> {
+        if !self.paths.contains(path) {
+            return Ok(());
+        }
+        match before.map_or_else(
+            || atomic::remove_if(lock, path, bytes),
+            |before| atomic::replace_if(lock, path, bytes, before),
+        ) {
+            Err(StoreError::WrongKind { .. }) => Ok(()),
+            other => accept_changed(other),
         }
     }
-    Ok(())
 }
 
 /// Removes the old files of tasks that moved, if they still are what was read.
@@ -110,14 +155,6 @@ pub(super) fn settle(lock: &WriterLock, writes: &[Write]) -> Result<(), StoreErr
         }
     }
     Ok(())
-}
-
-/// Takes back what stands there still; what others put there, of whatever kind, is theirs.
-pub(super) fn take_back(lock: &WriterLock, path: &ProjectPath, bytes: &[u8]) -> Result<(), StoreError> {
-    match atomic::remove_if(lock, path, bytes) {
-        Err(StoreError::WrongKind { .. }) => Ok(()),
-        other => accept_changed(other),
-    }
 }
 
 fn accept_changed(result: Result<(), StoreError>) -> Result<(), StoreError> {

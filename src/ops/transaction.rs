@@ -16,12 +16,12 @@
 use std::cell::RefCell;
 use std::time::Instant;
 
-use tracing::info;
+use tracing::{info, warn};
 
 use super::adopt;
 use super::automatic::{owed_first, pass_on};
 use super::error::OpsError;
-use super::files;
+use super::files::{self, Named};
 use super::heal;
 use super::standing::{Pending, Standing, Version};
 use super::workspace::Workspace;
@@ -228,7 +228,7 @@ pub(super) fn plan(workspace: &Workspace, standing: &Standing, choice: Choice) -
     }
     write.to = place.unwrap_or_else(|| destination(standing, &after));
     if write.to != standing.snapshot.path {
-        write.companions = companions_of(workspace, &standing.snapshot.path, &write.to)?;
+        write.companions = companions_of(workspace, standing, &write.to)?;
     }
     let changed = Changed {
         before: Some(standing.file.clone()),
@@ -279,10 +279,12 @@ pub(super) fn commit(
     writes: &[Write],
 ) -> Result<Vec<CommitId>, OpsError> {
     let start = Instant::now();
+    files::look_in_the_way(lock, writes)?;
     let prepared = prepare(workspace, head, writes)?;
     stop::point("ops.prepared");
 
     let staged = RefCell::new(Vec::new());
+    let mut named = Named::default();
     let failure = RefCell::new(None);
     let published = workspace.repository.publish(
         &prepared,
@@ -305,12 +307,12 @@ pub(super) fn commit(
                 told
             })
         },
-        &mut || files::put(lock, writes, &mut staged.borrow_mut()).map_err(|error| failure.replace(Some(error))).ok(),
+        &mut || named.put(lock, writes, &mut staged.borrow_mut()).map_err(|error| failure.replace(Some(error))).ok(),
     );
     let published = match published {
         Ok(published) => published,
         Err(error) => {
-            files::put_back(lock, writes)?;
+            named.put_back(lock, writes)?;
             // The index may have moved before the branch could not. If that cannot be healed now the record stays, and the next
             // command heals it; what is told is why the commit failed.
             let _ = heal::heal(workspace, lock);
@@ -322,9 +324,12 @@ pub(super) fn commit(
         // The record stays: it is what the next command goes by if a power cut takes some of it back.
         return Err(StoreError::from(fault).into());
     }
-    files::settle(lock, writes)?;
+    let settled = files::settle(lock, writes);
     stop::point("ops.settled");
-    intent::clear(lock)?;
+    if let Err(fault) = settled.and_then(|()| intent::clear(lock)) {
+        // The commit stands, so this is no failure of the act. The record stays, and the next command goes on from there.
+        warn!("the commit is made, and not all is cleared away behind it: {fault}");
+    }
     let took = start.elapsed();
     workspace.note_commit(took);
     let commits = last_of_each(&prepared, writes);
@@ -401,10 +406,21 @@ pub(super) fn destination(standing: &Standing, after: &TaskFile) -> ProjectPath 
     }
 }
 
-fn companions_of(workspace: &Workspace, from: &ProjectPath, to: &ProjectPath) -> Result<Vec<Companion>, OpsError> {
+/// Returns what goes where the task goes. What git is told to leave out is in no commit because of that, and what is too large to
+/// be read at once, a recording, say, keeps no task from being finished: both stay.
+fn companions_of(workspace: &Workspace, standing: &Standing, to: &ProjectPath) -> Result<Vec<Companion>, OpsError> {
+    let repository = &workspace.repository;
     let mut list = Vec::new();
-    for path in companions(&workspace.paths, from)? {
-        let bytes = tasks::read(&workspace.paths, &path)?.bytes;
+    for path in companions(&workspace.paths, &standing.snapshot.path)? {
+        let committed = standing.head.commit.map(|commit| repository.blob_id(commit, path.as_str())).transpose()?;
+        if committed.flatten().is_none() && repository.is_ignored(path.as_str())? {
+            continue;
+        }
+        let bytes = match tasks::read(&workspace.paths, &path) {
+            Ok(snapshot) => snapshot.bytes,
+            Err(StoreError::TooLarge { .. }) => continue,
+            Err(fault) => return Err(fault.into()),
+        };
         let target = to.sibling(path.name())?;
         list.push(Companion { from: path, to: target, bytes });
     }
@@ -429,6 +445,7 @@ impl Write {
             task: self.id.clone(),
             old: self.from.as_ref().map(|(path, bytes)| Old { path: path.clone(), sha256: Digest::of(bytes) }),
             new: self.to.clone(),
+            sha256: Digest::of(self.bytes()),
             companions: self.companions.iter().map(|file| (file.from.clone(), file.to.clone())).collect(),
             made: beside.chain(own).map(made).collect(),
         }

@@ -20,8 +20,6 @@ const ABANDONED: Duration = Duration::from_mins(1);
 /// What a file may be put over.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Over {
-    /// Whatever is there, or nothing.
-    Anything,
     /// A file that still says this; else the fault is [`StoreError::Changed`] or [`StoreError::Gone`].
     Only(Vec<u8>),
     /// Nothing; else the fault is [`StoreError::Exists`].
@@ -32,7 +30,7 @@ pub enum Over {
 #[derive(Debug)]
 pub struct Staged {
     file: staged::Staged<Folder>,
-    name: String,
+    path: ProjectPath,
     over: Over,
 }
 
@@ -42,13 +40,13 @@ impl Staged {
         let root = lock.paths().root();
         let folder = match &over {
             Over::Only(_) => Folder::open(root, path.folder())?,
-            Over::Anything | Over::Nothing => Folder::create(root, path.folder())?,
+            Over::Nothing => Folder::create(root, path.folder())?,
         };
         if over == Over::Nothing && folder.kind(path.name())?.is_some() {
             return Err(StoreError::Exists { path: folder.path().join(path.name()) });
         }
         let file = staged::Staged::new(folder, path.name(), bytes, Durability::Durable)?;
-        Ok(Self { file, name: path.name().to_owned(), over })
+        Ok(Self { file, path: path.clone(), over })
     }
 
     /// Returns the file if it is not on the disk yet. Whoever takes it syncs it before [`Staged::put`].
@@ -60,14 +58,18 @@ impl Staged {
     pub fn put(&mut self) -> Result<(), StoreError> {
         self.file.flush()?;
         match &self.over {
-            Over::Anything => self.file.replace(&self.name),
             Over::Only(expected) => {
                 // As late as can be: people's editors know nothing of the lock.
-                check(self.file.folder(), &self.name, expected)?;
-                self.file.replace(&self.name)
+                check(self.file.folder(), self.path.name(), expected)?;
+                self.file.replace(self.path.name())
             }
-            Over::Nothing => self.file.create(&self.name),
+            Over::Nothing => self.file.create(self.path.name()),
         }
+    }
+
+    /// Returns the path that it is to have, or has.
+    pub fn path(&self) -> &ProjectPath {
+        &self.path
     }
 
     /// Returns the folder, whose names are still to be synced.

@@ -57,6 +57,8 @@ pub struct Write {
     pub old: Option<Old>,
     /// Where it goes.
     pub new: ProjectPath,
+    /// What it is to say.
+    pub sha256: Digest,
     /// Where the files that go with it stood, and where they go.
     pub companions: Vec<(ProjectPath, ProjectPath)>,
     /// All the files beside tasks that are being written with this one, and this one: of a project, of its rules, for agents. As
@@ -236,6 +238,7 @@ mod tests {
                 task: Some("AOF-abc".parse().unwrap()),
                 old: Some(Old { path: "tasks/AOF-abc.md".parse().unwrap(), sha256: Digest::of(b"as it was") }),
                 new: "tasks/archive/2026/02/16/AOF-abc.md".parse().unwrap(),
+                sha256: Digest::of(b"as it will be"),
                 companions: vec![(
                     "tasks/AOF-abc.log".parse().unwrap(),
                     "tasks/archive/2026/02/16/AOF-abc.log".parse().unwrap(),

@@ -450,8 +450,10 @@ fn a_record_of_a_write_that_is_nonsense_harms_nobody() {
             assert!(!env.is_in_the_middle());
         }
     }
+    let digest = aof::model::Digest::of(b"text");
+    let digest = digest.as_str();
     let evil = format!(
-        "{{\"pid\":1,\"writes\":[{{\"task\":\"{id}\",\"old\":\"tasks/{id}.md\",\"new\":\"tasks/archive/2026/02/16/{id}.md\",\"companions\":[[\"project.yaml\",\"org.yaml\"]]}}],\"locks\":null}}"
+        "{{\"pid\":1,\"writes\":[{{\"task\":\"{id}\",\"old\":{{\"path\":\"tasks/{id}.md\",\"sha256\":\"{digest}\"}},\"new\":\"tasks/archive/2026/02/16/{id}.md\",\"sha256\":\"{digest}\",\"companions\":[[\"project.yaml\",\"org.yaml\"]]}}],\"locks\":null}}"
     );
     env.write(".aof/intent", signed(&evil));
     let _ = env.complete(&id, "agent-7");

@@ -7,6 +7,7 @@
 mod agent_files;
 mod agents;
 mod architecture;
+mod archiving;
 mod checker;
 mod clocks;
 mod cookbook;

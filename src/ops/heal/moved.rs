@@ -2,6 +2,7 @@
 
 use super::read;
 use crate::audit::BranchLock;
+use crate::model::Digest;
 use crate::ops::error::OpsError;
 use crate::ops::workspace::Workspace;
 use crate::store::intent::Write as Intended;
@@ -34,6 +35,10 @@ pub(super) fn settle_move(
     let Some(commit) = head.commit else { return Ok(()) };
     let repository = &workspace.repository;
     let landed = repository.blob_id(commit, write.new.as_str())?.is_some();
+    if !landed && Digest::of(&there) != write.sha256 {
+        // It was in the way, or has been changed since: it is somebody's.
+        return Ok(());
+    }
     if landed {
         // The move is committed; what is left at the old place goes if it is what was moved.
         let moved = repository.has_had(commit, old.as_str(), repository.hash_blob(&here))?;

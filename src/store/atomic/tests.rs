@@ -33,7 +33,8 @@ fn put(lock: &WriterLock, path: &ProjectPath, over: Over, bytes: &[u8]) -> Resul
 }
 
 fn replace(lock: &WriterLock, path: &ProjectPath, bytes: &[u8]) -> Result<(), StoreError> {
-    put(lock, path, Over::Anything, bytes)
+    let over = fs::read(path.below(lock.paths().root())).map_or(Over::Nothing, Over::Only);
+    put(lock, path, over, bytes)
 }
 
 #[test]

@@ -19,6 +19,7 @@ struct WriteRecord {
     task: Option<String>,
     old: Option<OldRecord>,
     new: String,
+    sha256: String,
     companions: Vec<(String, String)>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     made: Vec<MadeRecord>,
@@ -60,6 +61,7 @@ impl Record {
             task: write.task.as_ref().map(ToString::to_string),
             old: write.old.as_ref().map(OldRecord::of),
             new: write.new.to_string(),
+            sha256: write.sha256.as_str().to_owned(),
             companions: write.companions.iter().map(|(old, new)| (old.to_string(), new.to_string())).collect(),
             made: write.made.iter().map(MadeRecord::of).collect(),
         };
@@ -90,6 +92,7 @@ impl WriteRecord {
             task: self.task.map(task).transpose()?,
             old: self.old.map(old).transpose()?,
             new: path(self.new)?,
+            sha256: digest(self.sha256)?,
             companions: companions?,
             made: self.made.into_iter().map(made).collect::<Result<_, String>>()?,
         })
