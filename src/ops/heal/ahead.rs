@@ -48,15 +48,22 @@ fn commit_one_by_one(
     branch: Option<&BranchLock>,
 ) -> Result<(), OpsError> {
     for write in &record.writes {
-        let head = workspace.head()?;
         let alone = Intent { writes: vec![write.clone()], ..record.clone() };
-        let ahead = ahead_of(workspace, &head, &alone, branch)?;
-        match commit(workspace, lock, &head, &ahead) {
-            Err(error) if error.is_general() => {
-                intent::write(lock, record)?.sync(lock)?;
-                return Err(error);
+        loop {
+            let head = workspace.head()?;
+            let ahead = ahead_of(workspace, &head, &alone, branch)?;
+            if ahead.is_empty() {
+                break;
             }
-            _ => {}
+            match commit(workspace, lock, &head, &ahead) {
+                // A person committed meanwhile.
+                Err(OpsError::Audit(AuditError::Moved { .. })) if Instant::now() < workspace.deadline() => {}
+                Err(error) if error.is_general() || matches!(error, OpsError::Audit(AuditError::Moved { .. })) => {
+                    intent::write(lock, record)?.sync(lock)?;
+                    return Err(error);
+                }
+                _ => break,
+            }
         }
     }
     Ok(())

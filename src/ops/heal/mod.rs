@@ -76,8 +76,8 @@ pub(super) fn heal(workspace: &Workspace, lock: &WriterLock) -> Result<bool, Ops
             made::undo_beginning(workspace, lock, write)?;
             continue;
         }
-        let settled = moved::settle_companions(workspace, lock, write)
-            .and_then(|()| moved::settle_move(workspace, lock, branch.as_ref(), write));
+        let settled =
+            moved::settle_companions(workspace, lock, write).and_then(|()| moved::settle_move(workspace, lock, write));
         unless_general(settled)?;
     }
     ahead::commit_what_is_ahead(workspace, lock, &record, branch.as_ref())?;

@@ -1,7 +1,6 @@
 //! A task that was killed on its way to another place, with the files that go with it: it ends up at one of the two, as HEAD says.
 
 use super::read;
-use crate::audit::BranchLock;
 use crate::model::Digest;
 use crate::ops::error::OpsError;
 use crate::ops::workspace::Workspace;
@@ -22,12 +21,7 @@ pub(super) fn settle_companions(workspace: &Workspace, lock: &WriterLock, write:
 }
 
 /// A task that was on its way to another place may stand at both.
-pub(super) fn settle_move(
-    workspace: &Workspace,
-    lock: &WriterLock,
-    branch: Option<&BranchLock>,
-    write: &Intended,
-) -> Result<(), OpsError> {
+pub(super) fn settle_move(workspace: &Workspace, lock: &WriterLock, write: &Intended) -> Result<(), OpsError> {
     let old = write.old.as_ref().map(|old| &old.path).filter(|old| **old != write.new);
     let Some(old) = old else { return Ok(()) };
     let (Some(here), Some(there)) = (read(workspace, old)?, read(workspace, &write.new)?) else { return Ok(()) };
@@ -49,9 +43,7 @@ pub(super) fn settle_move(
         // It is not: the new version goes to the old place, where it is judged like any file ahead of HEAD.
         atomic::replace_if(lock, old, &here, &there)?;
         atomic::remove_if(lock, &write.new, &there)?;
-    } else if let Some(branch) = branch
-        && repository.blob_id(branch.to, write.new.as_str())? == Some(repository.hash_blob(&there))
-    {
+    } else {
         // Nor does the old place say what HEAD does: a person's edit was to be committed first. That stays, and the move, which
         // nobody was told of, is undone.
         atomic::remove_if(lock, &write.new, &there)?;
