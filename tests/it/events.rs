@@ -237,6 +237,41 @@ fn a_new_beginning_of_history_is_told_once() {
 }
 
 #[test]
+fn commits_that_are_made_again_on_an_edit_of_the_same_task_are_told_once() {
+    let sorted = |text: &str| {
+        let mut names = names(text);
+        names.sort();
+        names
+    };
+    for onto in ["main", "side"] {
+        let (env, id) = crate::merging::scene();
+        stream(&env);
+        crate::merging::aside(&env, "side", || {
+            let _ = env.aof(&["task", "next", "--agent", "agent-7"]).success();
+            let _ = env.complete(&id, "agent-7").success();
+            let _ = env.say(&id, "agent-3", "needs_review", &["--blocker", "No test"]).success();
+            let _ = env.aof(&["task", "comment", &id, "Mind the tokens"]).success();
+            stream(&env);
+        });
+        let path = env.task_path(&id);
+        env.edit(&path, "Add login", "Log in");
+        env.edit(&path, "done, part 9.", "done, and well, part 9.");
+        env.commit_all("a better title");
+        let before = sorted(&stream(&env));
+        let expected = ["gate_rejection", "gate_transition", "gate_transition", "task_claimed", "task_commented"];
+        assert_eq!(before, [&expected[..], &["task_created", "task_created", "task_edited", "task_rerouted"]].concat());
+        if onto == "main" {
+            env.git(&["checkout", "-q", "side"]);
+        }
+        env.git(&["rebase", "--quiet", onto]);
+        assert!(env.task_text(&id).contains("title: Log in") && env.task_text(&id).contains("and well"));
+        assert_eq!(sorted(&stream(&env)), before, "onto {onto}");
+        let _ = env.aof(&["events", "rebuild"]).success();
+        assert_eq!(sorted(&env.read(STREAM)), before, "onto {onto}");
+    }
+}
+
+#[test]
 fn commits_that_were_gone_and_come_back_are_told_once() {
     let env = TestEnvironment::new();
     env.write(".gitignore", ".aof\n");
@@ -333,8 +368,10 @@ fn what_was_told_on_a_branch_is_not_told_again_when_other_changes_come_with_it()
     assert_eq!(rejections(&env), 1);
     env.git(&["merge", "-q", "--no-edit", "side"]);
     assert_eq!(rejections(&env), 1, "it was merged with another change of its file");
+    let edits = || shown(&env, &["--type", "task_edited"]).stdout.lines().count();
+    assert_eq!(edits(), 1, "and so is the other change, which was told where it was made");
     let _ = env.aof(&["events", "rebuild"]).success();
-    assert_eq!(rejections(&env), 1);
+    assert_eq!((rejections(&env), edits()), (1, 1));
 }
 
 #[test]

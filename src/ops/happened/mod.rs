@@ -3,6 +3,7 @@
 //! Notices and the event stream are the two receivers. What is told of a commit depends on history alone, not on the worktree, on
 //! the clock, or on when it is asked for: told again, it is the same.
 
+mod again;
 mod known;
 mod news;
 mod telling;

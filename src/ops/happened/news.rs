@@ -1,9 +1,10 @@
 //! Which commits are new to somebody who was told up to others: those that the branch grew by, whatever was merged, rebased or
 //! squashed in the meantime. What was told under another commit, or on another branch, is not new.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use crate::audit::{ChangedFile, CommitId, Head, LogEntry, Repository};
+use crate::model::Timestamp;
 use crate::ops::error::OpsError;
 use crate::ops::workspace::Workspace;
 use crate::store::Cursor;
@@ -35,6 +36,8 @@ pub(in crate::ops) struct News {
     gone: Vec<CommitId>,
     /// What those changed.
     lost: Vec<ChangedFile>,
+    /// Those commits by what git keeps of one that it makes again: when it was written, and its message.
+    written: HashMap<(Timestamp, String), Vec<CommitId>>,
     /// The commits that were told and were gone before.
     known_gone: HashSet<CommitId>,
 }
@@ -100,6 +103,12 @@ impl News {
         for gone in &gone {
             news.lost.extend(repository.changed_files(*gone)?);
         }
+        if !news.commits.is_empty() {
+            for gone in &gone {
+                let entry = repository.log_entry(*gone)?;
+                news.written.entry((entry.authored, entry.message)).or_default().push(*gone);
+            }
+        }
         (news.gone, news.known_gone) = (gone, known_gone);
         Ok(Some(news))
     }
@@ -113,7 +122,16 @@ impl News {
     fn of(commits: Vec<CommitId>, newest: CommitId, told: Vec<CommitId>) -> Self {
         let reached = commits.last().copied().unwrap_or(newest);
         let left = if reached == newest { Left::Nothing } else { Left::Commits };
-        Self { commits, reached, left, told, gone: Vec::new(), lost: Vec::new(), known_gone: HashSet::new() }
+        let (gone, lost, written, known_gone) = (Vec::new(), Vec::new(), HashMap::new(), HashSet::new());
+        Self { commits, reached, left, told, gone, lost, written, known_gone }
+    }
+
+    /// Returns the commits, told and gone, that were made again as this one: by a rebase, on another base.
+    pub(super) fn made_first(&self, entry: &LogEntry) -> &[CommitId] {
+        if self.written.is_empty() {
+            return &[];
+        }
+        self.written.get(&(entry.authored, entry.message.clone())).map_or(&[], Vec::as_slice)
     }
 
     /// Returns the commits up to which all was told before, on this branch and on others.

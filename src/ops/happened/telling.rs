@@ -6,7 +6,7 @@ use std::rc::Rc;
 use super::known::{KnownRules, KnownTasks};
 use super::{Happened, News};
 use crate::audit::{ChangedFile, CommitId, LogEntry, ObjectId, trailers};
-use crate::engine::merge::Superseded;
+use crate::engine::merge::{Superseded, with_people_of};
 use crate::engine::{Rules, events};
 use crate::format::config::Subject as RuleFile;
 use crate::model::{AgentId, Event, Severity, Task, TaskId, Timestamp};
@@ -21,9 +21,11 @@ const LOOK_BACK: usize = 100;
 
 /// Tells of commits, one after the other.
 pub(in crate::ops) struct Telling<'w> {
-    workspace: &'w Workspace,
+    pub(super) workspace: &'w Workspace,
     rules: KnownRules,
-    tasks: KnownTasks,
+    pub(super) tasks: KnownTasks,
+    /// The rules under commits that are gone.
+    pub(super) rules_of_gone: KnownRules,
 }
 
 /// What a commit says.
@@ -35,15 +37,16 @@ pub(in crate::ops) struct Told {
 }
 
 /// A version of a file: where it stands, and its content.
-type Version = (String, ObjectId);
+pub(super) type Version = (String, ObjectId);
 
 /// A task whose file was changed: what the file was and is.
-type Changed = (TaskId, Option<Version>, Option<Version>);
+pub(super) type Changed = (TaskId, Option<Version>, Option<Version>);
 
 impl<'w> Telling<'w> {
     /// Begins.
     pub(in crate::ops) fn new(workspace: &'w Workspace) -> Self {
-        Self { workspace, rules: KnownRules::default(), tasks: KnownTasks::default() }
+        let (rules, rules_of_gone) = (KnownRules::default(), KnownRules::default());
+        Self { workspace, rules, tasks: KnownTasks::default(), rules_of_gone }
     }
 
     /// Returns what a commit says happened; `number` sorts it behind those before it.
@@ -136,13 +139,29 @@ impl<'w> Telling<'w> {
         let Some(after) = self.tasks.read(self.workspace, (&id, new), rules, entry.committed)? else {
             return Ok(None);
         };
-        let told = self.told(news, rules, entry, (&id, &path), before.as_deref(), &after)?;
-        let (before, is_told) = told.map_or((before, false), |told| (Some(told), true));
-        let mut events = events(rules, before.as_deref(), &after);
-        if events.is_empty() && is_told {
-            return Ok(None);
+        let (mut before, mut events) = (before, Vec::new());
+        let first = self.told_first(news, entry, &id)?;
+        let told = match &first[..] {
+            [] => self.told(news, rules, entry, (&id, &path), before.as_deref(), &after)?,
+            _ => None,
+        };
+        if let Some(told) = told {
+            let is_edit = before.is_none_or(|before| with_people_of(&before, &after) != *before);
+            events.extend(self::events(rules, Some(&told), &after));
+            // What others told of does not have it; where this commit does not bring it either, its other parent does.
+            events.retain(|event| is_edit || *event != Event::Edited);
+            before = Some(told);
+            if events.is_empty() {
+                return Ok(None);
+            }
+            refine(&mut events, entry, old.is_some());
+        } else {
+            events.extend(said(rules, entry, before.as_deref(), &after, old.is_some()));
+            events.retain(|event| !first.contains(event));
+            if events.is_empty() && !first.is_empty() {
+                return Ok(None);
+            }
         }
-        refine(&mut events, entry, old.is_some());
         // An older state is not when it was taken back to it.
         let engine = before.as_ref().is_none_or(|task| task.updated < after.updated);
         Ok(Some(Happened {
@@ -183,7 +202,7 @@ impl<'w> Telling<'w> {
     }
 
     /// Returns the task as it was before: of a file that could not be read, as it was when it could.
-    fn before(
+    pub(super) fn before(
         &mut self,
         rules: &Rules,
         entry: &LogEntry,
@@ -211,7 +230,7 @@ fn touches_rules(changed: &[ChangedFile]) -> bool {
 }
 
 /// Returns the tasks among the files; one that moved is gone in one place and new in another.
-fn of_tasks(changed: Vec<ChangedFile>) -> Vec<Changed> {
+pub(super) fn of_tasks(changed: Vec<ChangedFile>) -> Vec<Changed> {
     let mut tasks: BTreeMap<TaskId, (Option<Version>, Option<Version>)> = BTreeMap::new();
     for file in changed.into_iter().filter(|file| file.path.starts_with("tasks/")) {
         let name = file.path.rsplit('/').next().unwrap_or_default();
@@ -222,6 +241,13 @@ fn of_tasks(changed: Vec<ChangedFile>) -> Vec<Changed> {
         }
     }
     tasks.into_iter().map(|(id, (before, after))| (id, before, after)).collect()
+}
+
+/// Returns what a commit says of a task that it brought from one state to the other.
+pub(super) fn said(rules: &Rules, entry: &LogEntry, before: Option<&Task>, after: &Task, known: bool) -> Vec<Event> {
+    let mut events = events(rules, before, after);
+    refine(&mut events, entry, known);
+    events
 }
 
 /// Makes of what the states tell what the commit says of it besides: who wrote a comment, that a claim was a person's doing.
