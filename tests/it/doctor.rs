@@ -183,6 +183,27 @@ fn git_is_told_how_tasks_are_merged() {
     let told = env.aof(&["doctor"]).stdout;
     assert!(told.contains("which is not executable") && told.contains("`chmod +x "), "{told}");
     fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).unwrap();
+    // Line ends as on Windows: the system looks for `/bin/sh\r`, and the shell hands `merge\r` on.
+    for windows in [&whole, former] {
+        fs::write(&hook, windows.replace('\n', "\r\n")).unwrap();
+        is_mended(&env, "merge_hook_ends");
+        assert_eq!(fs::read_to_string(&hook).unwrap(), whole);
+    }
+    let mine = whole.replace("exit 0\naof", "exit 0\necho mine\naof");
+    for windows in [mine.replace('\n', "\r\n"), mine.replacen('\n', "\r\n", 1), mine.replace("\"$2\"\n", "\"$2\"\r\n")]
+    {
+        fs::write(&hook, &windows).unwrap();
+        is_only_told(&env, "merge_hook_ends");
+        assert_eq!(fs::read_to_string(&hook).unwrap(), windows, "a person's hook is theirs");
+        let told = env.aof(&["doctor", "--json"]).json()["complaints"][0]["fix"].as_str().unwrap().to_owned();
+        let mut shell = env.command("sh");
+        shell.env("PROJECT", env.path(".")).args(["-c", told.trim_matches('`')]);
+        let _ = env.run(shell).success();
+        assert_eq!(fs::read_to_string(&hook).unwrap(), mine);
+        is_well(&env);
+    }
+    fs::write(&hook, mine.replace("echo mine\n", "echo mine # as on Windows\r\n")).unwrap();
+    is_well(&env);
     let comment = "#!/bin/sh\n# no aof merge-driver --message here\n";
     fs::write(&hook, comment).unwrap();
     is_only_told(&env, "merge_hook_missing");

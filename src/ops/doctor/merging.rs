@@ -6,7 +6,7 @@ use super::{Complaint, Patient};
 use crate::audit::is_program_there;
 use crate::format::shell::quoted;
 use crate::ops::error::OpsError;
-use crate::ops::merge_driver::{Missing, install, missing};
+use crate::ops::merge_driver::{Idle, Missing, install, missing};
 use crate::ops::workspace::Workspace;
 
 pub(super) fn look(patient: &Patient<'_>) -> Result<Vec<Complaint>, OpsError> {
@@ -18,6 +18,11 @@ pub(super) fn look(patient: &Patient<'_>) -> Result<Vec<Complaint>, OpsError> {
             Missing::Attributes => lacking.push("the line `tasks/**/*.md merge=aof` in `.gitattributes`"),
             Missing::Driver => lacking.push("the command in git's configuration (`merge.aof.driver`)"),
             Missing::Hook => lacks_hook = true,
+            Missing::HookEnds => {
+                let name = "the hook `prepare-commit-msg`";
+                complaints
+                    .push(wrong_ends(name, "`aof doctor --fix` writes it anew".to_owned()).cured_by(put_in_place));
+            }
             Missing::ForeignHook { path, line, idle } => complaints.push(foreign_hook(&path, line, idle)),
         }
     }
@@ -57,11 +62,17 @@ const WITHOUT_HOOK: &str = "a merge then does not list in its message which comp
                             a completion that counts no more";
 
 /// Where people say which hooks run, aof writes none.
-fn foreign_hook(path: &Path, line: &str, idle: bool) -> Complaint {
+fn foreign_hook(path: &Path, line: &str, idle: Option<Idle>) -> Complaint {
     let name = path.display();
     let file = path.to_string_lossy();
+    if idle == Some(Idle::Ends) {
+        let plain = format!("{file}.plain");
+        let (file, plain) = (quoted(&file), quoted(&plain));
+        let fix = format!("`tr -d '\\r' < {file} > {plain} && cat {plain} > {file} && rm {plain}`");
+        return wrong_ends(&format!("the hook `{name}`"), fix);
+    }
     let folder = path.parent();
-    let (problem, fix) = if idle {
+    let (problem, fix) = if idle.is_some() {
         let problem = format!("git does not run the hook `{name}`, which is not executable");
         (problem, format!("`chmod +x {}`", quoted(&file)))
     } else if folder.is_some_and(|folder| folder.exists() && !folder.is_dir()) {
@@ -80,6 +91,16 @@ fn foreign_hook(path: &Path, line: &str, idle: bool) -> Complaint {
         (problem, format!("make it, with this line: `{line}`; that is `{write}`"))
     };
     Complaint::advice("merge_hook_missing", problem, WITHOUT_HOOK, fix)
+}
+
+fn wrong_ends(hook: &str, fix: String) -> Complaint {
+    let problem = format!("{hook} has lines that end as on Windows (CRLF), with which it cannot be run");
+    Complaint::wrong(
+        "merge_hook_ends",
+        problem,
+        "`git commit` ends at it, or no merge lists what it superseded: the carriage return counts as part of the line",
+        fix,
+    )
 }
 
 fn put_in_place(workspace: &mut Workspace) -> Result<(), OpsError> {

@@ -56,15 +56,26 @@ pub enum Missing {
     Driver,
     /// The hook, which can be made; also where the one that stands there is what aof wrote before.
     Hook,
+    /// The hook as aof writes it, but for its line ends: there is no interpreter whose name ends in a carriage return.
+    HookEnds,
     /// The hook, where a person has one, or has git look elsewhere for hooks.
     ForeignHook {
         /// The file.
         path: PathBuf,
         /// The line to add.
         line: &'static str,
-        /// Whether it has the line, and is a file that git does not run.
-        idle: bool,
+        /// Why it does nothing, where it has the line.
+        idle: Option<Idle>,
     },
+}
+
+/// Why a hook that has our line does nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Idle {
+    /// It is not executable.
+    Mode,
+    /// Its first line, or ours, ends in a carriage return.
+    Ends,
 }
 
 /// Returns what is missing.
@@ -89,12 +100,15 @@ pub fn missing(workspace: &Workspace) -> Result<Vec<Missing>, OpsError> {
                 missing.push(Missing::Hook);
             }
         }
-        Ok(text) if calls(&text) && runs(&path) => {}
+        Ok(text) if own && !path.is_symlink() && is_ours(&text.replace("\r\n", "\n")) => {
+            missing.push(Missing::HookEnds);
+        }
+        Ok(text) if calls(&text) && runs(&path) && !has_wrong_ends(&text) => {}
         Err(fault) if fault.kind() == std::io::ErrorKind::NotFound && own && !path.is_symlink() => {
             missing.push(Missing::Hook);
         }
         read => {
-            let idle = read.is_ok_and(|text| calls(&text));
+            let idle = read.ok().filter(|text| calls(text)).map(|_| if runs(&path) { Idle::Ends } else { Idle::Mode });
             missing.push(Missing::ForeignHook { path, line: HOOK_LINE, idle });
         }
     }
@@ -109,7 +123,17 @@ fn runs(path: &Path) -> bool {
 
 /// Returns whether a hook does what ours does; a comment does nothing.
 fn calls(text: &str) -> bool {
-    text.lines().any(|line| !line.trim_start().starts_with('#') && line.contains("aof merge-driver --message"))
+    text.lines().any(is_call)
+}
+
+fn is_call(line: &str) -> bool {
+    !line.trim_start().starts_with('#') && line.contains("aof merge-driver --message")
+}
+
+/// Returns whether the system finds no interpreter for a hook, or aof is told of a carriage return: both belong to their lines.
+fn has_wrong_ends(text: &str) -> bool {
+    let mut lines = text.split('\n').enumerate();
+    lines.any(|(number, line)| line.ends_with('\r') && ((number == 0 && line.starts_with("#!")) || is_call(line)))
 }
 
 /// Puts in place what is missing and can be put there; `.gitattributes` in a commit of its own. Returns what is left to a person.
@@ -120,7 +144,7 @@ pub fn install(workspace: &Workspace) -> Result<Vec<Missing>, OpsError> {
             Missing::Attributes if !commit_attributes(workspace)? => left.push(own),
             Missing::Attributes => {}
             Missing::Driver => workspace.repository.set_merge_driver(NAME, COMMAND)?,
-            Missing::Hook => write_hook(&workspace.repository.common_dir().join("hooks"))?,
+            Missing::Hook | Missing::HookEnds => write_hook(&workspace.repository.common_dir().join("hooks"))?,
             Missing::ForeignHook { .. } => left.push(own),
         }
     }
@@ -132,7 +156,7 @@ pub(in crate::ops) fn install_here(workspace: &Workspace) -> Result<(), OpsError
     for own in missing(workspace)? {
         match own {
             Missing::Driver => workspace.repository.set_merge_driver(NAME, COMMAND)?,
-            Missing::Hook => write_hook(&workspace.repository.common_dir().join("hooks"))?,
+            Missing::Hook | Missing::HookEnds => write_hook(&workspace.repository.common_dir().join("hooks"))?,
             Missing::Attributes | Missing::ForeignHook { .. } => {}
         }
     }
@@ -195,7 +219,7 @@ fn write_hook(folder: &Path) -> Result<(), OpsError> {
     let text = hook();
     let path = folder.join(HOOK);
     let broken = |cause| StoreError::Io { doing: "write the hook", path: path.clone(), cause };
-    if std::fs::read_to_string(&path).is_ok_and(|text| is_ours(&text)) {
+    if std::fs::read_to_string(&path).is_ok_and(|text| is_ours(&text.replace("\r\n", "\n"))) {
         Folder::open(folder, "")?.replace(HOOK, text.as_bytes(), Durability::Durable)?;
         return Ok(std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).map_err(broken)?);
     }

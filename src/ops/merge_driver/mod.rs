@@ -16,7 +16,7 @@ mod unfinished;
 
 use std::path::Path;
 
-pub use install::{ATTRIBUTES, Missing, install, missing};
+pub use install::{ATTRIBUTES, Idle, Missing, install, missing};
 pub(super) use install::{attributes_after, install_here};
 pub(super) use left::{Left, Remains, left_unmerged};
 pub use settle::{End, Settled, done_anew, settle};
