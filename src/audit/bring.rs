@@ -29,6 +29,7 @@ use git2::AttrCheckFlags;
 use super::coming::Coming;
 use super::commit::Step;
 use super::error::{At, AuditError};
+use super::git_file;
 use super::head::Head;
 use super::id::CommitId;
 use super::in_the_way::{are_fit, keeps_out};
@@ -165,7 +166,7 @@ impl Repository {
     pub(super) fn index_copy(&self) -> Result<Temp, AuditError> {
         let mut copy = Temp::create(self.git_dir(), INDEX_COPY, 0o600)?;
         let index = self.git_dir().join("index");
-        match fs::read(&index) {
+        match git_file::read(&index) {
             Ok(bytes) => {
                 copy.file.write_all(&bytes).at("write", &copy.path)?;
                 // By this time git tells which files may have changed since without looking otherwise.

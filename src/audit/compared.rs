@@ -25,7 +25,8 @@ impl Repository {
     /// that there is counts as new.
     pub fn changed_files(&self, id: CommitId) -> Result<Vec<ChangedFile>, AuditError> {
         let links = self.links(id)?;
-        let parent = links.parents.first().filter(|parent| !self.is_shallow() || self.has_commit(**parent));
+        let is_shallow = self.is_shallow()?;
+        let parent = links.parents.first().filter(|parent| !is_shallow || self.has_commit(**parent));
         let before = parent.map(|parent| self.root_tree(*parent)).transpose()?;
         self.compare(self.prefix(), before, links.tree)
     }

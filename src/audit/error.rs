@@ -136,6 +136,28 @@ pub enum AuditError {
         partial: bool,
     },
 
+    #[error(
+        "the {word} `{id}` is not here: `{file}` names `{folder}`, from which this repository borrows, and that cannot be read ({detail}); bring \
+         it back, or correct the line; what is lost for good comes with `git fetch --refetch` once the line is gone"
+    )]
+    NotLent {
+        /// What it was taken for.
+        word: &'static str,
+        id: ObjectId,
+        /// Where it is said.
+        file: PathBuf,
+        folder: PathBuf,
+        /// What the system said.
+        detail: String,
+    },
+    #[error("`{path}` cannot be read: {detail}; {fix}")]
+    Unreadable {
+        path: PathBuf,
+        /// What the system said, or what is wrong with it.
+        detail: String,
+        fix: &'static str,
+    },
+
     #[error("cannot {action} `{path}`")]
     Io {
         action: &'static str,
@@ -184,8 +206,17 @@ impl<T> During<T> for Result<T, git2::Error> {
     }
 }
 
-/// A pack and its index go together.
+/// A pack and its index go together, and the index can be made from the pack.
 fn anew_text(file: &Path) -> String {
+    if file.extension().is_some_and(|end| end == "idx") {
+        let pack = file.with_extension("pack");
+        let pack = quoted(&pack.to_string_lossy()).into_owned();
+        return format!(
+            "move `{}` elsewhere, and `git index-pack {pack}` makes it anew; where the pack is damaged as well, move both, and `git fetch \
+             --refetch` brings what was in it again",
+            file.display()
+        );
+    }
     let with = if file.extension().is_some_and(|end| end == "pack") { " and its `.idx`" } else { "" };
     format!("move `{}`{with} elsewhere, and `git fetch --refetch` brings what was in it again", file.display())
 }

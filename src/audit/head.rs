@@ -5,7 +5,8 @@ use std::path::Path;
 use git2::{Reference, RepositoryState};
 use rustix::fs::{Dir, Mode, OFlags};
 
-use super::error::{AuditError, During};
+use super::error::{At, AuditError, During};
+use super::git_file;
 use super::id::{CommitId, ObjectId};
 use super::reading::read_to_end;
 use super::repository::Repository;
@@ -69,6 +70,7 @@ impl Repository {
     fn branch(&self) -> Result<String, AuditError> {
         let mut name = "HEAD".to_owned();
         loop {
+            self.check_reference(&name)?;
             let reference = match self.git().find_reference(&name) {
                 Ok(reference) => reference,
                 Err(error) if error.code() == git2::ErrorCode::NotFound && name != "HEAD" => {
@@ -87,7 +89,17 @@ impl Repository {
         }
     }
 
+    /// Fails where something stands in the place of a reference that nobody can read.
+    pub(super) fn check_reference(&self, name: &str) -> Result<(), AuditError> {
+        let folder = if name == "HEAD" { self.git_dir() } else { self.common_dir() };
+        for path in [folder.join(name), self.common_dir().join("packed-refs")] {
+            git_file::check(&path).at("read", &path)?;
+        }
+        Ok(())
+    }
+
     pub(super) fn resolve(&self, reference: &str) -> Result<Option<CommitId>, AuditError> {
+        self.check_reference(reference)?;
         match self.git().refname_to_id(reference) {
             Ok(id) => Ok(Some(CommitId::new(ObjectId::from_git(id)))),
             Err(error) if error.code() == git2::ErrorCode::NotFound => Ok(None),

@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use super::bring::INDEX_COPY;
 use super::error::{At, AuditError};
+use super::git_file;
 use super::id::CommitId;
 use super::left_git::is_held;
 use super::objects::Temp;
@@ -89,7 +90,7 @@ impl Repository {
         remove_temp(self.git_dir(), &locks.index.temp)?;
         if let Some(branch) = &locks.branch {
             let lock = self.common_dir().join(format!("{}.lock", branch.reference));
-            if fs::read(&lock).is_ok_and(|content| content == format!("{}\n", branch.to).as_bytes()) {
+            if git_file::read(&lock).is_ok_and(|content| content == format!("{}\n", branch.to).as_bytes()) {
                 cleared.branch_lock = branch.file.remove_if_same(&lock)?;
             }
             remove_temp(self.common_dir(), &branch.file.temp)?;

@@ -64,7 +64,7 @@ impl Repository {
             at = match self.links(parent) {
                 Ok(links) => links,
                 // A shallow clone ends at commits whose parents it does not have.
-                Err(AuditError::Missing { .. }) if self.is_shallow() => break,
+                Err(AuditError::Missing { .. }) if self.is_shallow()? => break,
                 Err(fault) => return Err(fault),
             };
             line.push(parent);
@@ -99,7 +99,7 @@ impl<'r> Log<'r> {
             seen: HashSet::new(),
             looked: HashMap::new(),
             number: 0,
-            shallow: repository.is_shallow(),
+            shallow: repository.is_shallow()?,
         };
         log.add(from)?;
         Ok(log)

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use git2::AttrCheckFlags;
 
 use super::error::{AuditError, During};
+use super::git_file;
 use super::id::CommitId;
 use super::repository::Repository;
 
@@ -24,7 +25,7 @@ pub enum Hooks {
 impl Repository {
     /// Returns what is being merged into HEAD just now.
     pub fn merge_heads(&self) -> Vec<CommitId> {
-        let text = std::fs::read_to_string(self.git_dir().join("MERGE_HEAD")).unwrap_or_default();
+        let text = git_file::read_text(&self.git_dir().join("MERGE_HEAD")).unwrap_or_default();
         text.lines().filter_map(|line| line.trim().parse().ok()).collect()
     }
 

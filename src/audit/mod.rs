@@ -18,6 +18,7 @@ mod configuration;
 mod deflate;
 mod error;
 mod finish;
+mod git_file;
 mod head;
 mod id;
 mod identity;

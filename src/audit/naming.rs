@@ -61,6 +61,7 @@ impl Repository {
     /// Returns what the references name that begin so, as far as they lead to anything.
     pub(super) fn references_below(&self, prefix: &str) -> Result<Vec<ObjectId>, AuditError> {
         let doing = || "list the references".to_owned();
+        self.check_reference("HEAD")?;
         let mut objects = Vec::new();
         for reference in self.git().references_glob(&format!("{prefix}*")).during(doing)? {
             let Ok(direct) = reference.during(doing)?.resolve() else { continue };
@@ -80,6 +81,9 @@ impl Repository {
             });
         }
         let name = if name == "@" { "HEAD" } else { name };
+        for folder in ["", "refs/", "refs/tags/", "refs/heads/", "refs/remotes/"] {
+            self.check_reference(&format!("{folder}{name}"))?;
+        }
         match self.git().resolve_reference_from_short_name(name) {
             Ok(reference) => {
                 return match reference.resolve() {

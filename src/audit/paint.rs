@@ -144,7 +144,7 @@ impl<'r> Paint<'r> {
             match self.give(name, colours) {
                 Ok(parent) => parents.push(parent),
                 // Where history was cut off, not everything has to be here.
-                Err(AuditError::Missing { id, .. }) if id == name.object() && self.repository.is_shallow() => {
+                Err(AuditError::Missing { id, .. }) if id == name.object() && self.repository.is_shallow()? => {
                     self.commits[number].is_end = true;
                 }
                 Err(fault) => return Err(fault),
@@ -161,7 +161,7 @@ impl<'r> Paint<'r> {
             id,
             colours: 0,
             committed: links.committed,
-            is_end: self.repository.is_end(id),
+            is_end: self.repository.is_end(id)?,
             parents: Parents::Named(links.parents),
         });
         self.numbers.insert(id, number);

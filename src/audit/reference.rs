@@ -1,14 +1,14 @@
 //! Branches on disk: reading one afresh, its reflog, and the move itself. Only ever under the branch's lock.
 
 use std::fmt::Write as _;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, OpenOptions};
 use std::io::{ErrorKind, Write as _};
 use std::path::PathBuf;
 
 use super::commit::Step;
 use super::error::{At, AuditError};
+use super::git_file;
 use super::id::CommitId;
-use super::reading::read_to_end;
 use super::repository::Repository;
 
 impl Repository {
@@ -24,7 +24,7 @@ impl Repository {
             path: path.clone(),
             source: std::io::Error::new(ErrorKind::InvalidData, "it does not hold the name of a commit"),
         };
-        match File::open(&path).and_then(|file| read_to_end(file, 1 << 10)) {
+        match git_file::read(&path) {
             Ok(text) => {
                 let commit = str::from_utf8(&text).ok().and_then(|text| text.trim_end().parse().ok());
                 return commit.map(Some).ok_or_else(|| unreadable(&path));
@@ -33,7 +33,7 @@ impl Repository {
             Err(error) => return Err(error).at("read", &path),
         }
         let packed = self.common_dir().join("packed-refs");
-        let text = match fs::read(&packed) {
+        let text = match git_file::read(&packed) {
             Ok(text) => text,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error).at("read", &packed),

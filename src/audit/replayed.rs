@@ -4,12 +4,11 @@
 //! Git tells the driver by the labels of the sides, from version 2.44 on; what it leaves in its folder while it rebases tells it, too. Of
 //! a single commit that an older git picks, nothing is known before it is merged.
 
-use std::fs;
-
 use git2::build::TreeUpdateBuilder;
 use git2::{FileMode, Tree};
 
 use super::error::{AuditError, During};
+use super::git_file;
 use super::id::{CommitId, ObjectId};
 use super::repository::Repository;
 use super::texts::Marks;
@@ -181,7 +180,7 @@ impl Repository {
     }
 
     fn git_file(&self, name: &str) -> Option<String> {
-        fs::read_to_string(self.git_dir().join(name)).ok()
+        git_file::read_text(&self.git_dir().join(name)).ok()
     }
 }
 

@@ -11,11 +11,14 @@ use git2::{ErrorCode, RepositoryOpenFlags};
 
 use super::configuration::{Configuration, outside_repositories};
 use super::error::{At, AuditError, During};
+use super::git_file;
 use super::id::{CommitId, ObjectId};
 use super::objects::{Kind, ObjectFolder, name};
 use super::quarantine;
 use super::reading::{Known, Reader};
+use super::shallow::read_ends;
 use super::tree::Trees;
+use super::worktrees::link_of;
 
 /// A file of a commit.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -230,6 +233,17 @@ impl Repository {
 const FOREIGN: [&str; 5] =
     ["GIT_WORK_TREE", "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_COMMON_DIR", "GIT_NAMESPACE"];
 
+/// What libgit2 reads of a repository when it is opened. It would wait for whoever writes into a pipe.
+const READ_AT_ONCE: [&str; 4] = ["HEAD", "config", "shallow", "info/grafts"];
+
+/// Returns the folder with the objects and branches of the nearest repository that has a worktree.
+fn common_folder(folder: &Path) -> Option<PathBuf> {
+    let root = folder.ancestors().find(|above| above.join(".git").exists())?;
+    let Some(linked) = link_of(root) else { return Some(root.join(".git")) };
+    let common = git_file::read_text(&linked.join("commondir")).unwrap_or_default();
+    Some(linked.join(common.trim_end()))
+}
+
 pub(super) fn open(folder: &Path) -> Result<git2::Repository, AuditError> {
     // With `FROM_ENV`, libgit2 honours `GIT_CONFIG_GLOBAL` and its like, and still searches from the folder given.
     let flags = if FOREIGN.iter().any(|name| std::env::var_os(name).is_some()) {
@@ -237,7 +251,14 @@ pub(super) fn open(folder: &Path) -> Result<git2::Repository, AuditError> {
     } else {
         RepositoryOpenFlags::CROSS_FS | RepositoryOpenFlags::FROM_ENV
     };
+    let common = common_folder(folder);
+    for path in common.iter().flat_map(|common| READ_AT_ONCE.map(|name| common.join(name))) {
+        git_file::check(&path).at("read", &path)?;
+    }
     git2::Repository::open_ext(folder, flags, &[] as &[&Path]).map_err(|error| {
+        if let Some(error) = common.and_then(|common| read_ends(&common.join("shallow")).err()) {
+            return error;
+        }
         let path = folder.to_owned();
         let says = |word: &str| error.message().to_lowercase().contains(word);
         match error.code() {

@@ -39,7 +39,7 @@ impl Repository {
             Some(plain) => plain.entry(id),
             None => LogEntry { parents: named_parents(&bytes), ..entry(id, &self.odd(id)?) },
         };
-        if self.is_end(id) {
+        if self.is_end(id)? {
             entry.parents.clear();
         }
         Ok(entry)
@@ -52,7 +52,7 @@ impl Repository {
             Some(plain) => plain.links(),
             None => Links { parents: named_parents(&bytes), ..links(&self.odd(id)?) },
         };
-        if self.is_end(id) {
+        if self.is_end(id)? {
             links.parents.clear();
         }
         Ok(links)

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use git2::{Index, IndexEntry};
 
 use super::error::{AuditError, During};
+use super::git_file;
 use super::id::{CommitId, ObjectId};
 use super::repository::Repository;
 use super::spawn;
@@ -91,7 +92,7 @@ impl Repository {
     /// Returns what git itself wrote at this path when it could not merge, markers and all; nothing if it does not tell, or wrote
     /// nothing there.
     pub fn written_unmerged(&self, path: &str) -> Result<Option<ObjectId>, AuditError> {
-        let told = fs::read_to_string(self.git_dir().join("AUTO_MERGE")).ok();
+        let told = git_file::read_text(&self.git_dir().join("AUTO_MERGE")).ok();
         let Some(tree) = told.and_then(|text| text.trim_end().parse::<ObjectId>().ok()) else { return Ok(None) };
         Ok(self.trees().file(Some(tree), &self.full_path(path))?.map(|leaf| leaf.id))
     }

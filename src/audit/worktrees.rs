@@ -7,6 +7,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use super::error::{At, AuditError, During};
+use super::git_file;
 use super::id::{CommitId, ObjectId};
 use super::identity::Person;
 use super::repository::Repository;
@@ -198,7 +199,7 @@ fn has_it(git_dir: &Path, branch: &str) -> bool {
 
 /// Returns the branch that is checked out there.
 pub(super) fn branch_of(git_dir: &Path) -> Option<String> {
-    let read = |name: &str| fs::read_to_string(git_dir.join(name)).ok();
+    let read = |name: &str| git_file::read_text(&git_dir.join(name)).ok();
     let head = read("HEAD")?;
     if let Some(reference) = head.strip_prefix("ref: ") {
         return reference.trim_end().strip_prefix("refs/heads/").map(str::to_owned);
@@ -216,7 +217,7 @@ pub(super) fn folder_of(record: &Path) -> Option<PathBuf> {
 
 /// Returns them as git calls them.
 fn named_folder(record: &Path) -> Option<PathBuf> {
-    let link = fs::read_to_string(record.join("gitdir")).ok()?;
+    let link = git_file::read_text(&record.join("gitdir")).ok()?;
     // Git may write it relative to its own folder.
     let link = record.join(link.trim_end_matches(['\n', '\r']));
     Some(link.parent()?.to_owned())
@@ -248,5 +249,5 @@ pub(super) fn stage(git_dir: &Path) -> Stage {
 
 /// Returns why the worktree is locked, if it is.
 fn reason(git_dir: &Path) -> Option<String> {
-    fs::read_to_string(git_dir.join("locked")).ok().map(|text| text.trim().to_owned())
+    git_file::read_text(&git_dir.join("locked")).ok().map(|text| text.trim().to_owned())
 }

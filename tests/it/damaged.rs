@@ -9,7 +9,7 @@ use insta::assert_snapshot;
 use crate::environment::TestEnvironment;
 
 /// A task that was created and completed once, and its id.
-fn scene() -> (TestEnvironment, String) {
+pub(crate) fn scene() -> (TestEnvironment, String) {
     let env = TestEnvironment::new();
     let id = env.new_task(&["Add login"]);
     let _ = env.complete(&id, "agent-7").success();
@@ -17,7 +17,7 @@ fn scene() -> (TestEnvironment, String) {
     (env, id)
 }
 
-fn file_of(env: &TestEnvironment, name: &str) -> PathBuf {
+pub(crate) fn file_of(env: &TestEnvironment, name: &str) -> PathBuf {
     let id = env.git(&["rev-parse", name]);
     env.path(&format!(".git/objects/{}/{}", &id[..2], id[2..].trim()))
 }

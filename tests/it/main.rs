@@ -12,6 +12,7 @@ mod checker;
 mod clocks;
 mod cookbook;
 mod damaged;
+mod damaged_files;
 mod dispatch;
 mod doctor;
 mod environment;

@@ -18,6 +18,7 @@ use std::path::PathBuf;
 use std::time::SystemTime;
 
 use super::error::{At, AuditError};
+use super::git_file;
 use super::id::ObjectId;
 use super::reading::read_to_end;
 use super::repository::Repository;
@@ -77,7 +78,7 @@ impl Index {
     /// Reads the index and finds these paths in it.
     pub(super) fn read(repository: &Repository, paths: &[&str]) -> Result<Self, AuditError> {
         let path = repository.git_dir().join("index");
-        let file = match File::open(&path) {
+        let file = match git_file::open(&path) {
             Ok(file) => file,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 let layout = Layout::Known(Scan::empty(paths.len()));

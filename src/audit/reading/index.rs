@@ -9,6 +9,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
+use crate::audit::git_file;
 use crate::audit::id::ObjectId;
 
 const MAGIC: [u8; 8] = *b"\xfftOc\0\0\0\x02";
@@ -43,7 +44,7 @@ enum Bytes {
 impl Index {
     /// Opens an index; nothing where it is none of version 2. What it holds is taken from the room.
     pub(super) fn open(path: &Path, room: &mut u64) -> Option<Self> {
-        let file = File::open(path).ok()?;
+        let file = git_file::open(path).ok()?;
         let mut start = [0; START];
         file.read_exact_at(&mut start, 0).ok()?;
         let counts = start.strip_prefix(&MAGIC)?;

@@ -10,9 +10,9 @@ mod index;
 mod kept;
 mod packed;
 mod packs;
+mod whole;
 
 use std::cell::RefCell;
-use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
@@ -21,9 +21,11 @@ use std::sync::Arc;
 use flate2::bufread::ZlibDecoder;
 use rustix::io::Errno;
 
+use self::borrowed::{Folders, Lost};
 use self::kept::{Inflated, Kept};
 use self::packs::Packs;
 use super::error::{AuditError, During};
+use super::git_file;
 use super::id::ObjectId;
 use super::objects::{Kind, ObjectFolder, name, place_in};
 
@@ -43,7 +45,7 @@ struct State {
     kept: Kept<ObjectId>,
     packs: Packs,
     /// The repository's own `objects` folder, and those that it borrows from, once they were looked for.
-    folders: Vec<PathBuf>,
+    folders: Option<Folders>,
     /// Where the last object was, and the next one probably is.
     last: Place,
 }
@@ -57,7 +59,7 @@ enum Place {
 impl Default for Known {
     fn default() -> Self {
         let (kept, packs) = (Kept::with_room(ROOM), Packs::default());
-        Self(RefCell::new(State { kept, packs, folders: Vec::new(), last: Place::Loose }))
+        Self(RefCell::new(State { kept, packs, folders: None, last: Place::Loose }))
     }
 }
 
@@ -95,9 +97,10 @@ impl<'r> Reader<'r> {
         if let Some(known) = kept.get(id) {
             return Ok(known);
         }
-        if folders.is_empty() {
-            *folders = borrowed::folders(self.folder.path());
-        }
+        let Folders { here: folders, lost } = match folders {
+            Some(known) => known,
+            None => folders.insert(borrowed::folders(self.folder.path())?),
+        };
         let is_right = |(kind, bytes): &Inflated| name(*kind, bytes) == id;
         let places = if *last == Place::Loose { [Place::Loose, Place::Packed] } else { [Place::Packed, Place::Loose] };
         let found = places.into_iter().find_map(|place| {
@@ -117,18 +120,35 @@ impl<'r> Reader<'r> {
             None if let Some(file) = files.clone().find(|file| is_cut_off(file)) => {
                 return Err(damaged(Some(file), "its file ends too early".to_owned()));
             }
+            None if let Some((fault, file)) =
+                files.clone().find_map(|file| Some((git_file::check(&file).err()?, file))) =>
+            {
+                return Err(damaged(Some(file), fault.to_string()));
+            }
+            None if let Some((file, fault)) = packs.not_to_be_opened(folders) => {
+                return Err(damaged(Some(file), fault));
+            }
             None if packs.lead_astray(id) => {
-                let file = files.next().or_else(|| packs.pack_of(id));
+                let wrong = packs.wrong(folders).map(|(file, _)| file);
+                let file = files.next().or(wrong).or_else(|| packs.pack_of(id));
                 return Err(damaged(file, "its pack ends too early, or the index of the pack is wrong".to_owned()));
             }
             None => match self.stored(id) {
                 Ok(object) => object,
-                Err(fault) if fault.code() == git2::ErrorCode::NotFound => {
-                    return Err(AuditError::Missing { word, id, partial: self.is_partial() });
-                }
                 Err(fault) => {
-                    let file = files.next().or_else(|| packs.pack_of(id));
-                    return Err(damaged(file, fault.message().to_owned()));
+                    let is_absent = fault.code() == git2::ErrorCode::NotFound;
+                    return Err(match (files.next(), packs.wrong(folders), lost.first()) {
+                        (None, Some((file, detail)), _) => damaged(Some(file), detail),
+                        (None, None, Some(Lost { folder, named_in, detail })) => AuditError::NotLent {
+                            word,
+                            id,
+                            file: named_in.clone(),
+                            folder: folder.clone(),
+                            detail: detail.clone(),
+                        },
+                        (None, None, None) if is_absent => AuditError::Missing { word, id, partial: self.is_partial() },
+                        (file, ..) => damaged(file.or_else(|| packs.pack_of(id)), fault.message().to_owned()),
+                    });
                 }
             },
         };
@@ -155,7 +175,7 @@ impl<'r> Reader<'r> {
 
 /// Reads a loose file.
 fn loose(file: &Path) -> Option<Inflated> {
-    let deflated = read_to_end(&File::open(file).ok()?, SMALL).ok()?;
+    let deflated = read_to_end(&git_file::open(file).ok()?, SMALL).ok()?;
     let mut bytes = Vec::with_capacity(deflated.len() * 2);
     ZlibDecoder::new(deflated.as_slice()).read_to_end(&mut bytes).ok()?;
     let start = bytes.iter().take(32).position(|byte| *byte == 0)? + 1;
@@ -166,7 +186,7 @@ fn loose(file: &Path) -> Option<Inflated> {
 
 /// Says whether a loose file does not have all of an object, as a power cut leaves it. libgit2 waits for ever for the rest of one.
 fn is_cut_off(file: &Path) -> bool {
-    let Ok(file) = File::open(file) else { return false };
+    let Ok(file) = git_file::open(file) else { return false };
     let mut inflated = ZlibDecoder::new(BufReader::new(file));
     io::copy(&mut inflated, &mut io::sink()).is_err_and(|fault| fault.kind() == io::ErrorKind::UnexpectedEof)
 }

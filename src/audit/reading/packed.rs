@@ -8,6 +8,7 @@ use std::path::Path;
 use flate2::{Decompress, FlushDecompress, Status};
 
 use super::LARGEST;
+use crate::audit::git_file;
 use crate::audit::id::ObjectId;
 use crate::audit::objects::Kind;
 
@@ -45,7 +46,7 @@ pub(super) struct Packed {
 impl Packed {
     /// Opens a pack; nothing where it is none of version 2.
     pub(super) fn open(path: &Path) -> Option<Self> {
-        let file = File::open(path).ok()?;
+        let file = git_file::open(path).ok()?;
         let mut start = [0; MAGIC.len()];
         file.read_exact_at(&mut start, 0).ok()?;
         (start == MAGIC).then(|| Self { file, blocks: vec![None; BLOCKS] })

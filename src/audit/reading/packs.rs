@@ -4,6 +4,7 @@
 //! A pack keeps most objects as changes of others, a chain of up to some fifty. What came out on the way is kept: history is read in
 //! order, so it is what is asked for next.
 
+use std::cell::OnceCell;
 use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,6 +17,8 @@ use super::delta;
 use super::index::Index;
 use super::kept::{Inflated, Kept};
 use super::packed::{Form, Packed};
+use super::whole::damage;
+use crate::audit::git_file;
 use crate::audit::id::ObjectId;
 
 /// So many packs are held open at most, the largest; a repository that is looked after has few. Many repositories may be open at once,
@@ -33,6 +36,10 @@ pub(super) struct Packs {
     held: Vec<Pack>,
     /// What is left of the room for their indexes.
     room: u64,
+    /// What cannot be opened as a file is, in place of an index; libgit2 would wait for it.
+    strange: Option<(PathBuf, String)>,
+    /// What is wrong with the packs or their indexes, once that was asked for.
+    wrong: OnceCell<Option<Wrong>>,
     /// When the folders were changed last that they were found in.
     changed: Vec<Option<SystemTime>>,
     /// Which one had the last object.
@@ -43,6 +50,9 @@ pub(super) struct Packs {
     kept: Kept<(usize, u64)>,
     inflater: Decompress,
 }
+
+/// A file that is damaged, and how.
+pub(super) type Wrong = (PathBuf, String);
 
 struct Pack {
     path: PathBuf,
@@ -55,7 +65,8 @@ struct Pack {
 impl Default for Packs {
     fn default() -> Self {
         let (held, kept, inflater) = (Vec::new(), Kept::with_room(ROOM), Decompress::new(true));
-        Self { held, room: INDEXES, changed: Vec::new(), last: 0, next: 0, kept, inflater }
+        let (strange, wrong) = (None, OnceCell::new());
+        Self { held, room: INDEXES, strange, wrong, changed: Vec::new(), last: 0, next: 0, kept, inflater }
     }
 }
 
@@ -73,6 +84,18 @@ impl Packs {
     /// Says whether an index has an object behind the end of its pack. libgit2 would read there.
     pub(super) fn lead_astray(&mut self, id: ObjectId) -> bool {
         self.find(id).is_some_and(|(place, at)| self.held[place].packed.size().is_none_or(|size| at >= size))
+    }
+
+    /// Returns what stands in the place of an index and cannot be opened, with why.
+    pub(super) fn not_to_be_opened(&mut self, objects: &[PathBuf]) -> Option<Wrong> {
+        self.look(objects);
+        self.strange.clone()
+    }
+
+    /// Returns a pack or an index that is damaged, if one is. Reads every index whole, so it is asked for where an object was not found.
+    pub(super) fn wrong(&mut self, objects: &[PathBuf]) -> Option<Wrong> {
+        self.look(objects);
+        self.wrong.get_or_init(|| indexes(objects).find_map(|(path, _)| damage(&path))).clone()
     }
 
     /// Returns the path of the pack that has an object.
@@ -101,18 +124,13 @@ impl Packs {
             return false;
         }
         self.changed = changed;
-        let mut found: Vec<(u64, PathBuf)> = folders()
-            .filter_map(|folder| fs::read_dir(folder).ok())
-            .flatten()
-            .filter_map(|entry| {
-                let entry = entry.ok()?;
-                let path = entry.path();
-                (path.extension()? == "idx").then_some((entry.metadata().ok()?.len(), path))
-            })
-            .collect();
-        found.sort_by(|one, other| other.cmp(one));
+        let mut found: Vec<(PathBuf, u64)> = indexes(objects).collect();
+        self.strange =
+            found.iter().find_map(|(path, _)| Some((path.clone(), git_file::check(path).err()?.to_string())));
+        self.wrong.take();
+        found.sort_by(|(one, size), (other, other_size)| (other_size, other).cmp(&(size, one)));
         let mut known: Vec<Pack> = std::mem::take(&mut self.held);
-        for (_, path) in found.into_iter().take(MOST) {
+        for (path, _) in found.into_iter().take(MOST) {
             if let Some(place) = known.iter().position(|pack| pack.path == path) {
                 self.held.push(known.swap_remove(place));
             } else if let (Some(index), Some(packed)) =
@@ -159,4 +177,14 @@ impl Packs {
         }
         Some(object)
     }
+}
+
+/// Returns the indexes of packs in these folders, each with its size.
+fn indexes(objects: &[PathBuf]) -> impl Iterator<Item = (PathBuf, u64)> {
+    let entries = objects.iter().filter_map(|folder| fs::read_dir(folder.join("pack")).ok()).flatten();
+    entries.filter_map(|entry| {
+        let entry = entry.ok()?;
+        let path = entry.path();
+        (path.extension()? == "idx").then_some((path, entry.metadata().ok()?.len()))
+    })
 }

@@ -87,7 +87,8 @@ pub(in crate::ops) fn ever_superseded_between(
     theirs: CommitId,
 ) -> Result<Option<Vec<Superseded>>, OpsError> {
     let repository = &workspace.repository;
-    let Some(rules) = rules_at(workspace, ours)?.filter(|_| !repository.is_shallow()) else { return Ok(None) };
+    let is_shallow = repository.is_shallow()?;
+    let Some(rules) = rules_at(workspace, ours)?.filter(|_| !is_shallow) else { return Ok(None) };
     let mut all = Vec::new();
     for base in repository.merge_bases(ours, theirs)? {
         for pair in pairs_since(workspace, &rules, base, (ours, theirs))?.values() {

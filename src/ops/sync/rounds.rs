@@ -226,7 +226,7 @@ impl Rounds<'_> {
     fn join(&mut self, head: &Head, local: CommitId, remote: CommitId) -> Result<Round, OpsError> {
         let repository = &self.workspace.repository;
         let Some(base) = repository.newest_common(local, [remote])? else {
-            return Ok(Round::Over(End::Left(Left::Unrelated { shallow: repository.is_shallow() })));
+            return Ok(Round::Over(End::Left(Left::Unrelated { shallow: repository.is_shallow()? })));
         };
         let unshared = repository.unshared(Some(remote), local)?;
         if let Some((commit, path)) = unshared.stranger {

@@ -35,7 +35,7 @@ impl Again {
             return Ok(Self::CutOff);
         }
         let bases = repository.merge_bases(ours, theirs)?;
-        if bases.is_empty() && repository.is_shallow() {
+        if bases.is_empty() && repository.is_shallow()? {
             return Ok(Self::CutOff);
         }
         let parted = bases.into_iter().map(|base| {
