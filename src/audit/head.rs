@@ -38,6 +38,21 @@ impl Repository {
         self.checked_out()
     }
 
+    /// Returns the command that goes on with what git is in the middle of, once all is solved and added. `git commit` would end a merge, and
+    /// leave the rest of a rebase undone.
+    pub fn go_on(&self) -> Option<&'static str> {
+        match self.git().state() {
+            RepositoryState::Clean | RepositoryState::Bisect => None,
+            RepositoryState::Merge => Some("git merge --continue"),
+            RepositoryState::Revert | RepositoryState::RevertSequence => Some("git revert --continue"),
+            RepositoryState::CherryPick | RepositoryState::CherryPickSequence => Some("git cherry-pick --continue"),
+            RepositoryState::Rebase | RepositoryState::RebaseInteractive | RepositoryState::RebaseMerge => {
+                Some("git rebase --continue")
+            }
+            RepositoryState::ApplyMailbox | RepositoryState::ApplyMailboxOrRebase => Some("git am --continue"),
+        }
+    }
+
     /// Returns what is checked out, whatever git is in the middle of: enough to read by, never to commit to.
     pub fn look(&self) -> Result<Head, AuditError> {
         match self.checked_out() {

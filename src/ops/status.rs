@@ -18,6 +18,7 @@ use super::unmerged::unmerged;
 use super::way_back::{WayBack, ways_back};
 use super::workspace::Workspace;
 use crate::audit::{Head, ObjectId};
+use crate::format::shell::all_quoted;
 use crate::model::TaskId;
 use crate::store::{ProjectPath, intent, layout, tasks};
 
@@ -199,7 +200,19 @@ fn of_remark(workspace: &Workspace, remark: &Remark) -> Result<Attention, OpsErr
         Remark::Uncommitted(files) => {
             let valid = check_worktree(&workspace.repository)?.0.is_some();
             let files_text = files.join(", ");
-            let bring = format!("commit it to bring it into force: `git commit -m \"rules\" -- {}`", files.join(" "));
+            let named = all_quoted(files.iter().map(String::as_str));
+            let fix = match (workspace.repository.go_on(), valid) {
+                (Some(go_on), true) => {
+                    format!("it counts once that is done; when all is solved: `git add {named} && {go_on}`")
+                }
+                (Some(go_on), false) => {
+                    format!(
+                        "mend it, see `aof workflow validate`, and go on when all is solved: `git add {named} && {go_on}`"
+                    )
+                }
+                (None, true) => format!("commit it to bring it into force: `git commit -m \"rules\" -- {named}`"),
+                (None, false) => "see `aof workflow validate`, mend it, and commit".to_owned(),
+            };
             let one = files.len() == 1;
             let differ = if one { "differs" } else { "differ" };
             let fault = match (valid, one) {
@@ -210,7 +223,7 @@ fn of_remark(workspace: &Workspace, remark: &Remark) -> Result<Attention, OpsErr
             Attention {
                 code: "rules_not_committed",
                 problem: format!("{files_text} {differ} from what is committed{fault}; the committed rules count"),
-                fix: if valid { bring } else { "see `aof workflow validate`, mend it, and commit".to_owned() },
+                fix,
             }
         }
         Remark::Unheeded(file) => Attention {

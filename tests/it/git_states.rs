@@ -124,6 +124,58 @@ fn while_git_is_in_the_middle_of_something_commands_wait() {
     }
 }
 
+/// Returns what the status advises for rules that differ from what is committed.
+fn told_of_rules(status: &serde_json::Value) -> Option<String> {
+    let mut all = status["attention"].as_array().unwrap().iter();
+    let told = all.find(|one| one["code"] == "rules_not_committed")?;
+    Some(told["fix"].as_str().unwrap().to_owned())
+}
+
+#[test]
+fn in_the_middle_of_something_the_status_says_how_to_go_on_and_not_to_commit() {
+    for (start, go_on) in [
+        (&["merge", "side"][..], "git merge --continue"),
+        (&["rebase", "side"], "git rebase --continue"),
+        (&["rebase", "--apply", "side"], "git rebase --continue"),
+        (&["cherry-pick", "side"], "git cherry-pick --continue"),
+        (&["revert", "--no-edit", "HEAD~1"], "git revert --continue"),
+    ] {
+        let env = TestEnvironment::new();
+        let rules = |comment: &str| env.write("project.yaml", format!("{PROJECT}# {comment}\n"));
+        rules("base");
+        env.commit_all("base");
+        env.git(&["switch", "--quiet", "--create", "side"]);
+        rules("side");
+        env.commit_all("side");
+        env.git(&["switch", "--quiet", "main"]);
+        rules("one");
+        env.commit_all("one");
+        if start[0] == "revert" {
+            rules("two");
+            env.commit_all("two");
+        }
+        let _ = env.try_git(start).code(1);
+        // Whatever was solved and added: what is not committed yet is git's to commit.
+        for text in [None, Some("solved")] {
+            text.map(rules);
+            let status = env.aof(&["status", "--json"]).success().json();
+            let told = told_of_rules(&status).unwrap_or_else(|| panic!("{status}"));
+            assert!(
+                !told.contains("git commit") && told.ends_with(&format!("`git add project.yaml && {go_on}`")),
+                "{told}"
+            );
+        }
+        let status = env.aof(&["status", "--json"]).success().json();
+        let told = told_of_rules(&status).unwrap();
+        let mut shell = env.command("sh");
+        shell.env("GIT_EDITOR", "true").args(["-c", told.trim_end_matches('`').rsplit('`').next().unwrap()]);
+        let _ = env.run(shell).success();
+        let status = env.aof(&["status", "--json"]).success().json();
+        assert_eq!(told_of_rules(&status), None);
+        assert!(!status.to_string().contains("git_busy"), "{status}");
+    }
+}
+
 #[test]
 fn one_that_waits_says_so_and_goes_on() {
     let env = TestEnvironment::new();
