@@ -64,6 +64,7 @@ pub use coming::Coming;
 pub use commit::{Change, Draft, Prepared};
 pub use compared::ChangedFile;
 pub use error::{AuditError, Unsettled};
+pub use finish::Finished;
 pub use head::Head;
 pub use id::{CommitId, NotAnId, ObjectId};
 pub use identity::Person;

@@ -84,6 +84,12 @@ impl<'r> Trees<'r> {
         Ok(Some(at))
     }
 
+    /// Returns all that a folder has below a tree, by name; nothing where there is no such folder.
+    pub(super) fn names(&self, root: ObjectId, folder: &str) -> Result<HashMap<Box<[u8]>, Leaf>, AuditError> {
+        let Some(tree) = self.folder(Some(root), folder)? else { return Ok(HashMap::new()) };
+        Ok(entries(&self.load(tree)?).map(|entry| (entry.name.into(), entry.leaf())).collect())
+    }
+
     /// Finds the folder at a path; `""` is the tree itself.
     pub(super) fn folder(&self, root: Option<ObjectId>, path: &str) -> Result<Option<ObjectId>, AuditError> {
         let Some(root) = root else { return Ok(None) };

@@ -14,7 +14,7 @@ use super::trouble::Trouble;
 use crate::engine::Warning;
 use crate::format::plain::inert;
 use crate::model::Timestamp;
-use crate::ops::{GitWords, InForce, OpsError, Past, Patience, Remark, Workspace};
+use crate::ops::{Aside, GitWords, InForce, OpsError, Past, Patience, Remark, Tell, Workspace, warn_in_log};
 
 /// One run of the command line.
 pub(super) struct Session {
@@ -59,16 +59,16 @@ impl Session {
 
     /// Opens the project for a command: `task complete`.
     pub(super) fn workspace(&self, command: &str) -> Result<Workspace, Trouble> {
-        self.open(command, tell_of_wait)
+        self.open(command, tell_beside)
     }
 
     /// Does so for a command that nobody waits for: it says nothing of short waits.
     pub(super) fn workspace_in_background(&self, command: &str) -> Result<Workspace, Trouble> {
-        self.open(command, |_| {})
+        self.open(command, warn_in_log)
     }
 
-    fn open(&self, command: &str, on_wait: fn(&str)) -> Result<Workspace, Trouble> {
-        let opened = Workspace::open(&self.directory, format!("aof {command}"), now, self.wait, on_wait);
+    fn open(&self, command: &str, tell: Tell) -> Result<Workspace, Trouble> {
+        let opened = Workspace::open(&self.directory, format!("aof {command}"), now, self.wait, tell);
         let workspace = opened.map_err(|error| self.unopened(error))?;
         self.git_words.get_or_init(|| workspace.git_words.clone());
         if let Some(aside) = &workspace.set_aside {
@@ -105,12 +105,12 @@ impl Session {
 
     /// Opens the project in that very folder for a command.
     pub(super) fn workspace_at(&self, root: &Path, command: &str) -> Result<Workspace, OpsError> {
-        Workspace::at(root, format!("aof {command}"), now, self.wait, tell_of_wait)
+        Workspace::at(root, format!("aof {command}"), now, self.wait, tell_beside)
     }
 
     /// Returns how a command waits for whoever checks out the branch of a project.
     pub(super) fn patience(&self, command: &str) -> Patience {
-        Patience::new(format!("aof {command}"), now(), self.wait, tell_of_wait)
+        Patience::new(format!("aof {command}"), now(), self.wait, tell_beside)
     }
 
     /// Returns the rules in force, and warns where the worktree's are others.
@@ -159,9 +159,12 @@ impl Session {
     }
 }
 
-fn tell_of_wait(what: &str) {
+fn tell_beside(aside: Aside<'_>) {
     use std::io::Write;
-    let _ = writeln!(anstream::stderr(), "waiting: {}", inert(what));
+    let _ = match aside {
+        Aside::Wait(what) => writeln!(anstream::stderr(), "waiting: {}", inert(what)),
+        Aside::Warning(text) => writeln!(anstream::stderr(), "{} {}", styled(YELLOW, "warning:"), inert(text)),
+    };
 }
 
 /// Returns the time. Tests of a debug build set it; a release build knows only the clock.

@@ -4,7 +4,7 @@ use super::trouble::Trouble;
 use super::{Access, McpError, Setup};
 use crate::engine::Rules;
 use crate::model::{AgentId, Org, Ticket};
-use crate::ops::{InForce, OpsError, Workspace, acting_agent};
+use crate::ops::{InForce, OpsError, Workspace, acting_agent, warn_in_log};
 
 /// How the server was started.
 pub(super) struct Desk {
@@ -37,7 +37,7 @@ impl Desk {
     pub(super) fn workspace(&self, tool: &str) -> Result<Workspace, OpsError> {
         let Setup { directory, wait, clock, network, .. } = &self.setup;
         // Nobody reads what a short wait is for.
-        let mut workspace = Workspace::open(directory, format!("aof mcp ({tool})"), *clock, *wait, |_| {})?;
+        let mut workspace = Workspace::open(directory, format!("aof mcp ({tool})"), *clock, *wait, warn_in_log)?;
         workspace.network = *network;
         Ok(workspace)
     }

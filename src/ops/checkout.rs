@@ -10,6 +10,7 @@ use tracing::info;
 
 use super::error::OpsError;
 use super::workspace::Workspace;
+use super::workspace::{Aside, Tell};
 use crate::audit::{BranchSource, Occupant, Repository, Stage, Worktree};
 use crate::format::shell::quoted;
 use crate::model::{BranchName, Git, RemoteName, Timestamp};
@@ -28,13 +29,13 @@ const NAP: Duration = Duration::from_millis(20);
 pub struct Patience {
     us: Holder,
     deadline: Instant,
-    on_wait: fn(&str),
+    tell: Tell,
 }
 
 impl Patience {
-    /// Returns that of a command, which begins to wait now; `on_wait` is told what it waits for.
-    pub fn new(command: impl Into<String>, now: Timestamp, wait: Duration, on_wait: fn(&str)) -> Self {
-        Self { us: Holder::this_process(command, now), deadline: Instant::now() + wait, on_wait }
+    /// Returns that of a command, which begins to wait now; `tell` is told what it waits for.
+    pub fn new(command: impl Into<String>, now: Timestamp, wait: Duration, tell: Tell) -> Self {
+        Self { us: Holder::this_process(command, now), deadline: Instant::now() + wait, tell }
     }
 
     /// Returns how long it may still wait.
@@ -49,7 +50,7 @@ impl Patience {
     }
 
     fn tell(&self) {
-        (self.on_wait)("another command is checking out the branch that the project lives on");
+        (self.tell)(Aside::Wait("another command is checking out the branch that the project lives on"));
     }
 
     /// Waits while something holds that is nobody's lock.

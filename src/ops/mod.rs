@@ -143,4 +143,4 @@ pub use view::{View, brief_of, brief_value, briefed, frozen, is_drifted, show, t
 pub use why::{Consequence, Effect, Reason, reason_value, why};
 pub use workflow::{Fate, NewWorkflow, WorkflowFile, create_workflow};
 pub use workload::{Work, Workload, workload};
-pub use workspace::{Clock, Network, Seed, Workspace};
+pub use workspace::{Aside, Clock, Network, Seed, Tell, Workspace, warn_in_log};

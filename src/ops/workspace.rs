@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use tracing::info;
+use tracing::{info, warn};
 
 use super::branch::{Elsewhere, follow_branch, worktree_beside};
 use super::checkout::Patience;
@@ -18,6 +18,25 @@ use crate::store::{Holder, Paths, WriterLock, intent};
 
 /// Tells the time. It comes from the door, so that tests can move it.
 pub type Clock = fn() -> Timestamp;
+
+/// What a command has to say besides what comes of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Aside<'a> {
+    /// What it waits for.
+    Wait(&'a str),
+    /// What it came upon, and nothing stops at.
+    Warning(&'a str),
+}
+
+/// Who is told of it.
+pub type Tell = fn(Aside<'_>);
+
+/// Tells the log what is to be known, where nobody reads along.
+pub fn warn_in_log(aside: Aside<'_>) {
+    if let Aside::Warning(text) = aside {
+        warn!("{text}");
+    }
+}
 
 /// What of a project is worked on.
 #[derive(Debug, Clone)]
@@ -47,7 +66,7 @@ pub struct Seed {
     command: String,
     clock: Clock,
     wait: Duration,
-    on_wait: fn(&str),
+    tell: Tell,
     network: Network,
 }
 
@@ -56,7 +75,7 @@ impl Seed {
     pub fn open(&self) -> Result<Workspace, OpsError> {
         let command = self.command.clone();
         let workspace = match &self.ground {
-            Ground::Files => Workspace::at(&self.root, command, self.clock, self.wait, self.on_wait),
+            Ground::Files => Workspace::at(&self.root, command, self.clock, self.wait, self.tell),
             Ground::Commits(folder) => Workspace::of_commits(&self.root, folder, command, self.clock),
         }?;
         let (checkout, git_words) = (self.checkout.clone(), self.git_words.clone());
@@ -86,28 +105,22 @@ pub struct Workspace {
     clock: Clock,
     wait: Duration,
     deadline: Instant,
-    on_wait: fn(&str),
+    tell: Tell,
     pub(super) last_rules: LastRules,
     commits: RefCell<Histogram>,
 }
 
 impl Workspace {
-    /// Opens the project around a folder. `on_wait` is told, once, what a wait is for.
-    pub fn open(
-        start: &Path,
-        command: String,
-        clock: Clock,
-        wait: Duration,
-        on_wait: fn(&str),
-    ) -> Result<Self, OpsError> {
+    /// Opens the project around a folder. `tell` is told, once, what a wait is for, and what is to be known besides.
+    pub fn open(start: &Path, command: String, clock: Clock, wait: Duration, tell: Tell) -> Result<Self, OpsError> {
         let paths = Paths::find(start).or_else(|fault| worktree_beside(start).map(Paths::at).ok_or(fault))?;
         let root = paths.root();
         let repository = Repository::discover(root)?;
-        let patience = Patience::new(command.clone(), clock(), wait, on_wait);
+        let patience = Patience::new(command.clone(), clock(), wait, tell);
         match follow_branch(root, &repository, &patience)? {
-            None => Ok(Self::of_files(root, repository, command, clock, wait, on_wait)),
+            None => Ok(Self::of_files(root, repository, command, clock, wait, tell)),
             Some(Elsewhere { root: place, unheeded, set_aside }) => {
-                let workspace = Self::at(&place, command, clock, patience.left(), on_wait)?;
+                let workspace = Self::at(&place, command, clock, patience.left(), tell)?;
                 // Whoever named a folder may stand in another one.
                 let here = (start == Path::new(".")).then(|| start.canonicalize().ok()).flatten();
                 let near = here.as_deref().and_then(|here| place.strip_prefix(here).ok());
@@ -118,8 +131,8 @@ impl Workspace {
     }
 
     /// Opens the project in that very folder, whether or not anything of it stands there yet.
-    pub fn at(root: &Path, command: String, clock: Clock, wait: Duration, on_wait: fn(&str)) -> Result<Self, OpsError> {
-        Ok(Self::of_files(root, Repository::discover(root)?, command, clock, wait, on_wait))
+    pub fn at(root: &Path, command: String, clock: Clock, wait: Duration, tell: Tell) -> Result<Self, OpsError> {
+        Ok(Self::of_files(root, Repository::discover(root)?, command, clock, wait, tell))
     }
 
     fn of_files(
@@ -128,10 +141,10 @@ impl Workspace {
         command: String,
         clock: Clock,
         wait: Duration,
-        on_wait: fn(&str),
+        tell: Tell,
     ) -> Self {
         let begun = Self::begin(root, repository, Ground::Files, command, clock);
-        Self { wait, deadline: Instant::now() + wait, on_wait, ..begun }
+        Self { wait, deadline: Instant::now() + wait, tell, ..begun }
     }
 
     /// Opens the commits of the nearest repository, whether or not it has a worktree, for whoever only reads what they say of the
@@ -155,7 +168,7 @@ impl Workspace {
             clock,
             wait: Duration::ZERO,
             deadline: Instant::now(),
-            on_wait: |_| {},
+            tell: |_| {},
             last_rules: LastRules::default(),
             commits: RefCell::new(Histogram::new(Histogram::WRITES)),
         }
@@ -170,7 +183,7 @@ impl Workspace {
     /// Opens the project of another folder of the same worktree.
     pub(super) fn beside(&self, root: &Path) -> Result<Self, OpsError> {
         let wait = self.deadline.saturating_duration_since(Instant::now());
-        let other = Self::at(root, self.command.clone(), self.clock, wait, self.on_wait)?;
+        let other = Self::at(root, self.command.clone(), self.clock, wait, self.tell)?;
         Ok(Self { network: self.network, ..other })
     }
 
@@ -191,7 +204,7 @@ impl Workspace {
             command,
             clock: self.clock,
             wait,
-            on_wait: self.on_wait,
+            tell: self.tell,
             network: self.network,
         }
     }
@@ -237,7 +250,7 @@ impl Workspace {
             match self.repository.head() {
                 Err(AuditError::Waiting { reason }) if Instant::now() < self.deadline => {
                     if !told {
-                        (self.on_wait)(&self.git_words.said(reason));
+                        (self.tell)(Aside::Wait(&self.git_words.said(reason)));
                         told = true;
                     }
                     std::thread::sleep(Duration::from_millis(50));
@@ -270,6 +283,11 @@ impl Workspace {
         })
     }
 
+    /// Tells of what was come upon, and nothing stops at.
+    pub(super) fn warn(&self, text: String) {
+        (self.tell)(Aside::Warning(&self.git_words.said(text)));
+    }
+
     /// Takes the right to write; waits for whoever has it.
     pub(super) fn lock(&self) -> Result<WriterLock, OpsError> {
         let holder = Holder::this_process(self.command.clone(), self.now());
@@ -278,7 +296,7 @@ impl Workspace {
         let mut waited_for = None;
         let mut tell = |holder: Option<&Holder>| {
             let who = holder.map_or_else(|| "another command".to_owned(), ToString::to_string);
-            (self.on_wait)(&format!("{who} is at work"));
+            (self.tell)(Aside::Wait(&format!("{who} is at work")));
             waited_for = Some(who);
         };
         let lock = WriterLock::acquire(&self.paths, &holder, wait, &mut tell)?;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::ops::{Clock, Network, OpsError, Workspace};
+use crate::ops::{Clock, Network, OpsError, Workspace, warn_in_log};
 
 /// What a project is opened with.
 #[derive(Debug, Clone)]
@@ -27,7 +27,7 @@ pub struct Project {
 impl Project {
     /// Opens it anew.
     pub fn open(&self) -> Result<Workspace, OpsError> {
-        let mut workspace = Workspace::at(&self.root, self.command.clone(), self.clock, self.wait, |_| {})?;
+        let mut workspace = Workspace::at(&self.root, self.command.clone(), self.clock, self.wait, warn_in_log)?;
         self.checkout.clone_into(&mut workspace.checkout);
         workspace.network = self.network;
         Ok(workspace)

@@ -212,6 +212,25 @@ fn what_a_filter_fails_on_is_somebodys() {
     assert_eq!(clones.status("."), " M docs/f.bin\n M other/x\n");
 }
 
+#[test]
+fn why_what_came_went_back_is_told_by_the_command_that_finds_it() {
+    let (clones, id) = behind();
+    comes(&clones, &[("docs/f.bin", "v2\n")]);
+    clones.env.write(".git/info/attributes", "*.bin filter=far\n");
+    for (name, value) in [("required", "true"), ("clean", "cat"), ("smudge", "cat")] {
+        clones.env.git(&["config", &format!("filter.far.{name}"), value]);
+    }
+    killed(&clones, "audit.bring-begun");
+    clones.env.git(&["config", "filter.far.smudge", "echo no network >&2; false"]);
+    let output = clones.aof(".", &["task", "comment", &id, "Still there"]).success();
+    let start = "warning: a sync was interrupted, and not all that was to come could be brought in: ";
+    assert!(output.stderr.contains(start) && output.stderr.contains("no network"), "{output}");
+    has_none_of_it(&clones);
+    assert!(!clones.aof(".", &["task", "comment", &id, "And again"]).success().stderr.contains("interrupted"));
+    clones.env.git(&["config", "filter.far.smudge", "cat"]);
+    converge(&clones);
+}
+
 /// Also where attributes come along, so that git's own checkout would write.
 #[test]
 fn a_file_or_link_in_the_place_of_a_folder_stays_and_every_command_works() {

@@ -1,6 +1,6 @@
 //! What is known of the paths of an interrupted sync: what HEAD has, what the index has, and what stands in the worktree (`standing`).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write as _;
 use std::ops::Bound;
 
@@ -49,9 +49,16 @@ impl Repository {
         let staged = self.staged_at(changes)?;
         let standing = self.standing(&below, changes, &staged, asked)?;
         let (trees, head) = (self.trees(), head.map(|commit| self.root_tree(commit)).transpose()?);
+        // A folder may have thousands of names, all of which change.
+        let mut folders: HashMap<&str, HashMap<Box<[u8]>, Leaf>> = HashMap::new();
         let mut known = Vec::new();
         for ((path, sides), (file, seen)) in changes.iter().zip(standing) {
-            let in_head = head.map(|head| trees.lookup(head, path)).transpose()?.flatten();
+            let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+            let in_head = match (head, folders.get(folder)) {
+                (None, _) => None,
+                (Some(_), Some(names)) => names.get(name.as_bytes()),
+                (Some(head), None) => folders.entry(folder).or_insert(trees.names(head, folder)?).get(name.as_bytes()),
+            };
             let entry = staged.get(path.as_str());
             let (before, after) = *sides;
             known.push(Known {
@@ -59,7 +66,7 @@ impl Repository {
                 before,
                 after,
                 facts: Facts {
-                    head: of(*sides, in_head.filter(|leaf| leaf.mode != MODE_TREE)),
+                    head: of(*sides, in_head.copied().filter(|leaf| leaf.mode != MODE_TREE)),
                     entry: entry_of(*sides, entry),
                     file,
                 },

@@ -19,8 +19,9 @@ use std::time::{Duration, Instant};
 
 use super::bring::{Bringing, Changes, Way};
 use super::coming::Coming;
-use super::error::{At, AuditError, Unsettled};
+use super::error::{At, AuditError, Unsettled, with_cause};
 use super::head::Head;
+use super::id::CommitId;
 use super::in_the_way::keeps_out;
 use super::locks::{BranchLock, Files};
 use super::objects::Temp;
@@ -30,6 +31,23 @@ use each::Going;
 use look::Known;
 use standing::{Asked, left};
 use table::{Aim, Entry, Facts, File, Leave, Stand, Trial, Whole, whole};
+
+/// What became of what was under way.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Finished {
+    /// The paths at which nothing could be done; all others are settled.
+    pub unsettled: Vec<Unsettled>,
+    /// Why not all of it came, where something failed.
+    pub failed: Option<String>,
+}
+
+impl Finished {
+    /// Nobody knows any more what came, or from where: what stands there is somebody's.
+    fn lost(commit: CommitId) -> Self {
+        let failed = format!("git does not have the commit `{commit}` any more, so all files stay as they are");
+        Self { unsettled: Vec::new(), failed: Some(failed) }
+    }
+}
 
 /// What was under way.
 struct Interrupted<'a> {
@@ -45,8 +63,7 @@ struct Interrupted<'a> {
 
 impl Repository {
     /// Finishes what a kill or a failure interrupted: a branch on its way, or just arrived. Where somebody changed something since, or it
-    /// fails again, what came goes back, and the branch stays where it was. Returns the paths at which that cannot be done; all others
-    /// are settled by then. Filters have that patience for all of it; whatever they have not said, or written, by then is taken for
+    /// fails again, what came goes back, and the branch stays where it was. Filters have that patience for all of it; whatever they have not said, or written, by then is taken for
     /// somebody's, or stays unsettled.
     pub fn finish_bringing(
         &self,
@@ -55,15 +72,17 @@ impl Repository {
         deadline: Instant,
         patience: Duration,
         intent: Intent<'_>,
-    ) -> Result<Vec<Unsettled>, AuditError> {
+    ) -> Result<Finished, AuditError> {
         self.wait_for_left_git(deadline)?;
         let changes = match self.changes_to(was.from, was.to) {
             Ok(changes) => changes,
             // Nothing like that was ever begun.
-            Err(AuditError::Forbidden { .. }) => return Ok(Vec::new()),
-            // Git has swept what came: nobody knows any more what it was.
-            Err(_) if !self.has_commit(was.to) => return Ok(Vec::new()),
-            Err(error) => return Err(error),
+            Err(AuditError::Forbidden { .. }) => return Ok(Finished::default()),
+            // Git has swept what came, or what it came to.
+            Err(error) => {
+                let lost = [Some(was.to), was.from].into_iter().flatten().find(|commit| !self.has_commit(*commit));
+                return lost.map_or(Err(error), |commit| Ok(Finished::lost(commit)));
+            }
         };
         let leave = if keeps_out(&changes).is_ok() { Leave::Given } else { Leave::Refused };
         let now = Instant::now();
@@ -76,13 +95,13 @@ impl Repository {
             let head = self.head()?;
             let known = self.known(&interrupted.changes, head.commit, &mut asked)?;
             let ready = match self.whole(&interrupted, &head, &known, Trial::NotYet)? {
-                Whole::Forget => return Ok(Vec::new()),
-                Whole::Forward => self.ready(&interrupted, &known),
+                Whole::Forget => return Ok(Finished::default()),
+                Whole::Forward => Some(self.ready(&interrupted, &known)),
                 Whole::Each(_) => None,
             };
             let lock = self.begin_bringing(&start, was.to, Files::Coming, deadline, intent)?;
             if self.head()? == head {
-                match self.settle(&interrupted, &head, ready.as_ref(), lock, &mut asked) {
+                match self.settle(&interrupted, &head, ready, lock, &mut asked) {
                     Err(AuditError::Moved { .. }) => {}
                     done => return done,
                 }
@@ -95,14 +114,14 @@ impl Repository {
         }
     }
 
-    /// Writes beside what has not come yet; nothing is ready where that fails.
-    fn ready(&self, interrupted: &Interrupted<'_>, known: &[Known]) -> Option<Coming> {
+    /// Writes beside what has not come yet.
+    fn ready(&self, interrupted: &Interrupted<'_>, known: &[Known]) -> Result<Coming, AuditError> {
         let has_come = |path: &str| {
             let at = known.binary_search_by(|known| known.path.as_str().cmp(path));
             at.is_ok_and(|at| known[at].facts.file == File::To)
         };
         let Interrupted { was, changes, beside, forward, .. } = interrupted;
-        self.files_beside(changes, |path| !has_come(path), was.to, beside, left(*forward)).ok()
+        self.files_beside(changes, |path| !has_come(path), was.to, beside, left(*forward))
     }
 
     /// Does it, while nobody else changes the index.
@@ -110,31 +129,37 @@ impl Repository {
         &self,
         interrupted: &Interrupted<'_>,
         head: &Head,
-        ready: Option<&Coming>,
+        ready: Option<Result<Coming, AuditError>>,
         lock: Bringing,
         asked: &mut Asked,
-    ) -> Result<Vec<Unsettled>, AuditError> {
+    ) -> Result<Finished, AuditError> {
         let Interrupted { was, beside, deadline, until, .. } = *interrupted;
         let mut known = self.known(&interrupted.changes, head.commit, asked)?;
+        let (ready, mut failed) = match ready {
+            Some(Ok(coming)) => (Some(coming), None),
+            Some(Err(error)) => (None, Some(with_cause(&error))),
+            None => (None, None),
+        };
         let trial = if ready.is_some() { Trial::NotYet } else { Trial::Failed };
         let mut what = self.whole(interrupted, head, &known, trial)?;
         if let (Whole::Forward, Some(coming)) = (what, ready) {
-            match self.bring_rest(interrupted, &known, coming) {
+            match self.bring_rest(interrupted, &known, &coming) {
                 Ok(copy) if head.commit == Some(was.to) => {
                     lock.index.write_all_of(&copy)?;
                     let target = self.git_dir().join("index");
                     lock.index.rename_to(&target).at("replace", &target)?;
-                    return Ok(Vec::new());
+                    return Ok(Finished::default());
                 }
                 Ok(copy) => {
                     let landed = self.land(lock, &copy, head, was.to, "sync: finished", deadline)?;
                     return match landed.not_synced {
                         Some(fault) => Err(fault.cause).at("sync", &fault.path),
-                        None => Ok(Vec::new()),
+                        None => Ok(Finished::default()),
                     };
                 }
                 // It may have got half-way.
-                Err(_) => {
+                Err(error) => {
+                    failed = Some(with_cause(&error));
                     asked.until = until;
                     known = self.known(&interrupted.changes, head.commit, asked)?;
                     what = self.whole(interrupted, head, &known, Trial::Failed)?;
@@ -144,9 +169,10 @@ impl Repository {
         let (aim, of) = match what {
             Whole::Each(Aim::From) => (Aim::From, was.from),
             Whole::Each(Aim::To) => (Aim::To, Some(was.to)),
-            Whole::Forward | Whole::Forget => return Ok(Vec::new()),
+            Whole::Forward | Whole::Forget => return Ok(Finished::default()),
         };
-        self.go_each(&Going { aim, of, beside, until }, &known, lock)
+        let unsettled = self.go_each(&Going { aim, of, beside, until }, &known, lock)?;
+        Ok(Finished { unsettled, failed })
     }
 
     /// Has all the files come; returns the index that goes with them.

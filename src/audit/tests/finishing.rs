@@ -2,7 +2,7 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use super::environment::TestRepository;
-use crate::audit::{BranchLock, CommitId, LockFile, Unsettled};
+use crate::audit::{BranchLock, CommitId, Finished, LockFile, Unsettled};
 
 /// A branch that was on its way from one commit to the other.
 struct Way {
@@ -32,6 +32,10 @@ impl Way {
     }
 
     fn finish_within(&self, patience: Duration) -> Vec<Unsettled> {
+        self.finished(patience).unsettled
+    }
+
+    fn finished(&self, patience: Duration) -> Finished {
         let id = |text: &str| text.parse::<CommitId>().unwrap();
         let file = LockFile { temp: String::new(), device: 0, inode: 0, born: None };
         let was =
@@ -69,6 +73,52 @@ fn nothing_is_done_of_what_git_has_swept() {
     assert_eq!(swept.finish(), []);
     assert_eq!(swept.head(), swept.from);
     swept.test.assert_clean();
+    // Likewise where it began: that was on a branch which is gone.
+    let (from, to) = (swept.to, swept.from);
+    let swept = Way { from, to, test: swept.test };
+    swept.test.write("src/x.txt", "mine\n");
+    let Finished { unsettled, failed } = swept.finished(Duration::from_mins(2));
+    assert_eq!(unsettled, []);
+    assert!(failed.is_some_and(|why| why.contains("does not have the commit `1234567890")));
+    assert_eq!(swept.head(), swept.to);
+    assert_eq!(fs::read_to_string(swept.test.path("src/x.txt")).unwrap(), "mine\n");
+}
+
+#[test]
+fn why_all_goes_back_is_told() {
+    let way = Way::to(&[("src/x.txt", "theirs\n"), ("src/y.bin", "theirs\n")]);
+    way.test.write("src/x.txt", "theirs\n");
+    fs::write(way.test.path(".git/info/attributes"), "*.bin filter=f\n").unwrap();
+    way.test.git(&["config", "filter.f.smudge", "echo 'no room left' >&2; false"]);
+    way.test.git(&["config", "filter.f.required", "true"]);
+    let Finished { unsettled, failed } = way.finished(Duration::from_mins(2));
+    assert_eq!(unsettled, []);
+    assert!(failed.as_ref().is_some_and(|why| why.contains("no room left")), "{failed:?}");
+    assert_eq!(
+        (way.head(), fs::read_to_string(way.test.path("src/x.txt")).unwrap()),
+        (way.from.clone(), "x\n".to_owned())
+    );
+    way.test.git(&["config", "filter.f.smudge", "cat"]);
+    assert_eq!(way.finished(Duration::from_mins(2)), Finished::default());
+    assert_eq!(way.head(), way.to);
+}
+
+#[test]
+fn what_head_has_is_found_whatever_the_folders_are_called() {
+    let files: Vec<(String, String)> = ["a", "a/b", "a.b", "deep/er/a"]
+        .iter()
+        .flat_map(|folder| {
+            (0..9).map(move |number| (format!("{folder}-/{number}.txt"), format!("{folder} {number}\n")))
+        })
+        .collect();
+    let named: Vec<(&str, &str)> = files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+    let way = Way::to(&named);
+    for (path, text) in named.iter().step_by(2) {
+        way.test.write(path, text);
+    }
+    assert_eq!(way.finish(), []);
+    assert_eq!(way.head(), way.to);
+    way.test.assert_clean();
 }
 
 /// Whoever changes the time back has changed the file all the same.

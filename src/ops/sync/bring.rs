@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::Left;
-use crate::audit::{AuditError, BranchLock, CommitId, Head, Locks, Unsettled};
+use crate::audit::{AuditError, BranchLock, CommitId, Finished, Head, Locks, Unsettled};
 use crate::ops::error::OpsError;
 use crate::ops::heal;
 use crate::ops::workspace::Workspace;
@@ -83,7 +83,11 @@ pub(in crate::ops) fn finish(workspace: &Workspace, lock: &WriterLock, branch: &
     let deadline = workspace.deadline().max(Instant::now() + LEFT);
     let begin = &mut |locks: &Locks| record(lock, locks);
     let repository = &workspace.repository;
-    let files = repository.finish_bringing(branch, &workspace.paths.local(), deadline, FILTERS, begin)?;
+    let Finished { unsettled: files, failed } =
+        repository.finish_bringing(branch, &workspace.paths.local(), deadline, FILTERS, begin)?;
+    if let Some(why) = failed {
+        workspace.warn(format!("a sync was interrupted, and not all that was to come could be brought in: {why}; see `aof sync` and `git status`"));
+    }
     let is_of_tasks = |file: &Unsettled| repository.own_path(&file.path).is_some_and(|path| path.starts_with("tasks/"));
     if !files.iter().any(is_of_tasks) {
         intent::clear(lock)?;
