@@ -142,8 +142,10 @@ impl LockFile {
         Ok(Self { temp: name, device: data.dev(), inode: data.ino(), born: born(&data) })
     }
 
+    /// After a restart the device may be called otherwise (on btrfs any mount may), so a birthday has to be enough where there is one.
     fn is(&self, data: &Metadata) -> bool {
-        data.dev() == self.device && data.ino() == self.inode && born(data) == self.born
+        let same_device = data.dev() == self.device;
+        data.ino() == self.inode && born(data) == self.born && (same_device || self.born.is_some())
     }
 
     fn remove_if_same(&self, lock: &Path) -> Result<bool, AuditError> {

@@ -171,6 +171,32 @@ fn killed_at_a_point() {
     repository.publish(&prepared, soon(), &mut intent, &mut || Some(Vec::new())).unwrap();
 }
 
+fn kill_at(test: &TestRepository, point: &str) {
+    let output = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "audit::tests::locking::killed_at_a_point"])
+        .env("AOF_TEST_KILL", test.beside(""))
+        .env("AOF_STOP_AT", point)
+        .output()
+        .unwrap();
+    assert!(!output.status.success(), "{point} was never passed");
+}
+
+#[test]
+fn locks_are_ours_also_if_the_disk_is_called_otherwise_after_a_restart() {
+    let test = TestRepository::with_tasks();
+    kill_at(&test, "audit.ref-locked");
+    let text = fs::read(test.beside("intent")).unwrap();
+    let mut locks: Locks = serde_json::from_slice(&text).unwrap();
+    locks.index.device += 1;
+    let branch = locks.branch.as_mut().unwrap();
+    branch.file.device += 1;
+    // Without birthdays the device is all that tells one file from another that has its number.
+    let told = locks.index.born.is_some();
+    let cleared = Cleared { index_lock: told, branch_lock: told, landed: false };
+    assert_eq!(test.open().clear_stale(&locks).unwrap(), cleared);
+    assert_ne!(test.path(".git/index.lock").exists(), told);
+}
+
 #[test]
 fn a_kill_at_any_point_leaves_nothing_that_recovery_cannot_clear() {
     for point in stop::POINTS.iter().filter(|point| point.starts_with("audit.")) {
@@ -179,13 +205,7 @@ fn a_kill_at_any_point_leaves_nothing_that_recovery_cannot_clear() {
         test.git(&["add", "src/x.txt"]);
         let repository = test.open();
         let before = repository.head().unwrap();
-        let output = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "audit::tests::locking::killed_at_a_point"])
-            .env("AOF_TEST_KILL", test.beside(""))
-            .env("AOF_STOP_AT", point)
-            .output()
-            .unwrap();
-        assert!(!output.status.success(), "{point} was never passed");
+        kill_at(&test, point);
 
         let intent = fs::read(test.beside("intent")).ok().map(|text| serde_json::from_slice::<Locks>(&text).unwrap());
         let landed = intent.is_some_and(|locks| repository.clear_stale(&locks).unwrap().landed);
