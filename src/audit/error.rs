@@ -113,7 +113,7 @@ pub enum AuditError {
         "the commit could not be signed with `{program}`: {detail}; fix the signing, or switch it off with `git config commit.gpgSign false`"
     )]
     Signing { program: String, detail: String },
-    #[error("git's index `{path}` cannot be read: {detail}; rebuild it with `git reset`")]
+    #[error("git's index `{path}` cannot be read: {detail}; rebuild it with `git read-tree HEAD`")]
     Index { path: PathBuf, detail: String },
     #[error("`{command}` failed: {detail}")]
     Command { command: String, detail: String },

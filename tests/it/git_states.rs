@@ -325,3 +325,18 @@ fn a_clone_goes_on_where_the_other_stopped() {
     check(&env);
     assert!(env.task_path(&id).starts_with("tasks/archive/"));
 }
+
+#[test]
+fn an_index_that_a_power_cut_emptied_is_told_with_what_makes_it_anew() {
+    for bytes in [vec![], vec![0; 300]] {
+        let env = TestEnvironment::new();
+        let id = env.new_task(&["Add login"]);
+        fs::write(env.path(".git/index"), bytes).unwrap();
+        let output =
+            env.aof(&["task", "complete", &id, "--agent", "agent-7", "--outcome", "complete", "--summary", "x"]);
+        assert!(output.code == Some(1) && output.stderr.contains("`git read-tree HEAD`"), "{output}");
+        env.git(&["read-tree", "HEAD"]);
+        let _ = env.complete(&id, "agent-7");
+        assert_eq!(env.git(&["status", "--porcelain"]), "");
+    }
+}
