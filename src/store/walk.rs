@@ -87,9 +87,9 @@ pub(super) fn named<'p>(paths: &'p Paths, name: &'p str) -> impl Iterator<Item =
         .filter_map(|entry| paths.relative_joined(entry.path()))
 }
 
-/// Goes through the folders of the active tasks, `tasks/` first.
+/// Goes through the folders of the tasks, finished ones as well, `tasks/` first.
 pub(super) fn folders(paths: &Paths) -> impl Iterator<Item = ProjectPath> + '_ {
-    raw_active(paths)
+    raw(paths, TASKS, false)
         .flatten()
         .filter(|entry| entry.file_type().is_dir())
         .filter_map(|entry| paths.relative_joined(entry.path()))

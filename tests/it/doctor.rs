@@ -325,6 +325,13 @@ fn temporary_files_go_once_nobody_can_be_writing_them() {
     written_at(&env, &in_git, "2026-02-16T09:00:00Z");
     is_mended(&env, "temporary_files");
     assert!(!in_tasks.exists() && !in_git.exists());
+    // One that was to become the file of a finished task.
+    let archived = env.path("tasks/archive/2026/02/16/.aof-tmp-0123456789abcdef");
+    fs::create_dir_all(archived.parent().unwrap()).unwrap();
+    fs::write(&archived, "half").unwrap();
+    written_at(&env, &archived, "2026-02-16T09:00:00Z");
+    is_mended(&env, "temporary_files");
+    assert!(!archived.exists());
 }
 
 #[test]
