@@ -213,6 +213,22 @@ fn what_a_filter_fails_on_is_somebodys() {
 }
 
 #[test]
+fn what_came_through_a_filter_is_known_again_by_whatever_pattern_it_has() {
+    for pattern in ["*.bin", "docs/*.bin", "/docs/f.bin"] {
+        let (clones, id) = behind();
+        comes(&clones, &[("docs/f.bin", "v2\n"), ("docs/g.bin", "v2\n")]);
+        clones.env.write(".git/info/attributes", format!("{pattern} filter=loud\n"));
+        for (name, value) in [("clean", "tr A-Z a-z"), ("smudge", "tr a-z A-Z")] {
+            clones.env.git(&["config", &format!("filter.loud.{name}"), value]);
+        }
+        killed(&clones, "audit.bring-placed");
+        clones.does(".", &["task", "comment", &id, "Still there"]);
+        assert_eq!(clones.env.read("docs/f.bin"), "V2\n", "{pattern}");
+        assert_eq!((clones.status("."), clones.env.is_in_the_middle()), (String::new(), false), "{pattern}");
+    }
+}
+
+#[test]
 fn why_what_came_went_back_is_told_by_the_command_that_finds_it() {
     let (clones, id) = behind();
     comes(&clones, &[("docs/f.bin", "v2\n")]);

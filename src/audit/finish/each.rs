@@ -125,6 +125,7 @@ impl Repository {
                 }
             }
         }
+        below.sync_folders(known.iter().map(|known| known.path.as_str()))?;
         Ok(unsettled)
     }
 

@@ -17,6 +17,7 @@ mod table;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use super::below::Below;
 use super::bring::{Bringing, Changes, Way};
 use super::coming::Coming;
 use super::error::{At, AuditError, Unsettled, with_cause};
@@ -187,6 +188,8 @@ impl Repository {
         let sights = known.iter().filter_map(|known| Some((known.path.clone(), known.seen?))).collect();
         let way = Way { from: was.from, to: was.to, patience: left(*forward) };
         self.settle_files(coming, &copy, way, changes, &sights)?;
+        // Those too that were placed before the kill.
+        Below::open(self.worktree_root())?.sync_folders(known.iter().map(|known| known.path.as_str()))?;
         Ok(copy)
     }
 

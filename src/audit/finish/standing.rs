@@ -116,7 +116,8 @@ impl Repository {
         let ask = |paths: &[&str]| -> Option<Vec<ObjectId>> {
             let patience = Some(left(until)).filter(|left| !left.is_zero())?;
             let mut git = spawn::git(self);
-            git.args(["hash-object", "--"]).args(paths.iter().map(|path| format!("./{path}")));
+            // As they are: behind a `./` git finds no pattern of `.git/info/attributes` that has a slash.
+            git.args(["hash-object", "--"]).args(paths);
             let output = spawn::run_git_for(git, &[], patience).ok()?;
             let ids = str::from_utf8(&output).ok()?.lines().map(str::parse);
             ids.collect::<Result<Vec<_>, _>>().ok().filter(|ids| ids.len() == paths.len())
