@@ -63,7 +63,8 @@ fn is_moved(line: &str) -> bool {
     FASTER.iter().any(|word| line.contains(word))
 }
 
-/// Says whether the remote could not write a branch that nobody else was at.
+/// Says whether the remote could not write a branch that nobody else was at. Hooks, and warnings of whatever git met on the way, may say the
+/// same of other things.
 fn is_unwritable(said: &str) -> bool {
     const WHY: [&str; 5] = [
         "Permission denied",
@@ -72,7 +73,8 @@ fn is_unwritable(said: &str) -> bool {
         "Read-only file system",
         "Disk quota exceeded",
     ];
-    WHY.iter().any(|word| said.contains(word))
+    let mut own = said.lines().map(|line| line.strip_prefix("remote: ").unwrap_or(line));
+    own.any(|line| line.starts_with("error: ") && WHY.iter().any(|word| line.contains(word)))
 }
 
 /// Says whether a push failed since nobody was there, or the line broke. Git says `Could not read from remote repository` of a host that
@@ -179,6 +181,13 @@ mod tests {
             ("!\tX:refs/heads/main\t[remote failure] (remote failed to report status)".to_owned(), "", "away"),
             (refused("non-fast-forward"), "remote: error: denying non-fast-forward refs/heads/main", "moved"),
             (refused("failed to update ref"), "remote: error: cannot lock ref: is at a but expected b", "moved"),
+            (
+                refused("failed to update ref"),
+                "remote: cannot note it in /var/log/pushes: Permission denied\n\
+                 warning: unable to access '/x/attributes': Permission denied\n\
+                 remote: error: cannot lock ref 'refs/heads/main': is at a but expected b\n",
+                "moved",
+            ),
             (
                 refused("pre-receive hook declined"),
                 "remote: the branch is protected        \nerror: failed to push some refs to 'X'\n",
