@@ -131,8 +131,8 @@ pub use stats::{
 pub use status::{Attention, Overview, overview, overview_value};
 pub use sweep::{Swept, sweep};
 pub use sync::{
-    End, Errand, First, Left as LeftToGit, Line, Loss, RemoteStanding, Strangers, Synced, Wish, owed_to_remote, sync,
-    sync_and_hand_out, sync_value,
+    End, Errand, First, Left as LeftToGit, Line, Loss, RemoteStanding, Strangers, Synced, Wish, is_cut_off,
+    owed_to_remote, sync, sync_and_hand_out, sync_value,
 };
 pub use transaction::{Changed, DryRun};
 pub use verify::{

@@ -21,7 +21,7 @@ use super::project::Project;
 use super::visit::{self, Assignment, VisitEnd};
 use super::wish::{Account, Audience, End, Pace, Wish};
 use crate::model::{AgentId, Status, Ticket};
-use crate::ops::{DryRun, OpsError, Workspace};
+use crate::ops::{DryRun, OpsError, Workspace, is_cut_off};
 use crate::store::runs::Runs;
 
 /// How often whoever shows what goes on is asked to, when nothing happens.
@@ -76,6 +76,8 @@ pub(super) struct Rounds<'a> {
     /// The agent that got something to do last.
     served: Option<AgentId>,
     ahead: Ahead,
+    /// Whether it was told that the remote cannot be reached, and it has not been since.
+    told_of_absence: bool,
 }
 
 /// What there is to do.
@@ -100,6 +102,7 @@ impl<'a> Rounds<'a> {
             begun: 0,
             served: None,
             ahead: Ahead::default(),
+            told_of_absence: false,
         })
     }
 
@@ -135,15 +138,21 @@ impl<'a> Rounds<'a> {
                     // A merge, or whoever has the lock, ends some time; nobody who is at work is ended for it.
                     Err(error) if error.passes() => {
                         let text = error.problem();
-                        if !Obstacle::is_told(obstacle.as_ref(), &text) {
+                        let is_absence = error.code() == "offline";
+                        let is_told =
+                            Obstacle::is_told(obstacle.as_ref(), &text) || (is_absence && self.told_of_absence);
+                        if !is_told {
                             audience.hear(&News::Obstacle(text.clone()));
                         }
+                        self.told_of_absence |= is_absence;
                         obstacle = Some(Obstacle::met(obstacle.as_ref(), &error, &text, Instant::now()));
                         break;
                     }
                     found => found?,
                 };
                 obstacle = None;
+                // What an agent has is found without a network as well.
+                self.told_of_absence = self.told_of_absence && is_cut_off(&self.workspace);
                 let Found::Work(assignment) = found else { break };
                 self.served = Some(assignment.agent.clone());
                 self.begin(scope, tell.clone(), assignment, stop);

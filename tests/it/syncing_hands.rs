@@ -423,6 +423,25 @@ fn without_a_network_a_runner_goes_on_with_what_it_has() {
 }
 
 #[test]
+fn without_a_network_each_agent_goes_on_with_what_it_has_and_that_is_told_once() {
+    let clones = running(&[]);
+    let ids = known_everywhere(&clones, 3, &[]);
+    for id in &ids[..2] {
+        clones.does(".", &["task", "assign", id, "one"]);
+    }
+    fs::rename(clones.env.path("../hub.git"), clones.env.path("../gone.git")).unwrap();
+    let runner = Worker::start(&clones, ".", &["run", "--agent", "one", "--agent", "two"]);
+    eventually("all is done that somebody has, and then it says why no more is", || {
+        ran(&clones) == "one\none\n" && runner.said().contains("`origin/main` cannot be reached")
+    });
+    fs::rename(clones.env.path("../gone.git"), clones.env.path("../hub.git")).unwrap();
+    eventually("it does the rest", || ran(&clones).lines().count() == ids.len());
+    let said = runner.said();
+    assert_eq!(said.matches("cannot be reached").count(), 1, "{said}");
+    runner.stop();
+}
+
+#[test]
 fn of_two_tools_that_ask_for_one_task_one_gets_it() {
     let project = format!("git: {{sync: true}}\n{PROJECT}");
     let clones = Clones::with_org(&project, ORG, &["b"]);

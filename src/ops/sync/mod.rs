@@ -28,7 +28,7 @@ pub(in crate::ops) use claims::{Claims, confirm, confirm_or, look_around};
 pub use gifts::{Errand, sync_and_hand_out};
 pub use rounds::{Wish, sync};
 pub use show::sync_value;
-pub use standing::{RemoteStanding, owed_to_remote};
+pub use standing::{RemoteStanding, is_cut_off, owed_to_remote};
 pub(in crate::ops) use standing::{remote_standing, remote_value};
 
 use crate::audit::trailers::Trailer;

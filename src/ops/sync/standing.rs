@@ -74,6 +74,11 @@ pub(in crate::ops) fn remote_value(standing: &RemoteStanding) -> Value {
     })
 }
 
+/// Returns whether the remote could not be reached when it was spoken to last.
+pub fn is_cut_off(workspace: &Workspace) -> bool {
+    Contact::load(&workspace.paths).trouble.is_some_and(|trouble| trouble.code == "offline")
+}
+
 impl RemoteStanding {
     /// Returns it in a line.
     pub fn line(&self) -> String {

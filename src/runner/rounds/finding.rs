@@ -25,6 +25,7 @@ impl Rounds<'_> {
         let last = agents.iter().position(|agent| Some(agent) == self.served.as_ref());
         let (earlier, later) = agents.split_at(last.map_or(0, |index| index + 1));
         let turn = later.iter().chain(earlier);
+        let mut absence = None;
         for agent in turn.filter(|agent| !self.unavailable.contains_key(*agent)) {
             while let Some(ticket) = self.ahead.next(agent) {
                 if others.iter().any(|other| (&other.task, &other.branch) == (&ticket.task, &ticket.branch)) {
@@ -44,10 +45,12 @@ impl Rounds<'_> {
                 }
                 // It has as many as it may have: some are under way, or wait for somebody.
                 Err(OpsError::Unfit { code: "too_many_tasks", .. }) | Ok(Next::Nothing { .. }) => {}
+                // Another one may have something all the same.
+                Err(error) if error.code() == "offline" => absence = Some(error),
                 Err(error) => return Err(error),
             }
         }
-        Ok(Found::Nothing(Vec::new()))
+        absence.map_or_else(|| Ok(Found::Nothing(Vec::new())), Err)
     }
 
     /// Sees whether what was known to be ahead still is, now that a visit of the task has ended: what comes back to one of the agents
