@@ -53,6 +53,22 @@ impl Repository {
         }
     }
 
+    /// Returns the command that takes back whatever git is in the middle of, so that a branch is checked out again; nothing where no more is
+    /// missing than that.
+    pub fn way_out(&self) -> Option<&'static str> {
+        match self.git().state() {
+            RepositoryState::Clean => None,
+            RepositoryState::Bisect => Some("git bisect reset"),
+            RepositoryState::Merge => Some("git merge --abort"),
+            RepositoryState::Revert | RepositoryState::RevertSequence => Some("git revert --abort"),
+            RepositoryState::CherryPick | RepositoryState::CherryPickSequence => Some("git cherry-pick --abort"),
+            RepositoryState::Rebase | RepositoryState::RebaseInteractive | RepositoryState::RebaseMerge => {
+                Some("git rebase --abort")
+            }
+            RepositoryState::ApplyMailbox | RepositoryState::ApplyMailboxOrRebase => Some("git am --abort"),
+        }
+    }
+
     /// Returns what is checked out, whatever git is in the middle of: enough to read by, never to commit to.
     pub fn look(&self) -> Result<Head, AuditError> {
         match self.checked_out() {

@@ -13,7 +13,7 @@ use crate::format::shell::quoted;
 use crate::model::{AgentId, TaskId};
 use crate::ops::merge::{Conflict, FileMerge, Versions};
 use crate::ops::merge_driver::{
-    Driven, End, Purpose, Refused, Settled, done_anew, drive, list_superseded, refused_as_staged, settle,
+    Driven, End, Purpose, Refused, Settled, Unfinished, done_anew, drive, list_superseded, refused_as_staged, settle,
     would_commit_unfinished,
 };
 use crate::ops::{DryRun, OpsError};
@@ -245,15 +245,22 @@ fn list(session: &Session, message: &[PathBuf]) -> Result<ExitCode, Trouble> {
     for refused in &refused {
         tell_refused(session, None, refused);
     }
-    let is_left = would_commit_unfinished(&open, &session.directory).unwrap_or_default();
-    if is_left {
+    let left = would_commit_unfinished(&open, &session.directory).unwrap_or_default();
+    if let Some(Unfinished { first }) = &left {
+        let finish = first.as_ref().map_or_else(
+            || "`aof doctor --fix` finishes it; then commit".to_owned(),
+            |first| {
+                let first = session.git_said(format!("`{first}`"));
+                format!("{first} first: as long as that is so, nothing can finish it; then `aof doctor --fix` does, and you can commit")
+            },
+        );
         session.output.say(format!(
-            "{} a command of aof was stopped in the middle of a change, and this would commit what it left as yours\n\
-             `aof doctor --fix` finishes it; then commit",
-            styled(RED, "not committed:")
+            "{} a command of aof was stopped in the middle of a change, and this would commit what it left as yours\n{}",
+            styled(RED, "not committed:"),
+            inert(&finish)
         ));
     }
-    if is_left || !refused.is_empty() {
+    if left.is_some() || !refused.is_empty() {
         return Ok(ExitCode::FAILURE);
     }
     let after = match list_superseded(&open, &session.directory, &text) {

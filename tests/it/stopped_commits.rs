@@ -109,3 +109,32 @@ fn a_single_step_is_finished_before_it_is_committed() {
     let _ = crate::merging::verified(&env).success();
     assert_eq!(crate::merging::entries(&env, &id), ["implement agent-7 complete"]);
 }
+
+#[test]
+fn where_no_branch_is_checked_out_what_helps_is_named_and_what_touches_no_task_goes_through() {
+    for (begin, first) in [
+        (&[&["checkout", "-q", "--detach"][..]][..], "git switch main"),
+        (&[&["bisect", "start"], &["bisect", "bad"]], "git bisect reset"),
+    ] {
+        let (env, id) = scene();
+        env.write("own.txt", "1\n");
+        env.commit_all("own");
+        let mut complete = env.aof_command(&["task", "complete", &id, "--agent", "agent-7", "--summary", "Done"]);
+        complete.env("AOF_STOP_AT", "audit.index-moved");
+        assert_eq!(env.run(complete).code, None);
+        let _ = fs::remove_file(env.path(".git/refs/heads/main.lock"));
+        for args in begin {
+            env.git(args);
+        }
+        env.write("own.txt", "2\n");
+        env.git(&["commit", "-q", "-m", "own", "--", "own.txt"]);
+        let refused = env.try_git(&["commit", "-q", "-m", "own"]).code(1);
+        assert!(refused.stderr.contains(&format!("`{first}` first")), "{refused}");
+        // As it says.
+        env.git(&first.split(' ').skip(1).collect::<Vec<_>>());
+        let mended = env.aof(&["doctor", "--fix"]);
+        assert!(mended.stdout.contains("[unfinished_write]"), "{mended}");
+        assert_eq!(env.git(&["status", "--porcelain", "tasks"]), "");
+        assert_eq!(crate::merging::entries(&env, &id), ["implement agent-7 complete"]);
+    }
+}

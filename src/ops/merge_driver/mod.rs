@@ -20,7 +20,7 @@ pub use install::{ATTRIBUTES, Idle, Missing, install, missing};
 pub(super) use install::{attributes_after, install_here};
 pub(super) use left::{Left, Remains, left_unmerged};
 pub use settle::{End, Settled, done_anew, settle};
-pub use unfinished::would_commit_unfinished;
+pub use unfinished::{Unfinished, would_commit_unfinished};
 
 pub(super) use message::SUPERSEDED;
 pub use message::{list_superseded, superseded_trailer};

@@ -5,15 +5,24 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::{Open, places, whole_repository};
+use crate::audit::{AuditError, Locks, Repository};
+use crate::format::shell::quoted;
 use crate::ops::error::OpsError;
 use crate::store::intent::{self, Pending};
 use crate::store::{Holder, WriterLock};
 
-/// Says whether tasks are about to be committed while a command is left unfinished that was to change some. Whoever is at it now finishes it
-/// himself, and keeps nobody from committing.
-pub fn would_commit_unfinished(open: Open<'_>, here: &Path) -> Result<bool, OpsError> {
+/// A command that was to change tasks, and is left unfinished.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unfinished {
+    /// The command without which no other one can finish it: as long as no branch is checked out, nothing is committed.
+    pub first: Option<String>,
+}
+
+/// Returns what is left unfinished where tasks are about to be committed. Whoever is at it now finishes it himself, and keeps nobody from
+/// committing; and what touches no task is nobody's but the person's.
+pub fn would_commit_unfinished(open: Open<'_>, here: &Path) -> Result<Option<Unfinished>, OpsError> {
     let repository = &whole_repository(here)?;
-    let Some(head) = repository.look()?.commit else { return Ok(false) };
+    let Some(head) = repository.look()?.commit else { return Ok(None) };
     for folder in places::about_to_change(repository, head)? {
         let workspace = open(&repository.worktree_root().join(folder))?;
         if !intent::is_pending(&workspace.paths) {
@@ -22,10 +31,28 @@ pub fn would_commit_unfinished(open: Open<'_>, here: &Path) -> Result<bool, OpsE
         let holder = Holder::this_process(&*workspace.command, workspace.now());
         let lock = WriterLock::acquire(&workspace.paths, &holder, Duration::ZERO, &mut |_| {});
         if let Ok(lock) = lock
-            && !matches!(intent::read(&lock)?, Pending::Nothing)
+            && let Some(branch) = branch_of(&intent::read(&lock)?)
         {
-            return Ok(true);
+            return Ok(Some(Unfinished { first: first(&workspace.repository, &branch) }));
         }
     }
-    Ok(false)
+    Ok(None)
+}
+
+/// Returns the branch that was to move, as far as the record says it; nothing where there is none.
+fn branch_of(record: &Pending) -> Option<String> {
+    const SOME: &str = "BRANCH";
+    let locks = match record {
+        Pending::Nothing => return None,
+        Pending::Unreadable { .. } => None,
+        Pending::Intent(record) => record.locks.clone().and_then(|value| serde_json::from_value::<Locks>(value).ok()),
+    };
+    let name = locks.and_then(|locks| locks.branch?.reference.strip_prefix("refs/heads/").map(str::to_owned));
+    Some(name.unwrap_or_else(|| SOME.to_owned()))
+}
+
+fn first(repository: &Repository, branch: &str) -> Option<String> {
+    let is_kept_from_it = matches!(repository.head(), Err(AuditError::Waiting { .. }));
+    is_kept_from_it
+        .then(|| repository.way_out().map_or_else(|| format!("git switch {}", quoted(branch)), str::to_owned))
 }
