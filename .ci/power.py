@@ -541,7 +541,7 @@ def jobs_of_round(bases, chance, number, only):
         for layout, image, tasks in made:
             jobs += [Job(system, layout, image, tasks, name) for name in acts(tasks)]
             if number == 0:
-                jobs.append(Job(system, layout, image, tasks, "many completions", lying=True))
+                jobs.append(Job(system, layout, image, tasks, "a completion in place", lying=True))
         for name in acts(made[0][2]):
             for point in POINTS if name != "many completions" else ():
                 jobs.append(Job(system, *chance.choice(made), name, point))
@@ -630,7 +630,7 @@ def main():
             done = 0
             while done < len(jobs) and time.monotonic() < deadline:
                 job = jobs[done]
-                many = 3 if job.lying else 1 if job.stop else 6
+                many = 2 if job.lying else 1 if job.stop else 6
                 running.add(pool.submit(work, job, f"{options.seed}-{int(rounds)}", many, deadline, options.keep))
                 done += 1
                 if len(running) > workers:
