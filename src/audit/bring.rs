@@ -153,13 +153,14 @@ impl Repository {
         let step = Step { commit: to, subject: subject.to_owned(), committer, committed: entry.committed };
         self.write_reflogs(reference, base.commit, &[step])?;
         let index_place = self.git_dir().join("index");
+        let index = lock.index.unsynced(&index_place)?;
         lock.index.rename_to(&index_place).at("replace", &index_place)?;
         stop::point("audit.index-moved");
         let place = self.reference_path(reference);
         let folder = unsynced_folder(place.parent().expect("a branch lies in a folder"))?;
         branch.rename_to(&place).at("move the branch", &place)?;
         stop::point("audit.ref-moved");
-        Ok(Published { commit: to, not_synced: disk::sync(vec![folder]).err() })
+        Ok(Published { commit: to, not_synced: disk::sync(vec![folder, index]).err() })
     }
 
     /// Returns a copy of the index beside it, where a split one finds its other part.

@@ -23,6 +23,7 @@ use super::id::CommitId;
 use super::left_git::is_held;
 use super::objects::Temp;
 use super::repository::Repository;
+use crate::disk::{Part, Unsynced};
 
 const TEMP_PREFIX: &str = "aof-";
 const TEMP_AGE: Duration = Duration::from_hours(1);
@@ -251,6 +252,12 @@ impl Held {
 
     pub(super) fn file(&self) -> &File {
         &self.temp.file
+    }
+
+    /// Returns the file as one that waits for the disk, under the name that it is about to have. Without its bytes what has that name
+    /// would be no index, for git either.
+    pub(super) fn unsynced(&self, target: &Path) -> Result<Unsynced, AuditError> {
+        Unsynced::new(self.file(), target, Part::Everything).at("hold open", target)
     }
 
     /// Puts the file in the place of the one that it locks.

@@ -7,12 +7,12 @@
 //!   index.lock       given its name; waited for, never broken         kill: our `index.lock`
 //!   check            HEAD, the branch and the staged entries are still what was prepared for
 //!   files            given their names by the caller                  kill: files ahead of HEAD, our `index.lock`
-//!   new index        written into `index.lock`; not synced, as git's own is not
+//!   new index        written into `index.lock`
 //!   REF.lock         given its name, holds the new commit; the branch compared again   kill: both locks
 //!   reflogs          a line a commit
 //!   index.lock -> index                                               kill: the index and the files are ahead of HEAD
 //!   REF.lock -> REF  renamed                                          the commit point
-//!   folders          of the branch and of the caller's files, synced side by side
+//!   last sync        the folders of the branch and of the caller's files, and the index, side by side
 //! ```
 //! The index goes first, while the branch is locked: a person's `git commit` that reads HEAD before and the index after
 //! cannot move the branch. The other way round it would read the new HEAD and the old index, and take the change back.
@@ -112,6 +112,7 @@ impl Repository {
         stop::point("audit.reflog-written");
         folders.push(unsynced_folder(place.parent().expect("a branch lies in a folder"))?);
         let index_place = self.git_dir().join("index");
+        folders.push(index_lock.unsynced(&index_place)?);
         index_lock.rename_to(&index_place).at("replace", &index_place)?;
         stop::point("audit.index-moved");
         branch_lock.rename_to(&place).at("move the branch", &place)?;
@@ -157,6 +158,7 @@ impl Repository {
         let folders: Vec<_> = folders.into_iter().map(unknown).collect();
         write_index(&lock, &index.patched(self, &behind, &folders)?)?;
         let target = self.git_dir().join("index");
+        sync_files(vec![lock.unsynced(&target)?])?;
         lock.rename_to(&target).at("replace", &target)?;
         Ok(behind.iter().filter_map(|change| self.own_path(&change.path)).collect())
     }

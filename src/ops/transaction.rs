@@ -278,6 +278,24 @@ pub(super) fn commit(
     head: &Head,
     writes: &[Write],
 ) -> Result<Vec<CommitId>, OpsError> {
+    let committed = commit_unhealed(workspace, lock, head, writes);
+    if let Err(error) = &committed
+        && !matches!(error, OpsError::Store(StoreError::NotDurable { .. }))
+    {
+        // The index may have moved before the branch could not. If that cannot be healed now the record stays, and the next
+        // command heals it; what is told is why the commit failed.
+        let _ = heal::heal(workspace, lock);
+    }
+    committed
+}
+
+/// The same for whoever heals: what a failure leaves stays on record.
+pub(super) fn commit_unhealed(
+    workspace: &Workspace,
+    lock: &WriterLock,
+    head: &Head,
+    writes: &[Write],
+) -> Result<Vec<CommitId>, OpsError> {
     let start = Instant::now();
     files::look_in_the_way(lock, writes)?;
     let prepared = prepare(workspace, head, writes)?;
@@ -313,9 +331,6 @@ pub(super) fn commit(
         Ok(published) => published,
         Err(error) => {
             named.put_back(lock, writes)?;
-            // The index may have moved before the branch could not. If that cannot be healed now the record stays, and the next
-            // command heals it; what is told is why the commit failed.
-            let _ = heal::heal(workspace, lock);
             return Err(failure.into_inner().map_or_else(|| error.into(), OpsError::from));
         }
     };

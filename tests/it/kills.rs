@@ -1,5 +1,7 @@
 //! The process is killed at every point of a transition; the next command, whatever it is, heals.
 
+use std::fs;
+
 use aof::stop::POINTS;
 
 use crate::checker;
@@ -162,6 +164,28 @@ fn what_git_collected_in_the_meantime_is_not_needed() {
             findings.expect(&how, Some(0), &scene.deliver(None));
             findings.add(&how, scene.faults());
         }
+    }
+    findings.none();
+}
+
+#[test]
+fn healing_that_meets_a_lock_of_somebody_s_ends_and_is_done_later() {
+    let mut findings = Findings::default();
+    for point in ["ops.file-written", "audit.index-written"] {
+        let scene = Scene::new(Act::Plain);
+        findings.expect(point, None, &scene.deliver(Some(point)));
+        let lock = scene.env.path(".git/index.lock");
+        let theirs = scene.env.path(".git/theirs");
+        // Whatever lock the kill left goes first; then somebody has it, and does not let go.
+        fs::write(&theirs, "somebody's").unwrap();
+        fs::rename(&theirs, &lock).unwrap();
+        let mut command = scene.env.aof_command(&["task", "new", "Another task", "--wait", "0s"]);
+        command.arg("--json");
+        findings.expect(point, Some(7), &scene.env.run(command));
+        fs::remove_file(&lock).unwrap();
+        findings.expect(point, Some(0), &scene.touch_other(None));
+        findings.expect(point, Some(0), &scene.deliver(None));
+        findings.add(point, scene.faults());
     }
     findings.none();
 }

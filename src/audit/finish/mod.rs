@@ -25,7 +25,7 @@ use super::head::Head;
 use super::id::CommitId;
 use super::in_the_way::keeps_out;
 use super::locks::{BranchLock, Files};
-use super::objects::Temp;
+use super::objects::{Temp, sync_files};
 use super::publish::Intent;
 use super::repository::Repository;
 use each::Going;
@@ -148,6 +148,7 @@ impl Repository {
                 Ok(copy) if head.commit == Some(was.to) => {
                     lock.index.write_all_of(&copy)?;
                     let target = self.git_dir().join("index");
+                    sync_files(vec![lock.index.unsynced(&target)?])?;
                     lock.index.rename_to(&target).at("replace", &target)?;
                     return Ok(Finished::default());
                 }

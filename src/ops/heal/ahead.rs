@@ -7,7 +7,7 @@ use crate::audit::{AuditError, BranchLock, CommitId, Head, LogEntry, ObjectId};
 use crate::ops::error::OpsError;
 use crate::ops::in_force::in_force;
 use crate::ops::standing::{Pending, Standing, Version};
-use crate::ops::transaction::{Choice, Write, commit, plan};
+use crate::ops::transaction::{Choice, Write, commit_unhealed, plan};
 use crate::ops::workspace::Workspace;
 use crate::store::WriterLock;
 use crate::store::intent::{self, Intent, Write as Intended};
@@ -27,14 +27,12 @@ pub(super) fn commit_what_is_ahead(
         if ahead.is_empty() {
             return Ok(());
         }
-        match commit(workspace, lock, &head, &ahead) {
+        match commit_unhealed(workspace, lock, &head, &ahead) {
             Ok(_) => return Ok(()),
             // A person committed meanwhile.
             Err(OpsError::Audit(AuditError::Moved { .. })) if Instant::now() < workspace.deadline() => {}
-            Err(error) if error.is_general() => {
-                intent::write(lock, record)?.sync(lock)?;
-                return Err(error);
-            }
+            // Its own record, or the one before it, tells whoever comes next.
+            Err(error) if error.is_general() => return Err(error),
             Err(_) => return commit_one_by_one(workspace, lock, record, branch),
         }
     }
@@ -55,7 +53,7 @@ fn commit_one_by_one(
             if ahead.is_empty() {
                 break;
             }
-            match commit(workspace, lock, &head, &ahead) {
+            match commit_unhealed(workspace, lock, &head, &ahead) {
                 // A person committed meanwhile.
                 Err(OpsError::Audit(AuditError::Moved { .. })) if Instant::now() < workspace.deadline() => {}
                 Err(error) if error.is_general() || matches!(error, OpsError::Audit(AuditError::Moved { .. })) => {
