@@ -3,10 +3,9 @@
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 
-use git2::{Status, StatusOptions};
-
-use super::error::{AuditError, During};
+use super::error::AuditError;
 use super::repository::Repository;
+use super::spawn;
 
 /// How many paths are told.
 const MOST: usize = 100;
@@ -24,22 +23,30 @@ impl Repository {
     /// Returns the files that were changed, made or removed since then (in seconds of Unix time) and are not committed; a file
     /// that is gone has no time and is always told. What git ignores does not count, nor do aof's own files.
     pub fn left_behind(&self, since: i64) -> Result<LeftBehind, AuditError> {
-        let mut options = StatusOptions::new();
-        options.include_untracked(true).recurse_untracked_dirs(false).include_ignored(false).exclude_submodules(true);
-        let statuses =
-            self.git().statuses(Some(&mut options)).during(|| "compare the worktree with HEAD".to_owned())?;
+        let mut git = spawn::git(self);
+        git.args([
+            "status",
+            "--porcelain",
+            "-z",
+            "--no-renames",
+            "--untracked-files=normal",
+            "--ignore-submodules=all",
+        ]);
+        let told = spawn::run_git(git, &[])?;
         let mut left = LeftBehind::default();
-        for entry in statuses.iter() {
-            let Ok(path) = entry.path() else { continue };
+        for (states, path) in told.split(|byte| *byte == 0).filter_map(|line| line.split_at_checked(3)) {
+            let Ok(path) = str::from_utf8(path) else { continue };
             let is_ours =
                 self.own_path(path).is_some_and(|path| path.starts_with("tasks/") || path.starts_with(".aof/"));
-            let Some(word) = word(entry.status()).filter(|_| !is_ours) else { continue };
+            if is_ours {
+                continue;
+            }
             let changed = fs::symlink_metadata(self.worktree_root().join(path)).ok().map(|meta| meta.mtime());
             if changed.is_some_and(|at| at < since) {
                 continue;
             }
             if left.paths.len() < MOST {
-                left.paths.push(format!("{word} {path}"));
+                left.paths.push(format!("{} {path}", word(&states[..2])));
             } else {
                 left.more += 1;
             }
@@ -48,15 +55,15 @@ impl Repository {
     }
 }
 
-fn word(status: Status) -> Option<&'static str> {
-    let has = |wanted: Status| status.intersects(wanted);
-    if has(Status::WT_NEW | Status::INDEX_NEW) {
-        Some("new")
-    } else if has(Status::WT_DELETED | Status::INDEX_DELETED) {
-        Some("removed")
-    } else if status.is_empty() || has(Status::IGNORED) {
-        None
+/// Says in a word what git says in two letters: what the index has otherwise than HEAD, and the worktree otherwise than the index.
+fn word(states: &[u8]) -> &'static str {
+    if states.contains(&b'U') || matches!(states, b"AA" | b"DD") {
+        "changed"
+    } else if states.contains(&b'A') || states.contains(&b'?') {
+        "new"
+    } else if states.contains(&b'D') {
+        "removed"
     } else {
-        Some("changed")
+        "changed"
     }
 }

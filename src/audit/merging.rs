@@ -1,9 +1,8 @@
 //! What git knows of merges: what is being merged, and who merges which files. Merges nothing.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use git2::AttrCheckFlags;
-
+use super::attributes::Attribute;
 use super::error::{AuditError, During};
 use super::git_file;
 use super::id::CommitId;
@@ -31,9 +30,10 @@ impl Repository {
 
     /// Returns which driver merges a file of the project, by `.gitattributes`.
     pub fn merge_attribute(&self, path: &str) -> Result<Option<String>, AuditError> {
-        let full = self.full_path(path);
-        let value = self.git().get_attr(Path::new(&full), "merge", AttrCheckFlags::FILE_THEN_INDEX);
-        Ok(value.during(|| format!("read the attributes of `{full}`"))?.map(str::to_owned))
+        Ok(match self.attribute(path, "merge")? {
+            Attribute::Value(driver) => Some(driver),
+            Attribute::Set | Attribute::Unset | Attribute::Unspecified => None,
+        })
     }
 
     /// Returns the command that git's configuration names for our driver.

@@ -8,6 +8,7 @@
 //! All paths are the project's, with `/`. The caller holds the project's writer lock; a user's git may run at any time.
 
 mod answers;
+mod attributes;
 mod below;
 mod beside;
 mod bring;
@@ -16,6 +17,7 @@ mod commit;
 mod compared;
 mod configuration;
 mod deflate;
+mod entries;
 mod error;
 mod finish;
 mod git_file;

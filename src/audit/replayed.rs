@@ -135,11 +135,11 @@ impl Repository {
 
     /// Writes the commit that comes of what is staged. No branch gets it; nothing where something is unmerged.
     pub fn replayed_as_staged(&self, head: CommitId, replay: Replay) -> Result<Option<CommitId>, AuditError> {
-        let mut index = self.index_to_commit()?;
-        if index.has_conflicts() {
+        let file = self.index_to_commit();
+        if self.index_at(&file)?.has_conflicts() {
             return Ok(None);
         }
-        let tree = index.write_tree_to(self.git()).and_then(|id| self.git().find_tree(id)).during(doing)?;
+        let tree = self.git().find_tree(self.tree_of(&file)?.to_git()).during(doing)?;
         self.replayed(head, replay, &tree).map(Some)
     }
 

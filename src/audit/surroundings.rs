@@ -7,8 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, SystemTime};
 
-use git2::{AttrCheckFlags, AttrValue};
-
+use super::attributes::Attribute;
 use super::error::{AuditError, During};
 use super::repository::Repository;
 use super::sign::Signer;
@@ -36,13 +35,10 @@ impl Repository {
 
     /// Returns whether git's attributes say that a file of the project is checked out byte for byte.
     pub fn keeps_line_endings(&self, path: &str) -> Result<bool, AuditError> {
-        let full = self.full_path(path);
-        let has = |name: &str, wanted: AttrValue<'_>| -> Result<bool, AuditError> {
-            let value = self.git().get_attr(Path::new(&full), name, AttrCheckFlags::default());
-            let value = value.during(|| format!("read git's attributes of `{full}`"))?;
-            Ok(AttrValue::from_string(value) == wanted)
-        };
-        Ok(has("eol", AttrValue::String("lf"))? || has("text", AttrValue::False)? || has("crlf", AttrValue::False)?)
+        let is = |name, said| Ok::<_, AuditError>(self.attribute(path, name)? == said);
+        Ok(is("eol", Attribute::Value("lf".to_owned()))?
+            || is("text", Attribute::Unset)?
+            || is("crlf", Attribute::Unset)?)
     }
 
     /// Returns why commits that are to be signed cannot be, as far as that shows before one is made.

@@ -1,21 +1,21 @@
 //! What git is about to commit, for a hook that it asks before: git names the index in the environment, since it may be another one than
 //! the worktree's, as where only some files are committed. Only reads.
 
-use git2::{DiffOptions, Index};
+use std::path::PathBuf;
 
+use git2::DiffOptions;
+
+use super::entries::INDEX;
 use super::error::{AuditError, During};
 use super::id::CommitId;
 use super::repository::Repository;
-
-/// The variable in which git names the index to a hook.
-const INDEX: &str = "GIT_INDEX_FILE";
 
 impl Repository {
     /// Returns the files that the next commit has otherwise than this one, by their paths from the top of the repository.
     pub fn about_to_change(&self, head: CommitId) -> Result<Vec<String>, AuditError> {
         let git = self.git();
         let before = git.find_commit(head.to_git()).and_then(|commit| commit.tree()).during(doing)?;
-        let index = self.index_to_commit()?;
+        let index = self.index_at(&self.index_to_commit())?;
         let mut options = DiffOptions::new();
         options.context_lines(0).skip_binary_check(true);
         let diff = git.diff_tree_to_index(Some(&before), Some(&index), Some(&mut options)).during(doing)?;
@@ -25,11 +25,11 @@ impl Repository {
         Ok(paths)
     }
 
-    /// Returns the index that the next commit is made of.
-    pub(super) fn index_to_commit(&self) -> Result<Index, AuditError> {
+    /// Returns the file of the index that the next commit is made of.
+    pub(super) fn index_to_commit(&self) -> PathBuf {
         match std::env::var_os(INDEX) {
-            Some(named) => Index::open(&self.worktree_root().join(named)).during(doing),
-            None => self.git().index().during(doing),
+            Some(named) => self.worktree_root().join(named),
+            None => self.git_dir().join("index"),
         }
     }
 }

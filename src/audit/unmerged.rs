@@ -4,16 +4,14 @@ use std::fs;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use git2::{Index, IndexEntry};
+use git2::IndexEntry;
 
+use super::entries::STAGE;
 use super::error::{AuditError, During};
 use super::git_file;
 use super::id::{CommitId, ObjectId};
 use super::repository::Repository;
 use super::spawn;
-
-/// The bits of an entry's flags that say which side of a conflict it is; none where it is merged.
-const STAGE: u16 = 0x3000;
 
 const NAP: Duration = Duration::from_millis(10);
 
@@ -162,13 +160,6 @@ impl Repository {
                 other => return other.map(drop),
             }
         }
-    }
-
-    /// Returns git's index as it is now.
-    fn index_now(&self) -> Result<Index, AuditError> {
-        let mut index = self.git().index().during(reading)?;
-        index.read(true).during(reading)?;
-        Ok(index)
     }
 }
 

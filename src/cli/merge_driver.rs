@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use super::output::{RED, styled};
+use super::output::{RED, YELLOW, styled};
 use super::session::Session;
 use super::trouble::Trouble;
 use crate::audit::{AuditError, Marks};
@@ -240,12 +240,17 @@ fn list(session: &Session, message: &[PathBuf]) -> Result<ExitCode, Trouble> {
     let bytes = read(session, file)?;
     let Ok(text) = String::from_utf8(bytes) else { return Ok(ExitCode::SUCCESS) };
     let open = |root: &Path| session.workspace_at(root, "merge-driver");
-    // What cannot be judged here keeps nobody from committing.
-    let refused = refused_as_staged(&open, &session.directory, &text).unwrap_or_default();
+    let refused = refused_as_staged(&open, &session.directory, &text);
+    let left = would_commit_unfinished(&open, &session.directory);
+    // What cannot be judged keeps nobody from committing.
+    let unjudged = [refused.as_ref().err(), left.as_ref().err()];
+    if let Some(error) = unjudged.into_iter().flatten().find(|error| !is_no_project(error)) {
+        tell_unjudged(session, error);
+    }
+    let (refused, left) = (refused.unwrap_or_default(), left.unwrap_or_default());
     for refused in &refused {
         tell_refused(session, None, refused);
     }
-    let left = would_commit_unfinished(&open, &session.directory).unwrap_or_default();
     if let Some(Unfinished { first }) = &left {
         let finish = first.as_ref().map_or_else(
             || "`aof doctor --fix` finishes it; then commit".to_owned(),
@@ -264,8 +269,7 @@ fn list(session: &Session, message: &[PathBuf]) -> Result<ExitCode, Trouble> {
         return Ok(ExitCode::FAILURE);
     }
     let after = match list_superseded(&open, &session.directory, &text) {
-        // Whoever keeps git's folder elsewhere (`git --git-dir`) has no project that aof finds, and commits all the same.
-        Err(OpsError::Audit(AuditError::NoRepository { .. })) => return Ok(ExitCode::SUCCESS),
+        Err(error) if is_no_project(&error) => return Ok(ExitCode::SUCCESS),
         listed => listed?,
     };
     if after != text {
@@ -273,6 +277,19 @@ fn list(session: &Session, message: &[PathBuf]) -> Result<ExitCode, Trouble> {
         std::fs::write(&place, after).map_err(|cause| Trouble::Output { path: place, cause })?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Says in a line why a commit is made without having been judged.
+fn tell_unjudged(session: &Session, error: &OpsError) {
+    let why = inert(&session.git_said(error.problem())).replace('\n', " ");
+    session
+        .output
+        .say(format!("{} {why}; `aof verify` judges the commit once it is made", styled(YELLOW, "not judged:")));
+}
+
+/// Whoever keeps git's folder elsewhere (`git --git-dir`) has no project that aof finds, and commits all the same.
+fn is_no_project(error: &OpsError) -> bool {
+    matches!(error, OpsError::Audit(AuditError::NoRepository { .. }))
 }
 
 fn read(session: &Session, file: &Path) -> Result<Vec<u8>, Trouble> {

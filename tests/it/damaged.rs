@@ -164,3 +164,19 @@ fn what_a_partial_clone_left_out_is_told_with_the_command_that_brings_it() {
         let _ = aof(&["events", "rebuild"]).success();
     }
 }
+
+#[test]
+fn what_cannot_be_judged_is_committed_all_the_same_and_told() {
+    let (env, id) = crate::merging::scene();
+    let _ = env.complete(&id, "agent-7").success();
+    let file = file_of(&env, "HEAD:org.yaml");
+    let whole = fs::read(&file).unwrap();
+    fs::remove_file(&file).unwrap();
+    fs::write(&file, &whole[..20]).unwrap();
+    let head = env.head();
+    let reverted = env.try_git(&["revert", "--no-edit", "HEAD"]).code(0);
+    let told: Vec<&str> = reverted.stderr.lines().filter(|line| line.starts_with("not judged: ")).collect();
+    assert_eq!(told.len(), 1, "{reverted}");
+    assert!(told[0].contains("is damaged") && told[0].contains("`aof verify` judges the commit"), "{reverted}");
+    assert_eq!(env.git(&["rev-parse", "HEAD^"]).trim(), head.trim());
+}

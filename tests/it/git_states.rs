@@ -6,6 +6,7 @@ use insta::assert_snapshot;
 
 use crate::checker::check;
 use crate::environment::{ORG, PROJECT, TestEnvironment, eventually};
+use crate::merging::{aside, scene, verified};
 
 #[test]
 fn without_a_repository_or_a_project_it_says_what_is_missing() {
@@ -308,6 +309,43 @@ fn index_layouts_that_only_git_knows_stay_as_they_are() {
         let _ = env.complete(&id, "agent-3");
         check(&env);
         assert_eq!(env.git(&["diff", "--cached", "--name-status"]), "A\tstaged.txt\n");
+    }
+}
+
+/// What has git write its index in a way that only git reads.
+pub(crate) const LAYOUTS: [&[&str]; 2] =
+    [&["update-index", "--split-index"], &["sparse-checkout", "set", "--cone", "--sparse-index", "tasks"]];
+
+#[test]
+fn an_index_that_only_git_reads_keeps_nobody_from_anything() {
+    for layout in LAYOUTS {
+        let (env, id) = scene();
+        env.write("src/main.rs", "fn main() {}\n");
+        env.commit_all("code");
+        let _ = env.aof(&["doctor", "--fix"]).success();
+        env.git(layout);
+        let _ = env.complete(&id, "agent-7").success();
+        for command in [&["status"][..], &["doctor"], &["merge-driver", "--settle"], &["doctor", "--fix"]] {
+            let _ = env.aof(command).success();
+        }
+        let head = env.head();
+        let reverted = env.try_git(&["revert", "--no-edit", "HEAD"]);
+        assert!(reverted.stderr.contains("what the engine committed is not taken back by a revert"), "{reverted}");
+        env.git(&["reset", "--quiet", "--merge"]);
+        assert_eq!((env.head(), env.git(&["status", "--porcelain"])), (head, String::new()));
+        // What git leaves unmerged is found, and settled.
+        env.git(&["config", "--remove-section", "merge.aof"]);
+        aside(&env, "side", || {
+            let _ = env.aof(&["task", "edit", &id, "--title", "Log in"]).success();
+        });
+        let _ = env.complete(&id, "agent-3").success();
+        let _ = env.try_git(&["merge", "--no-edit", "side"]).code(1);
+        let status = env.aof(&["status"]).success();
+        assert!(status.stdout.contains("`aof merge-driver --settle`"), "{status}");
+        let _ = env.aof(&["merge-driver", "--settle"]).success();
+        env.git(&["commit", "--quiet", "--no-edit"]);
+        assert!(env.task_text(&id).contains("title: Log in"));
+        let _ = verified(&env).success();
     }
 }
 

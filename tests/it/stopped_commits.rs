@@ -5,6 +5,7 @@
 use std::fs;
 
 use crate::environment::Output;
+use crate::git_states::LAYOUTS;
 use crate::merging::scene;
 use crate::syncing::{Clones, behind, killed};
 
@@ -96,18 +97,21 @@ fn without_the_hook_such_a_commit_can_be_taken_back() {
 
 #[test]
 fn a_single_step_is_finished_before_it_is_committed() {
-    let (env, id) = scene();
-    let mut complete = env.aof_command(&["task", "complete", &id, "--agent", "agent-7", "--summary", "Done"]);
-    complete.env("AOF_STOP_AT", "audit.index-moved");
-    assert_eq!(env.run(complete).code, None);
-    let _ = fs::remove_file(env.path(".git/refs/heads/main.lock"));
-    let refused = env.try_git(&["commit", "-q", "-m", "own"]);
-    assert!(refused.stderr.contains("`aof doctor --fix` finishes it"), "{refused}");
-    let mended = env.aof(&["doctor", "--fix"]);
-    assert!(mended.stdout.contains("[unfinished_write]"), "{mended}");
-    assert_eq!(env.git(&["status", "--porcelain"]), "");
-    let _ = crate::merging::verified(&env).success();
-    assert_eq!(crate::merging::entries(&env, &id), ["implement agent-7 complete"]);
+    for layout in [&["update-index", "--no-split-index"][..]].into_iter().chain(LAYOUTS) {
+        let (env, id) = scene();
+        env.git(layout);
+        let mut complete = env.aof_command(&["task", "complete", &id, "--agent", "agent-7", "--summary", "Done"]);
+        complete.env("AOF_STOP_AT", "audit.index-moved");
+        assert_eq!(env.run(complete).code, None);
+        let _ = fs::remove_file(env.path(".git/refs/heads/main.lock"));
+        let refused = env.try_git(&["commit", "-q", "-m", "own"]);
+        assert!(refused.stderr.contains("`aof doctor --fix` finishes it"), "{refused}");
+        let mended = env.aof(&["doctor", "--fix"]);
+        assert!(mended.stdout.contains("[unfinished_write]"), "{mended}");
+        assert_eq!(env.git(&["status", "--porcelain"]), "");
+        let _ = crate::merging::verified(&env).success();
+        assert_eq!(crate::merging::entries(&env, &id), ["implement agent-7 complete"]);
+    }
 }
 
 #[test]

@@ -2,7 +2,7 @@ use std::fs;
 use std::time::{Duration, SystemTime};
 
 use super::environment::{TestRepository, commit, delete, draft, no_intent, put, soon, write_and_publish};
-use crate::audit::AuditError;
+use crate::audit::{AuditError, Replay, Way};
 
 /// Adds, changes and removes, with something staged all the while.
 fn exercise(test: &TestRepository) {
@@ -77,6 +77,65 @@ fn sparse() {
     assert_eq!(test.status(), "");
     assert_eq!(test.git(&["show", "--format=", "--name-only"]), "tasks/AOF-aaa.md\n");
     test.assert_sound();
+}
+
+#[test]
+fn what_is_staged_is_read_alike_in_every_layout() {
+    let mut told = Vec::new();
+    for layout in [
+        &["update-index", "--no-split-index"][..],
+        &["update-index", "--index-version", "4"],
+        &["update-index", "--split-index"],
+        &["sparse-checkout", "set", "--cone", "--sparse-index", "tasks"],
+    ] {
+        let test = TestRepository::with_tasks();
+        test.git(layout);
+        test.git(&["checkout", "-q", "-b", "side"]);
+        test.write("tasks/AOF-aaa.md", "theirs\n");
+        test.git(&["commit", "-qam", "theirs"]);
+        test.git(&["checkout", "-q", "main"]);
+        test.write("tasks/AOF-aaa.md", "ours\n");
+        test.git(&["commit", "-qam", "ours"]);
+        let (is_merged, _) = test.try_git(&test.root(), &["merge", "-q", "side"]);
+        assert!(!is_merged);
+        test.write("tasks/AOF-bbb.md", "staged\n");
+        test.write("tasks/AOF-new.md", "new\n");
+        test.git(&["add", "tasks/AOF-bbb.md", "tasks/AOF-new.md"]);
+        test.write("tasks/AOF-new.md", "newer\n");
+        let repository = test.open();
+        let head = repository.look().unwrap().commit.unwrap();
+        let staged = repository.staged(".md").unwrap();
+        told.push((repository.unmerged().unwrap(), staged, repository.about_to_change(head).unwrap()));
+        let replay = Replay { of: head, way: Way::Revert };
+        assert_eq!(repository.replayed_as_staged(head, replay).unwrap(), None, "something is unmerged");
+        test.git(&["add", "tasks/AOF-aaa.md"]);
+        let before = fs::read(test.path(".git/index")).unwrap();
+        let made = repository.replayed_as_staged(head, replay).unwrap().unwrap();
+        assert_eq!(fs::read(test.path(".git/index")).unwrap(), before, "it was only read");
+        assert_eq!(repository.root_tree(made).unwrap().to_string(), test.git(&["write-tree"]).trim());
+        test.assert_sound();
+    }
+    let (unmerged, staged, changes) = &told[0];
+    assert_eq!(unmerged.iter().map(|own| own.path.as_str()).collect::<Vec<_>>(), ["tasks/AOF-aaa.md"]);
+    let names: Vec<&str> = staged.iter().map(|(path, _)| path.as_str()).collect();
+    assert_eq!(names, ["tasks/AOF-bbb.md", "tasks/AOF-new.md", "tasks/ccc/AOF-ccc.md"]);
+    assert_eq!(changes, &["tasks/AOF-aaa.md", "tasks/AOF-bbb.md", "tasks/AOF-new.md"]);
+    assert!(told.iter().all(|other| *other == told[0]), "{told:#?}");
+}
+
+#[test]
+fn attributes_are_read_in_every_layout() {
+    for layout in [&["update-index", "--no-split-index"][..], &["update-index", "--split-index"]] {
+        let test = TestRepository::with_tasks();
+        test.git(layout);
+        test.write(".gitattributes", "tasks/*.md merge=aof\n*.txt -text\nsrc/y.txt text\n");
+        let repository = test.open();
+        assert_eq!(repository.merge_attribute("tasks/AOF-aaa.md").unwrap().as_deref(), Some("aof"));
+        assert_eq!(repository.merge_attribute("src/x.txt").unwrap(), None);
+        for (path, keeps) in [("src/x.txt", true), ("src/y.txt", false), ("tasks/AOF-aaa.md", false)] {
+            assert_eq!(repository.keeps_line_endings(path).unwrap(), keeps, "{path}");
+        }
+    }
 }
 
 #[test]
