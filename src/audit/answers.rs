@@ -1,4 +1,7 @@
-//! What git says of a remote, and what it means: somebody was faster, the remote does not want it, or nobody is there. Only reads words.
+//! What git says of a remote, and what it means: somebody was faster, the remote does not want it, nobody is there, or it is something here
+//! that stands in the way. Only reads words.
+
+use std::path::PathBuf;
 
 use super::error::AuditError;
 use super::remote::{Pushed, RemoteError, Upstream};
@@ -120,6 +123,36 @@ pub(super) fn not_taken(remote: &str, said: &str) -> Option<AuditError> {
     failed.then_some(refusal)
 }
 
+/// What of this clone's own keeps git from noting where a remote's branch is.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Obstacle {
+    /// Somebody has this lock.
+    Lock(PathBuf),
+    /// Somebody else noted it at the same moment.
+    Race,
+    /// It lasts until somebody mends it.
+    Other,
+}
+
+/// Returns what of this clone's own a fetch says that it met. Whatever the remote did, it would not come to these.
+pub(super) fn obstacle(said: &str) -> Option<Obstacle> {
+    const NOTING: [&str; 5] = [
+        "cannot lock ref",
+        "cannot update ref",
+        "unable to update local ref",
+        "some local refs could not be updated",
+        "error: fetching ref ",
+    ];
+    const RACES: [&str; 3] = ["but expected", "reference already exists", "incorrect old value provided"];
+    let lines: Vec<&str> = said.lines().filter(|line| !line.starts_with("remote: ")).collect();
+    let held = |line: &&str| Some(line.split_once("Unable to create '")?.1.split_once("': File exists")?.0.to_owned());
+    if let Some(lock) = lines.iter().find_map(held) {
+        return Some(Obstacle::Lock(PathBuf::from(lock)));
+    }
+    let has = |words: &[&str]| lines.iter().any(|line| words.iter().any(|word| line.contains(word)));
+    has(&NOTING).then(|| if has(&RACES) { Obstacle::Race } else { Obstacle::Other })
+}
+
 fn is_unreachable(said: &str) -> bool {
     [
         "remote end hung up",
@@ -236,6 +269,34 @@ mod tests {
             (String::new(), "fatal: the remote end hung up unexpectedly\n", "away"),
         ] {
             assert_eq!(after(&line, stderr), expected, "{line} {stderr}");
+        }
+    }
+    #[test]
+    fn what_is_in_the_way_here_is_no_fault_of_the_remote() {
+        let lock = "/c/.git/refs/remotes/origin/main.lock";
+        for (said, expected) in [
+            (
+                format!(
+                    "error: cannot lock ref 'refs/remotes/origin/main': Unable to create '{lock}': File exists.\n\nAnother"
+                ),
+                Some(Obstacle::Lock(lock.into())),
+            ),
+            (
+                "fatal: Unable to create '/c/.git/shallow.lock': File exists.".to_owned(),
+                Some(Obstacle::Lock("/c/.git/shallow.lock".into())),
+            ),
+            (
+                format!("error: cannot lock ref 'r': Unable to create '{lock}': Permission denied"),
+                Some(Obstacle::Other),
+            ),
+            ("error: cannot lock ref 'r': is at 1 but expected 2".to_owned(), Some(Obstacle::Race)),
+            ("error: fetching ref r failed: incorrect old value provided".to_owned(), Some(Obstacle::Race)),
+            ("error: cannot lock ref 'r': 'r/x' exists; cannot create 'r'".to_owned(), Some(Obstacle::Other)),
+            ("error: some local refs could not be updated; try running".to_owned(), Some(Obstacle::Other)),
+            (format!("remote: error: cannot lock ref 'r': Unable to create '{lock}': File exists."), None),
+            ("fatal: unable to access 'https://x/': Could not resolve host: x".to_owned(), None),
+        ] {
+            assert_eq!(obstacle(&said), expected, "{said}");
         }
     }
 }

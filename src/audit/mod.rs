@@ -19,6 +19,7 @@ mod configuration;
 mod deflate;
 mod entries;
 mod error;
+mod fetch;
 mod finish;
 mod git_file;
 mod head;

@@ -8,7 +8,7 @@ use std::io::IsTerminal;
 use std::process::Command;
 use std::time::Duration;
 
-use super::answers::{answered, not_taken, trouble, words};
+use super::answers::{answered, trouble, words};
 use super::error::{AuditError, During};
 use super::head::Head;
 use super::id::{CommitId, ObjectId};
@@ -140,31 +140,6 @@ impl Repository {
         self.read_reference(&upstream.tracking)
     }
 
-    /// Asks the remote where its branch is, and gets what led there; nothing if it has no such branch.
-    pub fn fetch(
-        &self,
-        upstream: &Upstream,
-        prompts: Prompts,
-    ) -> Result<Result<Option<CommitId>, RemoteError>, AuditError> {
-        let Upstream { remote, reference, tracking, .. } = upstream;
-        let mut git = self.speaking_git(prompts)?;
-        git.args(["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance"]);
-        // Of what comes, a partial clone is to have all: it is compared, and may have to be merged.
-        git.args(["--no-recurse-submodules", "--no-filter", remote, &format!("+{reference}:{tracking}")]);
-        let said = match speak(git, prompts) {
-            Ok(finished) if finished.status.success() => return self.remembered(upstream).map(Ok),
-            Ok(finished) => text(&finished.stderr),
-            Err(said) => said,
-        };
-        if said.contains("couldn't find remote ref") {
-            return Ok(Ok(None));
-        }
-        match not_taken(remote, &said) {
-            Some(error) => Err(error),
-            None => Ok(Err(trouble(remote, &said))),
-        }
-    }
-
     /// Asks whether the remote has no branch at all; of one that does not answer, what git says of it.
     pub fn is_empty_there(&self, upstream: &Upstream, prompts: Prompts) -> Result<Result<bool, String>, AuditError> {
         let mut git = self.speaking_git(prompts)?;
@@ -224,7 +199,7 @@ impl Repository {
     }
 
     /// Returns git as its user would call it here, asking nobody where nobody sits at a terminal.
-    fn speaking_git(&self, prompts: Prompts) -> Result<Command, AuditError> {
+    pub(super) fn speaking_git(&self, prompts: Prompts) -> Result<Command, AuditError> {
         let mut git = Command::new("git");
         for name in [
             "GIT_DIR",
@@ -264,7 +239,7 @@ impl Prompts {
 }
 
 /// Runs such a command; what keeps it from ending is told in words.
-fn speak(command: Command, prompts: Prompts) -> Result<spawn::Finished, String> {
+pub(super) fn speak(command: Command, prompts: Prompts) -> Result<spawn::Finished, String> {
     // Whatever asks at the terminal has to be of the group that the terminal listens to.
     let (group, patience) =
         if prompts.has_people() { (Group::Shared, PATIENCE_WITH_PEOPLE) } else { (Group::Own, PATIENCE) };
@@ -279,6 +254,6 @@ fn is_forced(message: &[u8]) -> bool {
     String::from_utf8_lossy(message).contains("forced-update")
 }
 
-fn text(bytes: &[u8]) -> String {
+pub(super) fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }

@@ -81,8 +81,11 @@ impl Repository {
     pub fn lock_files(&self) -> Result<Vec<(PathBuf, Duration)>, AuditError> {
         let own = |folder: &Path, name: &str| folder.join(format!("{name}.lock"));
         let mut places = BTreeSet::from([own(self.git_dir(), "index"), own(self.git_dir(), "HEAD")]);
-        places.extend(["packed-refs", "config"].map(|name| own(self.common_dir(), name)));
-        places.insert(own(self.common_dir(), &self.look()?.reference));
+        places.extend(["packed-refs", "config", "shallow"].map(|name| own(self.common_dir(), name)));
+        let head = self.look()?;
+        places.insert(own(self.common_dir(), &head.reference));
+        // That of the branch whose remote is synced with keeps a fetch out.
+        places.extend(self.upstream(&head, None)?.ok().map(|upstream| own(self.common_dir(), &upstream.tracking)));
         let taken = places.into_iter().filter_map(|path| {
             let modified = fs::symlink_metadata(&path).ok()?.modified().ok()?;
             let age = SystemTime::now().duration_since(modified).unwrap_or_default();

@@ -250,6 +250,7 @@ impl OpsError {
                 error,
                 AuditError::Waiting { .. }
                     | AuditError::Locked { .. }
+                    | AuditError::NotStored { .. }
                     | AuditError::StagedElsewise { .. }
                     | AuditError::Unmerged { .. }
                     | AuditError::IntentToAdd { .. }

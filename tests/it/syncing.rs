@@ -1,7 +1,8 @@
 //! Clones and a bare remote between them: what comes, what goes, what is left to people, and that nothing is ever lost.
 
 use std::fs;
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::time::{Duration, SystemTime};
 
 use insta::assert_snapshot;
 
@@ -388,6 +389,66 @@ fn a_lock_that_a_killed_git_left_at_the_remote_is_told() {
     assert!(output.stdout.contains("main.lock': File exists"), "{output}");
     fs::remove_file(clones.env.path("../hub.git/refs/heads/main.lock")).unwrap();
     clones.does(".", &["sync"]);
+}
+
+#[test]
+fn a_lock_here_is_no_want_of_a_network() {
+    let clones = Clones::new(&synced_project(), &["b"]);
+    let id = clones.env.new_task(&["Add login"]);
+    clones.does(".", &["sync"]);
+    let lock = "../b/.git/refs/remotes/origin/main.lock";
+    clones.env.write(lock, "");
+    let output = clones.aof("b", &["sync", "--wait", "0s"]).code(7);
+    assert!(
+        output.stderr.contains("/b/.git/refs/remotes/origin/main.lock` is held by another git process"),
+        "{output}"
+    );
+    assert!(output.stderr.contains("if no git is running, delete that file"), "{output}");
+    let claimed = clones.aof("b", &["task", "next", "--agent", "agent-7", "--wait", "0s"]).code(7);
+    assert!(claimed.stderr.contains("main.lock` is held by"), "{claimed}");
+    let status = clones.aof("b", &["status"]).success();
+    assert!(status.stdout.contains("in step with origin/main, as it was last seen"), "{status}");
+    assert!(status.stdout.contains("and this clone are not in step since"), "{status}");
+    assert!(status.stdout.contains("main.lock` is held by") && !status.stdout.contains("offline"), "{status}");
+    let old = SystemTime::now() - Duration::from_hours(1);
+    fs::File::options().write(true).open(clones.env.path(lock)).unwrap().set_modified(old).unwrap();
+    let told = clones.aof("b", &["doctor"]);
+    assert!(told.stdout.contains("refs/remotes/origin/main.lock") && told.stdout.contains("[git_locked]"), "{told}");
+    // Whoever has it lets it go.
+    let (bin, met) = (clones.env.home().join("bin"), clones.env.home().join("met"));
+    fs::create_dir(&bin).unwrap();
+    let script = format!(
+        "#!/bin/sh\nPATH=\"${{PATH#*:}}\" git \"$@\"\ncode=$?\nfor word; do\n\
+         [ \"$word\" = fetch ] && [ $code != 0 ] && touch '{}'\ndone\nexit $code\n",
+        met.display()
+    );
+    fs::write(bin.join("git"), script).unwrap();
+    executable(&bin.join("git"));
+    let mut command = clones.command("b", &["sync", "--wait", "60s"]);
+    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
+    let child = command.env("PATH", path).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    eventually("git has met the lock", || met.exists());
+    fs::remove_file(clones.env.path(lock)).unwrap();
+    let synced = clones.env.finish("sync", child).success();
+    assert!(synced.stdout.contains("in step with origin/main"), "{synced}");
+    assert!(clones.env.exists(&format!("../b/tasks/{id}.md")));
+    let status = clones.aof("b", &["status"]).success();
+    assert!(!status.stdout.contains("are not in step"), "{status}");
+}
+
+#[test]
+fn what_stands_where_the_remotes_branch_is_remembered_is_told() {
+    let clones = Clones::new(PROJECT, &["b"]);
+    clones.env.new_task(&["Add login"]);
+    clones.does(".", &["sync"]);
+    clones.git("b", &["update-ref", "-d", "refs/remotes/origin/main"]);
+    clones.git("b", &["update-ref", "refs/remotes/origin/main/x", "HEAD"]);
+    let output = clones.sync("b").code(1);
+    assert!(output.stderr.contains("git could not take in what `origin` sent, so nothing was changed: "), "{output}");
+    assert!(output.stderr.contains("'git remote prune origin'"), "{output}");
+    clones.git("b", &["remote", "prune", "origin"]);
+    clones.does("b", &["sync"]);
+    assert_eq!(clones.head("."), clones.head("b"));
 }
 
 #[test]

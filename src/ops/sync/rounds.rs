@@ -7,7 +7,7 @@ use tracing::info;
 use super::bring::{Brought, bring, left};
 use super::join::{Sides, join, mix};
 use super::{End, First, Left, Line, Loss, Strangers, Synced};
-use crate::audit::{CommitId, Distance, Head, Prompts, Pushed, RemoteError, Upstream};
+use crate::audit::{AuditError, CommitId, Distance, Head, Prompts, Pushed, RemoteError, Upstream};
 use crate::format::shell::quoted;
 use crate::ops::error::OpsError;
 use crate::ops::heal;
@@ -109,7 +109,8 @@ impl Rounds<'_> {
         let mut fetch = self.wish.first == First::Fetch;
         for round in 0.. {
             if fetch {
-                match self.workspace.repository.fetch(&self.upstream, self.wish.prompts)? {
+                let deadline = self.workspace.deadline();
+                match self.workspace.repository.fetch(&self.upstream, self.wish.prompts, deadline)? {
                     Ok(tip) => self.tip = tip,
                     Err(RemoteError::Unreachable { said, .. }) => return Ok(End::Offline { said }),
                     Err(error) => return Err(error.into()),
@@ -283,6 +284,12 @@ impl Rounds<'_> {
             Ok(End::Left(left)) => (left.code(), left.problem(&self.upstream)),
             Ok(End::Unsettled) => ("unsettled", "the remote went on each time".to_owned()),
             Err(OpsError::Remote(error)) => (error.code(), error.to_string()),
+            // Something here is in the way: the remote may have gone on, and nobody knows how far.
+            Err(
+                error @ OpsError::Audit(
+                    AuditError::Locked { .. } | AuditError::NotStored { .. } | AuditError::NotTaken { .. },
+                ),
+            ) => (error.code(), error.to_string()),
             Ok(End::Same | End::Rehearsed) => ("", String::new()),
             // It says nothing of the remote.
             Err(_) => return Ok(()),
@@ -290,7 +297,8 @@ impl Rounds<'_> {
         let now = self.workspace.now();
         let before = Contact::load(&self.workspace.paths);
         let since = before.trouble.as_ref().filter(|trouble| trouble.code == code).map_or(now, |trouble| trouble.since);
-        let reached = if matches!(code, "offline" | "denied") { before.reached } else { Some(now) };
+        let is_known = end.is_ok() && code != "offline";
+        let reached = if is_known { Some(now) } else { before.reached };
         let trouble = (!code.is_empty()).then(|| Trouble { code: code.to_owned(), said, since });
         Contact { reached, trouble }.save(&self.workspace.paths)?;
         Ok(())

@@ -103,7 +103,8 @@ impl RemoteStanding {
         match (&self.trouble, self.reached) {
             (Some(Trouble { code, since, .. }), _) if code == "offline" => format!("{away}; offline since {since}"),
             (_, Some(reached)) => format!("{away}, as of {reached}"),
-            (_, None) => away,
+            (Some(_), None) => format!("{away}, as it was last seen"),
+            (None, None) => away,
         }
     }
 

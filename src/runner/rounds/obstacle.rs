@@ -4,6 +4,7 @@
 use std::time::{Duration, Instant};
 
 use super::TICK;
+use crate::audit::AuditError;
 use crate::ops::OpsError;
 
 /// So long at least a remote is left alone that could not be spoken to, and so long at most.
@@ -21,7 +22,10 @@ pub(super) struct Obstacle {
 impl Obstacle {
     /// Returns what is in the way now, where that may have been there before.
     pub(super) fn met(before: Option<&Self>, error: &OpsError, text: &str, now: Instant) -> Self {
-        let is_remote = matches!(error, OpsError::Remote(_) | OpsError::NotConfirmed { .. });
+        let is_remote = matches!(
+            error,
+            OpsError::Remote(_) | OpsError::NotConfirmed { .. } | OpsError::Audit(AuditError::NotStored { .. })
+        );
         let pause = match before {
             _ if !is_remote => TICK,
             Some(before) => (before.pause * 2).clamp(SHORTEST, LONGEST),
