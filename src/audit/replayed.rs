@@ -71,12 +71,14 @@ impl Repository {
         if let Some(replay) = self.replay_named() {
             return Ok(Some(replay));
         }
-        if let Some(name) = message.lines().find_map(reverted_name) {
-            return Ok(self.commit_named(name)?.map(|of| Replay { of, way: Way::Revert }));
+        // A rebase may make a commit again that says itself what it reverts.
+        if let Some(replay) = self.replay_stopped()
+            && message.starts_with(self.log_entry(replay.of)?.message.trim_end())
+        {
+            return Ok(Some(replay));
         }
-        let Some(replay) = self.replay_stopped() else { return Ok(None) };
-        let is_its_own = message.starts_with(self.log_entry(replay.of)?.message.trim_end());
-        Ok(is_its_own.then_some(replay))
+        let Some(name) = message.lines().find_map(reverted_name) else { return Ok(None) };
+        Ok(self.commit_named(name)?.map(|of| Replay { of, way: Way::Revert }))
     }
 
     /// Returns what git makes again and has stopped at. Where it was made already, and git has stopped behind it, that is nothing: a rebase keeps

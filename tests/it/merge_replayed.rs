@@ -384,6 +384,38 @@ fn whatever_git_says_of_what_it_reverts_entries_stay() {
 }
 
 #[test]
+fn a_revert_that_a_rebase_makes_again_is_judged_as_the_rebase_it_is() {
+    // It was made without the hook. What was wrong before may be rebased, whether git stops at it or not.
+    for has_conflict in [false, true] {
+        let (env, id) = scene();
+        env.write("code", "base\n");
+        env.commit_all("base");
+        env.git(&["checkout", "-q", "-b", "side"]);
+        let _ = env.complete(&id, "agent-7").success();
+        env.git(&["-c", "core.hooksPath=/dev/null", "revert", "--no-commit", "HEAD"]);
+        env.write("code", "side\n");
+        env.git(&["add", "code"]);
+        env.git(&["-c", "core.hooksPath=/dev/null", "commit", "-q", "--no-edit"]);
+        assert!(env.git(&["log", "-1", "--format=%B"]).contains("\nThis reverts commit "));
+        env.git(&["checkout", "-q", "main"]);
+        env.write(if has_conflict { "code" } else { "notes" }, "main\n");
+        env.commit_all("main");
+        env.git(&["checkout", "-q", "side"]);
+        let rebased = env.try_git(&["rebase", "main"]).code(i32::from(has_conflict));
+        if has_conflict {
+            env.write("code", "both\n");
+            env.git(&["add", "code"]);
+            let mut go_on = env.command("git");
+            go_on.env("GIT_EDITOR", "true").args(["rebase", "--continue"]);
+            let went_on = env.run(go_on).success();
+            assert!(!went_on.stderr.contains("conflict:"), "{rebased}{went_on}");
+        }
+        assert!(!env.is_in_the_middle());
+        assert_eq!(env.git(&["rev-list", "--count", "main..HEAD"]).trim(), "2");
+    }
+}
+
+#[test]
 fn commits_that_touch_no_task_are_made_again_without_a_look_at_any() {
     let (env, id) = scene();
     aside(&env, "side", || {
