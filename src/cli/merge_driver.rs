@@ -1,5 +1,6 @@
 //! `aof merge-driver`
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -238,7 +239,8 @@ fn settle_all(session: &Session, mode: DryRun) -> Result<ExitCode, Trouble> {
 fn list(session: &Session, message: &[PathBuf]) -> Result<ExitCode, Trouble> {
     let [file, ..] = message else { return Ok(ExitCode::FAILURE) };
     let bytes = read(session, file)?;
-    let Ok(text) = String::from_utf8(bytes) else { return Ok(ExitCode::SUCCESS) };
+    // What is judged goes by lines that git wrote, whatever the others are in (`i18n.commitEncoding`).
+    let text = String::from_utf8_lossy(&bytes);
     let open = |root: &Path| session.workspace_at(root, "merge-driver");
     let refused = refused_as_staged(&open, &session.directory, &text);
     let left = would_commit_unfinished(&open, &session.directory);
@@ -268,7 +270,9 @@ fn list(session: &Session, message: &[PathBuf]) -> Result<ExitCode, Trouble> {
     if left.is_some() || !refused.is_empty() {
         return Ok(ExitCode::FAILURE);
     }
-    let after = match list_superseded(&open, &session.directory, &text) {
+    // Only what is understood can be given back with more in it.
+    let Cow::Borrowed(text) = text else { return Ok(ExitCode::SUCCESS) };
+    let after = match list_superseded(&open, &session.directory, text) {
         Err(error) if is_no_project(&error) => return Ok(ExitCode::SUCCESS),
         listed => listed?,
     };

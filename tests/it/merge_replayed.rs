@@ -1,6 +1,8 @@
 //! Commits that git makes again elsewhere: what the rules allow there goes along, and at what they refuse git stops, with ways out that work
 //! as they are told.
 
+use std::fs;
+
 use insta::assert_snapshot;
 
 use crate::environment::{Output, TestEnvironment};
@@ -413,6 +415,30 @@ fn a_revert_that_a_rebase_makes_again_is_judged_as_the_rebase_it_is() {
         assert!(!env.is_in_the_middle());
         assert_eq!(env.git(&["rev-list", "--count", "main..HEAD"]).trim(), "2");
     }
+}
+
+#[test]
+fn a_revert_is_judged_whatever_its_message_is_written_in() {
+    let (env, id) = scene();
+    let _ = env.complete(&id, "agent-7").success();
+    let (head, file) = (env.head(), env.home().join("message"));
+    let name = head.trim();
+    fs::write(&file, [&b"Zur\xfcck\n\nThis reverts commit "[..], name.as_bytes(), b".\n"].concat()).unwrap();
+    env.git(&["config", "i18n.commitEncoding", "ISO-8859-1"]);
+    env.git(&["-c", "core.hooksPath=/dev/null", "revert", "--no-commit", "HEAD"]);
+    let refused = env.try_git(&["commit", "-q", "-F", &file.display().to_string()]);
+    assert!(refused.stderr.contains("what the engine committed is not taken back by a revert"), "{refused}");
+    assert_eq!(env.head(), head);
+    // What it says is not touched where it may be committed.
+    env.git(&["reset", "-q", "--merge"]);
+    fs::write(&file, b"Zur\xfcck\n").unwrap();
+    env.write("notes", "mine\n");
+    env.git(&["add", "notes"]);
+    // As long as something of aof's lies there, the hook looks at each commit.
+    fs::write(env.path(".git/aof-index-copy_0"), "").unwrap();
+    env.git(&["commit", "-q", "-F", &file.display().to_string()]);
+    let told = env.command("git").args(["cat-file", "commit", "HEAD"]).output().unwrap();
+    assert!(told.stdout.ends_with(b"\n\nZur\xfcck\n"), "{told:?}");
 }
 
 #[test]
