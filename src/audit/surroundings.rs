@@ -33,6 +33,13 @@ impl Repository {
         Ok(config.get_string(name).ok())
     }
 
+    /// Returns whether git's configuration says yes or no to a name, in whichever of its words; nothing where it says neither.
+    pub(super) fn switch(&self, name: &str) -> Result<Option<bool>, AuditError> {
+        let doing = || "read git's configuration".to_owned();
+        let config = self.git().config().and_then(|mut config| config.snapshot()).during(doing)?;
+        Ok(config.get_bool(name).ok())
+    }
+
     /// Returns whether git's attributes say that a file of the project is checked out byte for byte.
     pub fn keeps_line_endings(&self, path: &str) -> Result<bool, AuditError> {
         let is = |name, said| Ok::<_, AuditError>(self.attribute(path, name)? == said);

@@ -694,6 +694,22 @@ fn killed_anywhere_the_next_command_finishes() {
 
 #[cfg(debug_assertions)]
 #[test]
+fn where_git_does_not_look_at_modes_what_was_killed_goes_on_all_the_same() {
+    for word in ["false", "no", "off", "0"] {
+        let (clones, id) = behind(false);
+        clones.env.git(&["config", "core.fileMode", word]);
+        executable(&clones.env.path("gone.txt"));
+        executable(&clones.env.path(&clones.env.task_path(&id)));
+        assert_eq!(clones.status("."), "");
+        killed(&clones, "audit.bring-placed");
+        clones.env.new_task(&["Something else"]);
+        assert_eq!(clones.git(".", &["rev-parse", "HEAD^"]), clones.head("b"), "{word}");
+        assert_eq!(clones.status("."), "", "{word}");
+    }
+}
+
+#[cfg(debug_assertions)]
+#[test]
 fn what_somebody_changes_after_a_kill_stays_and_the_rest_goes_back() {
     let (clones, id) = behind(false);
     let path = format!("tasks/{id}.md");

@@ -135,7 +135,7 @@ impl Repository {
     }
 
     fn kinds(&self) -> Result<Kinds, AuditError> {
-        let is_on = |name| Ok::<_, AuditError>(self.setting(name)?.is_none_or(|value| value != "false"));
+        let is_on = |name| Ok::<_, AuditError>(self.switch(name)?.unwrap_or(true));
         Ok(Kinds { programs: is_on("core.fileMode")?, links: is_on("core.symlinks")? })
     }
 }
