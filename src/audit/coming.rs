@@ -3,11 +3,12 @@
 //! This is the folder; `beside` has the files written, `placed` gives them their places.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
 
 use super::error::{At, AuditError};
 use super::objects::{nonce, sync_files};
@@ -40,11 +41,7 @@ impl Coming {
         loop {
             let folder = beside.join(format!("{PREFIX}{}", nonce()?));
             fs::create_dir(&folder).at("make", &folder)?;
-            // Until it is locked somebody may take it for abandoned.
-            let Ok(held) = File::open(&folder) else { continue };
-            let is_locked = flock(&held, FlockOperation::NonBlockingLockExclusive).is_ok();
-            let same = |there: fs::Metadata| held.metadata().is_ok_and(|ours| ours.ino() == there.ino());
-            if is_locked && fs::metadata(&folder).is_ok_and(same) {
+            if let Some(held) = hold(&folder)? {
                 return Ok(Self { folder, held, files: Vec::new() });
             }
         }
@@ -88,11 +85,46 @@ impl Drop for Coming {
     }
 }
 
+/// Locks the folder; nothing where somebody took it for abandoned before that. Whatever else fails would fail with the next one, too.
+fn hold(folder: &Path) -> Result<Option<File>, AuditError> {
+    let held = match File::open(folder) {
+        Ok(held) => held,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error).at("open", folder),
+    };
+    match flock(&held, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => {}
+        Err(Errno::WOULDBLOCK) => return Ok(None),
+        Err(error) => return Err(error.into()).at("lock", folder),
+    }
+    let same = |there: fs::Metadata| held.metadata().is_ok_and(|ours| ours.ino() == there.ino());
+    Ok(fs::metadata(folder).is_ok_and(same).then_some(held))
+}
+
 /// Removes the folder unless somebody writes into it.
 fn remove_abandoned(folder: &Path) {
     let Ok(held) = File::open(folder) else { return };
     if flock(&held, FlockOperation::NonBlockingLockExclusive).is_ok() {
         // Should it stay, the next one tries again.
         let _ = fs::remove_dir_all(folder);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_that_cannot_be_held_for_good_is_told() {
+        let beside = tempfile::tempdir().unwrap();
+        let folder = beside.path().join("coming_1");
+        assert!(hold(&folder).unwrap().is_none(), "somebody removed it");
+        fs::create_dir(&folder).unwrap();
+        let held = hold(&folder).unwrap();
+        assert!(held.is_some() && hold(&folder).unwrap().is_none(), "somebody holds it");
+        let file = beside.path().join("file");
+        fs::write(&file, "").unwrap();
+        let error = hold(&file.join("coming_1")).unwrap_err();
+        assert!(error.to_string().starts_with("cannot open `"), "{error}");
     }
 }
