@@ -10,7 +10,7 @@ use super::remote::{Pushed, RemoteError, Upstream};
 const WORDS: usize = 2000;
 
 /// Returns what became of a push, by what git said.
-pub(super) fn answered(upstream: &Upstream, stdout: &str, stderr: &str, is_done: bool) -> Result<Pushed, RemoteError> {
+pub(super) fn answered(upstream: &Upstream, stdout: &str, stderr: &str) -> Result<Pushed, RemoteError> {
     let line = stdout.lines().find(|line| line.contains(&format!(":{}\t", upstream.reference)));
     match line {
         // The line broke when all was sent.
@@ -19,10 +19,11 @@ pub(super) fn answered(upstream: &Upstream, stdout: &str, stderr: &str, is_done:
             let (is_moved, said) = (is_moved(line) && !is_unwritable(stderr), words(stderr, line));
             Ok(if is_moved { Pushed::Moved { said } } else { Pushed::Rejected { said } })
         }
-        Some(_) if is_done => Ok(Pushed::Done),
+        // The remote has it, whatever git failed at behind that.
+        Some(_) => Ok(Pushed::Done),
         // A hook here that said no ends git before it comes to any branch, and so does a remote that takes nothing at all: it
         // answered a moment ago, and may be read from.
-        _ => match trouble(&upstream.remote, stderr) {
+        None => match trouble(&upstream.remote, stderr) {
             RemoteError::Unreachable { .. } if !is_away(stderr) => {
                 Ok(Pushed::Rejected { said: words(stderr, "it says nothing") })
             }
@@ -197,7 +198,7 @@ mod tests {
         };
         let after = |line: &str, stderr: &str| {
             let stdout = if line.is_empty() { String::new() } else { format!("To X\n{line}\nDone\n") };
-            match answered(&upstream, &stdout, stderr, !line.starts_with('!') && stderr.is_empty()) {
+            match answered(&upstream, &stdout, stderr) {
                 Ok(Pushed::Done) => "done".to_owned(),
                 Ok(Pushed::Moved { .. }) => "moved".to_owned(),
                 Ok(Pushed::Rejected { said }) => format!("rejected: {said}"),
@@ -209,6 +210,7 @@ mod tests {
         let refused = |why: &str| format!("!\tX:refs/heads/main\t[remote rejected] ({why})");
         for (line, stderr, expected) in [
             (" \tX:refs/heads/main\ta..b".to_owned(), "", "done"),
+            ("*\tX:refs/heads/main\t[new branch]".to_owned(), "error: could not write what comes of it", "done"),
             ("!\tX:refs/heads/main\t[rejected] (fetch first)".to_owned(), "", "moved"),
             ("!\tX:refs/heads/main\t[rejected] (non-fast-forward)".to_owned(), "", "moved"),
             ("!\tX:refs/heads/main\t[remote failure] (remote failed to report status)".to_owned(), "", "away"),

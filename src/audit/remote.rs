@@ -195,7 +195,7 @@ impl Repository {
             let said = words(&text(&finished.stderr), "git was ended in the middle");
             return Ok(Err(RemoteError::Unreachable { remote: remote.clone(), said }));
         }
-        Ok(answered(upstream, &text(&finished.stdout), &text(&finished.stderr), finished.status.success()))
+        Ok(answered(upstream, &text(&finished.stdout), &text(&finished.stderr)))
     }
 
     /// Returns git as its user would call it here, asking nobody where nobody sits at a terminal.
