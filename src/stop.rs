@@ -2,7 +2,7 @@
 //!
 //! `AOF_STOP_AT=name` aborts the process the first time it passes that point, `AOF_STOP_AT=name:3` the third time:
 //! no destructor runs, as after `kill -9`. `AOF_WAIT_AT=name:PIPE` has each thread that passes that point wait there until somebody opens
-//! the named pipe to write. Release builds contain none of this.
+//! the named pipe to write; the file `PIPE.reached` says that somebody waits. Release builds contain none of this.
 
 /// Every point there is, in the order in which one transition passes them.
 pub const POINTS: &[&str] = &[
@@ -36,6 +36,9 @@ pub const GIVEN_UP_POINTS: &[&str] = &["outbox.given-up"];
 /// not recorded; it is recorded, and what was left for it is still there.
 pub const EVENT_POINTS: &[&str] = &["events.making", "events.written", "events.replaced", "events.recorded"];
 
+/// The one that a completion file passes that is refused: it was judged, and stands where it was.
+pub const INBOX_POINTS: &[&str] = &["inbox.judged"];
+
 /// Aborts here if the environment asks for it, or waits.
 #[cfg(debug_assertions)]
 pub fn point(name: &str) {
@@ -44,7 +47,7 @@ pub fn point(name: &str) {
     static ASKED: OnceLock<Option<(String, u32)>> = OnceLock::new();
     static PASSED: AtomicU32 = AtomicU32::new(0);
 
-    let all = [POINTS, BRING_POINTS, OUTBOX_POINTS, GIVEN_UP_POINTS, EVENT_POINTS].concat();
+    let all = [POINTS, BRING_POINTS, OUTBOX_POINTS, GIVEN_UP_POINTS, EVENT_POINTS, INBOX_POINTS].concat();
     debug_assert!(all.contains(&name), "`{name}` is missing from the lists of `stop`");
     let asked = ASKED.get_or_init(|| {
         let value = std::env::var("AOF_STOP_AT").ok()?;
@@ -65,6 +68,7 @@ pub fn point(name: &str) {
 fn wait_at(name: &str) {
     let asked = std::env::var("AOF_WAIT_AT").unwrap_or_default();
     if let Some(pipe) = asked.strip_prefix(name).and_then(|rest| rest.strip_prefix(':')) {
+        let _ = std::fs::write(format!("{pipe}.reached"), name);
         // Opening it waits for whoever opens the other end; where there is none, nothing is waited for.
         let _ = std::fs::File::open(pipe);
     }

@@ -2,7 +2,7 @@
 //!
 //! They are worked on in batches of different tasks; a second completion of a task waits for the next batch.
 //! A file is renamed to `.taken/ID-NAME` first, and that id is its completion's: delivered again after a crash it is recognised.
-//! It is removed only when the history has it, and refused files are kept; so a completion is always in exactly one place.
+//! Whoever works on it holds it until it is settled or refused, so no two come to different ends with it. It is removed only when the history has it, and refused files are kept; so a completion is always in exactly one place.
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -25,7 +25,8 @@ use crate::format::completion_file::{self, Syntax};
 use crate::format::diagnostic::Diagnostic;
 use crate::format::import::Remark;
 use crate::model::{Completion, Digest, Ticket};
-use crate::store::inbox::{Class, Delivery, Item, Leftover, Taken};
+use crate::stop;
+use crate::store::inbox::{Class, Delivery, Held, Item, Leftover, Taken};
 use crate::store::random::DeliveryId;
 use crate::store::{Inbox, StoreError};
 
@@ -76,26 +77,22 @@ pub trait Recipient {
     fn rest(&mut self, worked: Duration) -> ControlFlow<()>;
 }
 
-/// Works on what was taken from the inbox and not settled: by somebody who was killed, or could not write then. Younger ones
-/// than `age` are left to whoever took them.
-pub fn resume(
-    workspace: &mut Workspace,
-    wait: Duration,
-    age: Duration,
-    recipient: &mut dyn Recipient,
-) -> Result<(), OpsError> {
-    let now = workspace.clock()();
+/// Works on what was taken from the inbox and not settled: by somebody who was killed, or could not write then. What somebody
+/// holds is left to them.
+pub fn resume(workspace: &mut Workspace, wait: Duration, recipient: &mut dyn Recipient) -> Result<(), OpsError> {
     let paths = workspace.paths.clone();
     let inbox = Inbox::of(&paths);
     let mut queue = Vec::new();
     for leftover in inbox.taken()? {
         match leftover {
-            Leftover::Taken(taken) if taken.id.age(now) >= age => queue.push(taken),
-            Leftover::Taken(_) => {}
+            Leftover::Taken(taken) => queue.push(taken),
             Leftover::Stranger(item) => {
                 refuse_odd(&inbox, &item, "it was put where only `aof` puts files", recipient)?;
             }
         }
+    }
+    if !queue.is_empty() {
+        inbox.keep_taken()?;
     }
     let mut queue = queue.into_iter();
     work_off(workspace, &inbox, wait, recipient, &mut |room| Ok(queue.by_ref().take(room).collect()))
@@ -141,6 +138,8 @@ pub fn deliver(workspace: &mut Workspace, wait: Duration, recipient: &mut dyn Re
 /// A completion that was read from its file.
 struct Work {
     taken: Taken,
+    /// Held for as long as it is worked on.
+    _held: Held,
     delivery: Delivery,
     completion: Completion,
 }
@@ -197,10 +196,11 @@ fn first_of_each<T, K: Eq + std::hash::Hash>(items: &mut Vec<T>, key: impl Fn(&T
 
 /// Reads a taken file; what is no completion is refused.
 fn open(inbox: &Inbox<'_>, taken: Taken, recipient: &mut dyn Recipient) -> Result<Option<Work>, OpsError> {
-    let delivery = match inbox.read(&taken) {
-        Ok(Some(delivery)) => delivery,
-        // Another watcher was faster.
-        Ok(None) => return Ok(None),
+    let held = inbox.hold(&taken).and_then(|held| held.map(|held| Ok((held, inbox.read(&taken)?))).transpose());
+    let (held, delivery) = match held {
+        Ok(Some((held, Some(delivery)))) => (held, delivery),
+        // Another watcher has it, or was faster.
+        Ok(_) => return Ok(None),
         Err(error @ (StoreError::WrongKind { .. } | StoreError::TooLarge { .. })) => {
             refuse_odd(inbox, taken.item(), &error.to_string(), recipient)?;
             return Ok(None);
@@ -211,7 +211,7 @@ fn open(inbox: &Inbox<'_>, taken: Taken, recipient: &mut dyn Recipient) -> Resul
         }
     };
     match read(&delivery, &taken) {
-        Ok(completion) => Ok(Some(Work { taken, delivery, completion })),
+        Ok(completion) => Ok(Some(Work { taken, _held: held, delivery, completion })),
         Err(reason) => {
             refuse(inbox, &taken, &delivery, reason, recipient)?;
             Ok(None)
@@ -338,6 +338,7 @@ fn refuse(
         map.insert("file".to_owned(), json!(taken.name));
         map.insert("sha256".to_owned(), json!(Digest::of(&delivery.bytes).as_str()));
     }
+    stop::point("inbox.judged");
     put_aside(inbox, taken.item(), taken.name.clone(), reason, recipient)
 }
 

@@ -290,8 +290,8 @@ impl Folder {
     }
 
     /// Opens a file for reading, to be read piece by piece.
-    pub(super) fn open_to_read(&self, name: &str) -> Result<Option<(File, Metadata)>, StoreError> {
-        self.open_file(OsStr::new(name))
+    pub(super) fn open_to_read(&self, name: impl AsRef<OsStr>) -> Result<Option<(File, Metadata)>, StoreError> {
+        self.open_file(name.as_ref())
     }
 
     /// Opens a file to add to its end, making it if need be.

@@ -1,7 +1,6 @@
 //! The one source of randomness: new ids come from here and nowhere else.
 
 use std::fmt;
-use std::time::Duration;
 
 use jiff::Timestamp;
 
@@ -41,14 +40,6 @@ impl DeliveryId {
     /// Returns the id as text.
     pub fn as_str(&self) -> &str {
         &self.0
-    }
-
-    /// Returns how long before that time it was made.
-    pub fn age(&self, now: Timestamp) -> Duration {
-        let digit = |b: u8| CROCKFORD.iter().position(|letter| *letter == b).unwrap_or_default() as u64;
-        let made = self.0.bytes().take(10).fold(0, |sum: u64, b| sum << 5 | digit(b));
-        let now = u64::try_from(now.as_millisecond()).unwrap_or(0);
-        Duration::from_millis(now.saturating_sub(made))
     }
 
     /// Returns it as the id of a completion.
@@ -116,8 +107,5 @@ mod tests {
         assert_eq!(early.completion().as_str(), early.as_str());
         assert_eq!(DeliveryId::recognise("01hzy"), None);
         assert!(at(-5).as_str().starts_with("0000000000"));
-        let later = Timestamp::from_second(1_700_000_007).unwrap();
-        assert_eq!(early.age(later), Duration::from_secs(7));
-        assert_eq!(late.age(Timestamp::UNIX_EPOCH), Duration::ZERO);
     }
 }

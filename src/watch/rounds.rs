@@ -32,8 +32,6 @@ const RECOUNTING: Duration = Duration::from_secs(1);
 const CLOCKS: Duration = Duration::from_secs(30);
 /// Handing out takes one part of the time, and leaves so many to all else.
 const HAND_OUT_SHARE: u32 = 9;
-/// How long a taken file is left to the watcher that took it.
-const LEFT_ALONE: Duration = Duration::from_secs(5);
 const SHORTEST_BACKOFF: Duration = Duration::from_millis(500);
 const LONGEST_BACKOFF: Duration = Duration::from_secs(30);
 
@@ -60,8 +58,8 @@ pub(super) struct Rounds<'t> {
     clocks_at: Instant,
     /// When everything is to be looked at.
     round_at: Instant,
-    /// From which age on taken files are ours: all, at the start and after trouble.
-    leftovers: Option<Duration>,
+    /// Whether files are looked for that were taken and not settled.
+    leftovers: bool,
     halt: Option<Halt>,
     mail: Mail,
     journal: Journal,
@@ -95,7 +93,7 @@ impl<'t> Rounds<'t> {
             clocks_after: now,
             clocks_at: now,
             round_at: now,
-            leftovers: Some(Duration::ZERO),
+            leftovers: true,
             halt: None,
             mail: Mail::default(),
             journal: Journal::default(),
@@ -221,7 +219,7 @@ impl<'t> Rounds<'t> {
             self.round_at = now + if eyes.see() { ROUND } else { POLL };
             self.tend_at = now;
             self.handed_out = Exhausted::default();
-            self.leftovers.get_or_insert(LEFT_ALONE);
+            self.leftovers = true;
         }
     }
 
@@ -257,7 +255,7 @@ impl<'t> Rounds<'t> {
 
     /// Trouble: it is told once, and tried again after longer and longer times.
     fn meet(&mut self, error: OpsError) -> Instant {
-        self.leftovers = Some(Duration::ZERO);
+        self.leftovers = true;
         let text = error.to_string();
         let (news, backoff) = match &self.halt {
             Some(Halt::Trouble { text: before, backoff, .. }) => (*before != text, (*backoff * 2).min(LONGEST_BACKOFF)),
@@ -286,10 +284,10 @@ impl<'t> Rounds<'t> {
             self.desk.tell(Report::Resumed);
         }
         self.rules.look(&self.workspace, &head, &mut self.desk)?;
-        if let Some(age) = self.leftovers {
-            resume(&mut self.workspace, self.wait, age, &mut self.desk)?;
+        if self.leftovers {
+            resume(&mut self.workspace, self.wait, &mut self.desk)?;
             self.desk.told.forget_the_rest();
-            self.leftovers = None;
+            self.leftovers = false;
         }
         let growing = deliver(&mut self.workspace, self.wait, &mut self.desk)?;
         if Instant::now() >= self.tend_at {

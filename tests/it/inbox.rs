@@ -6,6 +6,8 @@ use std::time::{Duration, SystemTime};
 use insta::assert_snapshot;
 
 use crate::checker::{self, check};
+#[cfg(debug_assertions)]
+use crate::environment::eventually;
 use crate::environment::{Output, TestEnvironment};
 
 /// Drops a file that has been left alone for long.
@@ -240,6 +242,72 @@ fn several_deliveries_at_once_are_harmless() {
     let _ = watch_once(&env).success();
     let faults = faults_of_delivery(&env, &ids);
     assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+/// Starts `aof watch --once`, to wait where it passes that point.
+#[cfg(debug_assertions)]
+fn watch_until(env: &TestEnvironment, point: &str, pipe: &std::path::Path) -> std::process::Child {
+    assert!(std::process::Command::new("mkfifo").arg(pipe).status().unwrap().success());
+    let mut command = env.aof_command(&["watch", "--once"]);
+    command.env("AOF_WAIT_AT", format!("{point}:{}", pipe.display()));
+    command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn().unwrap()
+}
+
+/// Returns whether somebody came to the point that has this pipe.
+#[cfg(debug_assertions)]
+fn is_reached(pipe: &std::path::Path) -> bool {
+    pipe.with_extension("reached").exists()
+}
+
+/// Drops the word of an architect, who comes too early: at the first gate it is refused, and at the second it counts.
+#[cfg(debug_assertions)]
+fn drop_early(env: &TestEnvironment, id: &str) {
+    drop_file(env, "early.yaml", format!("id: c-1\ntask: {id}\nagent: agent-3\noutcome: complete\nsummary: Good\n"));
+}
+
+#[test]
+#[cfg(debug_assertions)]
+fn what_one_watcher_is_about_to_refuse_counts_with_no_other() {
+    let env = TestEnvironment::new();
+    let id = env.new_task(&["Add login"]);
+    drop_early(&env, &id);
+    let pipes = ["first", "second"].map(|name| env.home().join(name));
+    let first = watch_until(&env, "inbox.judged", &pipes[0]);
+    eventually("the first one judged it", || is_reached(&pipes[0]));
+    let _ = env.complete(&id, "agent-7").success();
+    let mut second = watch_until(&env, "ops.prepared", &pipes[1]);
+    eventually("the second one commits it, or leaves it", || {
+        is_reached(&pipes[1]) || second.try_wait().unwrap().is_some()
+    });
+    fs::write(&pipes[0], "").unwrap();
+    let first = env.finish("the first watcher", first);
+    if is_reached(&pipes[1]) {
+        fs::write(&pipes[1], "").unwrap();
+    }
+    let second = env.finish("the second watcher", second);
+    let _ = watch_once(&env);
+    let refused = env.exists(".aof/refused/early.yaml");
+    let counted = !env.git(&["log", "--format=%H", "--grep=Aof-Completion: c-1"]).is_empty();
+    assert!(refused && !counted, "refused: {refused}, counted: {counted}\n{first}\n{second}");
+    check(&env);
+}
+
+#[test]
+#[cfg(debug_assertions)]
+fn whoever_is_killed_holds_nothing_any_more() {
+    let env = TestEnvironment::new();
+    let id = env.new_task(&["Add login"]);
+    drop_early(&env, &id);
+    let mut command = env.aof_command(&["watch", "--once"]);
+    command.env("AOF_STOP_AT", aof::stop::INBOX_POINTS[0]);
+    let output = env.run(command);
+    assert_eq!((output.code, env.files(".aof/inbox").len()), (None, 1), "{output}");
+    let _ = env.complete(&id, "agent-7").success();
+    let output = watch_once(&env).success();
+    assert!(env.task_text(&id).contains("id: c-1"), "{output}");
+    assert_eq!(env.files(".aof/inbox"), [""; 0]);
+    assert_eq!(env.files(".aof/refused"), [""; 0]);
+    check(&env);
 }
 
 #[test]

@@ -5,8 +5,10 @@
 //! - after it: the file among the [`Inbox::taken`], with its id, to be completed (again: the id makes it count once);
 //! - while it is refused: the reason without the file, or both; the file is never without its reason.
 //!
-//! Nothing here needs the writer lock: two who take the same file race for one rename.
+//! Nothing here needs the writer lock: two who take the same file race for one rename, and a taken file is worked on by whoever
+//! [holds](Inbox::hold) it.
 
+mod held;
 mod names;
 mod scan;
 
@@ -17,6 +19,7 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
+pub use held::Held;
 pub use names::is_debris;
 pub use scan::{Candidate, Class, FILE_LIMIT, Oddity, QUIET};
 
@@ -157,13 +160,19 @@ impl<'p> Inbox<'p> {
         Ok(names.into_iter().map(leftover).collect())
     }
 
+    /// Has the ids of what stands taken survive a power cut: whoever took it may not have come to that.
+    pub fn keep_taken(&self) -> Result<(), StoreError> {
+        self.folder(TAKEN)?.sync()?;
+        self.folder(INBOX)?.sync()
+    }
+
     /// Reads a taken file; `None` if it is gone.
     pub fn read(&self, taken: &Taken) -> Result<Option<Delivery>, StoreError> {
         let read = self.folder(TAKEN)?.read(&taken.item.name, FILE_LIMIT)?;
         Ok(read.map(|(bytes, stat)| Delivery { bytes, stat }))
     }
 
-    /// Removes a taken file whose completion is in the history, if it still is the file that was read.
+    /// Removes a taken file whose completion is in the history, if it still is the file that was read. Whoever does so holds it.
     pub fn settle(&self, taken: &Taken, delivery: &Delivery) -> Result<(), StoreError> {
         let at_work = self.folder(TAKEN)?;
         match at_work.stat(&taken.item.name)? {

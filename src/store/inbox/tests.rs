@@ -151,6 +151,24 @@ fn a_taken_file_keeps_its_id_over_a_crash() {
 }
 
 #[test]
+fn one_at_a_time_works_on_a_taken_file() {
+    let (_home, paths) = project();
+    let inbox = Inbox::of(&paths);
+    inbox.deliver("done.yaml", b"one").unwrap();
+    let taken = take_one(&inbox, "done.yaml");
+    let held = inbox.hold(&taken).unwrap().unwrap();
+    assert!(inbox.hold(&taken).unwrap().is_none(), "somebody has it");
+    drop(held);
+    let held = inbox.hold(&taken).unwrap().unwrap();
+    inbox.refuse(taken.item(), &json!({})).unwrap().unwrap();
+    assert!(inbox.hold(&taken).unwrap().is_none(), "it is gone");
+    drop(held);
+    // Another file of that name is another one to hold.
+    fs::write(paths.taken().join(&taken.item().name), b"two").unwrap();
+    assert!(inbox.hold(&taken).unwrap().is_some());
+}
+
+#[test]
 fn another_file_in_its_place_is_not_settled() {
     let (_home, paths) = project();
     let inbox = Inbox::of(&paths);

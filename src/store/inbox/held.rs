@@ -1,0 +1,43 @@
+//! The right to work on a taken file: whoever has it reads, counts or refuses the file, and nobody else does.
+//!
+//! An flock on the file itself, which the system takes back when its holder ends, however it ends; so what is not held was left
+//! by somebody who is gone, or waits. It goes with the file wherever that is moved, hence the second look at the name.
+
+use std::fs::File;
+use std::path::Path;
+
+use super::{Inbox, Taken};
+use crate::store::layout::TAKEN;
+use crate::store::{FileStat, StoreError};
+
+/// A file that is ours until this is dropped.
+#[derive(Debug)]
+pub struct Held(File);
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        // Closing the file would do, but for a process that is just being started and still has a copy of it.
+        let _ = fs4::FileExt::unlock(&self.0);
+    }
+}
+
+impl Inbox<'_> {
+    /// Returns the right to work on a taken file; `None` where another process has it, or where the file is gone.
+    pub fn hold(&self, taken: &Taken) -> Result<Option<Held>, StoreError> {
+        let at_work = self.folder(TAKEN)?;
+        let name = &taken.item.name;
+        let Some((file, metadata)) = at_work.open_to_read(name)? else { return Ok(None) };
+        let Some(held) = attempt(file, &at_work.path().join(name))? else { return Ok(None) };
+        // Whoever had it until now may have put it where it belongs since it was opened.
+        let standing = at_work.stat(name)?;
+        Ok(standing.is_some_and(|now| now.inode == FileStat::of(&metadata).inode).then_some(held))
+    }
+}
+
+fn attempt(file: File, path: &Path) -> Result<Option<Held>, StoreError> {
+    match fs4::FileExt::try_lock(&file) {
+        Ok(()) => Ok(Some(Held(file))),
+        Err(fs4::TryLockError::WouldBlock) => Ok(None),
+        Err(fs4::TryLockError::Error(cause)) => Err(StoreError::io("lock", path, cause)),
+    }
+}
