@@ -106,7 +106,8 @@ pub(super) fn read_all(workspace: &Workspace, in_force: &InForce, scope: Scope) 
     listing
 }
 
-/// Returns the task files, and says which cannot be any. Two active files of one id are neither: no command would know which.
+/// Returns the task files, and says which cannot be any. Two active files of one id are neither: a list would show one task twice,
+/// or only what one of them says.
 fn entries(workspace: &Workspace, scope: Scope, unreadable: &mut Vec<Unreadable>) -> Vec<TaskEntry> {
     let paths = &workspace.paths;
     // Before the active ones are gone through: one that is brought back meanwhile is among those then.
@@ -159,7 +160,12 @@ fn entries(workspace: &Workspace, scope: Scope, unreadable: &mut Vec<Unreadable>
     active.append(&mut both);
     for (id, mut paths) in files.into_iter().filter(|(id, paths)| paths.len() > 1 && !arrived.contains(id)) {
         paths.sort();
-        let reason = format!("task `{id}` has {} files, {}: remove all but one", paths.len(), listed(&paths));
+        let counts = match tasks::counting(&id, &paths) {
+            Some(path) => format!("`{path}` counts where the task is named, and no list has it"),
+            None => "nobody can tell which one counts, so no command touches it".to_owned(),
+        };
+        let count = paths.len();
+        let reason = format!("task `{id}` has {count} files, {}: {counts}; remove all but one", listed(&paths));
         unreadable.push(Unreadable { path: paths[0].to_string(), reason, diagnostics: Vec::new() });
     }
     active

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
 
-use super::layout::{ARCHIVE, task_path};
+use super::layout::{ARCHIVE, is_archived, task_path};
 use super::{FileStat, Folder, Paths, ProjectPath, StoreError, walk};
 use crate::model::{Layout, TaskId};
 
@@ -60,7 +60,8 @@ impl Snapshot {
 
 /// Finds the file of a task: at its usual places, else anywhere below `tasks/`, else in the archive, newest days first.
 ///
-/// A second file of the id is noticed where the search comes by; [`walk_active`] shows them all.
+/// A second file of the id is noticed where the search comes by; [`walk_active`] shows them all, and to go through them each time
+/// would cost the more the more tasks there are. So a file at a usual place counts, whatever stands elsewhere: see [`counting`].
 pub fn find(paths: &Paths, id: &TaskId) -> Result<Found, StoreError> {
     let usual = [Layout::Flat, Layout::Sharded].map(|layout| task_path(id, layout));
     let mut standing = Vec::new();
@@ -80,6 +81,21 @@ pub fn find(paths: &Paths, id: &TaskId) -> Result<Found, StoreError> {
             standing.push(path);
             Err(StoreError::TaskDoubled { id: id.clone(), paths: standing })
         }
+    }
+}
+
+/// Returns which of the files of one id, all that there are, is the task's wherever that id is named, as [`find`] has it; nothing
+/// where nobody can tell.
+pub fn counting<'f>(id: &TaskId, files: &'f [ProjectPath]) -> Option<&'f ProjectPath> {
+    let only = |mut among: Vec<&'f ProjectPath>| if among.len() == 1 { among.pop() } else { None };
+    let active: Vec<_> = files.iter().filter(|path| !is_archived(path)).collect();
+    let usual = [Layout::Flat, Layout::Sharded].map(|layout| task_path(id, layout));
+    let standing: Vec<_> = active.iter().copied().filter(|path| usual.contains(path)).collect();
+    match (standing.is_empty(), active.is_empty()) {
+        (false, _) => only(standing),
+        (true, false) => only(active),
+        // The folders of the archive are days.
+        (true, true) => files.iter().max(),
     }
 }
 

@@ -115,7 +115,7 @@ fn each_complaint_says_what_why_and_what_to_do() {
       why  you see other rules than those that decide
       fix  commit it to bring it into force: `git commit -m "rules" -- project.yaml`
     wrong: AOF-xxxxx has 2 files: `tasks/AOF-xxxxx.md`, `tasks/copy/AOF-xxxxx.md` [task_doubled]
-      why  nobody can tell which of them counts, so no command touches the task
+      why  `tasks/AOF-xxxxx.md` counts where the task is named, since it stands where it is looked for first; what the others say is lost on everybody, and lists leave the task out
       fix  `tasks/copy/AOF-xxxxx.md` is a copy that was never committed: `aof doctor --fix` removes it
     2 things are wrong; `aof doctor --fix` mends 2 of what was found
     "#);
@@ -250,6 +250,23 @@ fn of_two_files_that_differ_nobody_is_chosen() {
     env.write(&format!("tasks/{id}.md"), env.task_text(&id));
     let codes = found(&env, &[]);
     assert!(codes.contains(&"task_doubled: told".to_owned()), "{codes:?}");
+}
+
+#[test]
+fn of_two_files_it_is_said_which_one_counts_and_whether_any_does() {
+    let (env, id) = scene();
+    env.write(&format!("tasks/copy/{id}.md"), env.task_text(&id));
+    let listed = env.aof(&["task", "list"]).code(6);
+    assert!(listed.stderr.contains(": `tasks/AOF-xxxxx.md` counts where the task is named"), "{listed}");
+    let _ = env.aof(&["task", "comment", &id, "Look"]).success();
+    fs::create_dir(env.path("tasks/other")).unwrap();
+    fs::rename(env.path(&format!("tasks/{id}.md")), env.path(&format!("tasks/other/{id}.md"))).unwrap();
+    let nobody = "nobody can tell which one counts, so no command touches it";
+    let listed = env.aof(&["task", "list"]).code(6);
+    assert!(listed.stderr.contains(nobody), "{listed}");
+    let _ = env.aof(&["task", "comment", &id, "Look"]).code(6);
+    let told = env.aof(&["doctor"]).code(1);
+    assert!(told.stdout.contains("nobody can tell which of them counts, so no command touches the task"), "{told}");
 }
 
 #[test]

@@ -14,10 +14,17 @@ pub(super) fn look(patient: &Patient<'_>) -> Result<Vec<Complaint>, OpsError> {
     let workspace = patient.workspace;
     let head = workspace.repository.look()?.commit;
     let complaints = doubled(workspace).into_iter().map(|(id, files)| {
+        let why = match tasks::counting(&id, &files) {
+            Some(path) => format!(
+                "`{path}` counts where the task is named, since it stands where it is looked for first; what the others say \
+                 is lost on everybody, and lists leave the task out"
+            ),
+            None => "nobody can tell which of them counts, so no command touches the task".to_owned(),
+        };
         let complaint = Complaint::wrong(
             "task_doubled",
             format!("{id} has {} files: {}", files.len(), listed(files.iter().map(ProjectPath::to_string))),
-            "nobody can tell which of them counts, so no command touches the task",
+            &why,
             match spare(workspace, head, &files) {
                 Some(spare) => format!("`{spare}` is a copy that was never committed: `aof doctor --fix` removes it"),
                 None => "see what differs, keep one, and remove the others with `git rm`".to_owned(),

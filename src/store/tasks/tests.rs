@@ -66,6 +66,25 @@ fn two_files_of_one_task_are_named_both() {
 }
 
 #[test]
+fn of_several_files_the_one_counts_that_is_found() {
+    for (files, counts) in [
+        (&["tasks/AOF-abcde.md", "tasks/sub/AOF-abcde.md", "tasks/top/AOF-abcde.md"][..], Some(0)),
+        (&["tasks/sub/AOF-abcde.md", "tasks/ab/AOF-abcde.md"], Some(1)),
+        (&["tasks/AOF-abcde.md", "tasks/ab/AOF-abcde.md"], None),
+        (&["tasks/one/AOF-abcde.md", "tasks/two/AOF-abcde.md"], None),
+        (&["tasks/archive/2026/02/16/AOF-abcde.md", "tasks/one/AOF-abcde.md"], Some(1)),
+        (&["tasks/archive/2025/12/31/AOF-abcde.md", "tasks/archive/2026/02/16/AOF-abcde.md"], Some(1)),
+    ] {
+        let (_home, paths) = project();
+        files.iter().for_each(|file| put(&paths, file, "x"));
+        let found = find(&paths, &id("AOF-abcde")).ok().map(|found| found.path);
+        let listed: Vec<ProjectPath> = files.iter().map(|file| file.parse().unwrap()).collect();
+        assert_eq!(found.as_ref(), counting(&id("AOF-abcde"), &listed), "{files:?}");
+        assert_eq!(found.as_ref(), counts.map(|place: usize| &listed[place]), "{files:?}");
+    }
+}
+
+#[test]
 fn a_project_without_tasks_has_none() {
     let home = TempDir::new().unwrap();
     let paths = Paths::at(home.path());
