@@ -287,12 +287,9 @@ fn wait_or_fail(name: String, error: OpsError, recipient: &mut dyn Recipient) ->
     Ok(())
 }
 
-/// Trouble that is not the file's: it waits in its place.
+/// Trouble that is not the completion's, as where its task has no file that can be read: it waits in its place.
 fn is_passing(error: &OpsError) -> bool {
     match error {
-        OpsError::Store(
-            StoreError::TaskDoubled { .. } | StoreError::WrongKind { .. } | StoreError::TooLarge { .. },
-        ) => false,
         OpsError::Store(_)
         | OpsError::InvalidRules(_)
         | OpsError::Restless { .. }

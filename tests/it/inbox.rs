@@ -201,6 +201,40 @@ fn a_task_that_is_frozen_keeps_its_files_waiting_and_stops_no_other() {
     assert!(env.task_text(&frozen).contains("gateHistory"));
 }
 
+#[test]
+fn a_task_whose_file_is_in_trouble_keeps_its_files_waiting() {
+    let env = TestEnvironment::new();
+    let ids: Vec<String> = (0..4).map(|number| env.new_task(&[&format!("Task {number}")])).collect();
+    let [doubled, linked, piped, large] = ids.as_slice() else { panic!() };
+    let texts = ids.iter().map(|id| env.task_text(id)).collect::<Vec<_>>();
+    for id in &ids {
+        fs::remove_file(env.path(&format!("tasks/{id}.md"))).unwrap();
+        let completion = format!("task: {id}\nagent: agent-7\noutcome: complete\nsummary: Done\n");
+        drop_file(&env, &format!("{id}.yaml"), completion);
+    }
+    for folder in ["one", "two"] {
+        env.write(&format!("tasks/{folder}/{doubled}.md"), &texts[0]);
+    }
+    std::os::unix::fs::symlink("nowhere", env.path(&format!("tasks/{linked}.md"))).unwrap();
+    let pipe = env.path(&format!("tasks/{piped}.md"));
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    env.write(&format!("tasks/{large}.md"), format!("{}{}", texts[3], "x".repeat(17 << 20)));
+    let output = watch_once(&env);
+    assert_eq!(env.files(".aof/inbox").len(), 4, "{output}");
+    assert_eq!(env.files(".aof/refused"), [""; 0], "{output}");
+    fs::remove_dir_all(env.path("tasks/one")).unwrap();
+    fs::remove_dir_all(env.path("tasks/two")).unwrap();
+    for (id, text) in ids.iter().zip(&texts) {
+        let _ = fs::remove_file(env.path(&format!("tasks/{id}.md")));
+        env.write(&format!("tasks/{id}.md"), text);
+    }
+    let _ = watch_once(&env).success();
+    check(&env);
+    for id in &ids {
+        assert!(env.task_text(id).contains("current: review"), "{id}");
+    }
+}
+
 /// Makes tasks and drops a completion for each.
 fn dropped(env: &TestEnvironment, count: usize) -> Vec<String> {
     let list = format!("[{}]", vec![r#"{"title": "Task"}"#; count].join(","));
