@@ -36,8 +36,9 @@ pub const GIVEN_UP_POINTS: &[&str] = &["outbox.given-up"];
 /// not recorded; it is recorded, and what was left for it is still there.
 pub const EVENT_POINTS: &[&str] = &["events.making", "events.written", "events.replaced", "events.recorded"];
 
-/// The one that a completion file passes that is refused: it was judged, and stands where it was.
-pub const INBOX_POINTS: &[&str] = &["inbox.judged"];
+/// Those that a completion file passes that is refused, in order: it was judged, and stands where it was; its reason is written, and
+/// the file not moved.
+pub const INBOX_POINTS: &[&str] = &["inbox.judged", "inbox.reason-written"];
 
 /// Aborts here if the environment asks for it, or waits.
 #[cfg(debug_assertions)]

@@ -210,6 +210,7 @@ fn open(inbox: &Inbox<'_>, taken: Taken, recipient: &mut dyn Recipient) -> Resul
             return Ok(None);
         }
     };
+    inbox.forget_reasons(&taken, &told_of(&taken, &delivery));
     match read(&delivery, &taken) {
         Ok(completion) => Ok(Some(Work { taken, _held: held, delivery, completion })),
         Err(reason) => {
@@ -331,12 +332,16 @@ fn refuse(
     mut reason: Value,
     recipient: &mut dyn Recipient,
 ) -> Result<(), OpsError> {
-    if let Value::Object(map) = &mut reason {
-        map.insert("file".to_owned(), json!(taken.name));
-        map.insert("sha256".to_owned(), json!(Digest::of(&delivery.bytes).as_str()));
+    if let (Value::Object(map), Value::Object(told)) = (&mut reason, told_of(taken, delivery)) {
+        map.extend(told);
     }
     stop::point("inbox.judged");
     put_aside(inbox, taken.item(), taken.name.clone(), reason, recipient)
+}
+
+/// Returns what every reason says of the file that it is for.
+fn told_of(taken: &Taken, delivery: &Delivery) -> Value {
+    json!({"file": taken.name, "sha256": Digest::of(&delivery.bytes).as_str()})
 }
 
 fn refuse_odd(inbox: &Inbox<'_>, item: &Item, why: &str, recipient: &mut dyn Recipient) -> Result<(), OpsError> {

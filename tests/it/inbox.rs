@@ -293,6 +293,15 @@ fn is_reached(pipe: &std::path::Path) -> bool {
     pipe.with_extension("reached").exists()
 }
 
+/// Has `aof watch --once` killed there, while the only file is in the inbox.
+#[cfg(debug_assertions)]
+fn kill_at(env: &TestEnvironment, point: &str) {
+    let mut command = env.aof_command(&["watch", "--once"]);
+    command.env("AOF_STOP_AT", point);
+    let output = env.run(command);
+    assert_eq!((output.code, env.files(".aof/inbox").len()), (None, 1), "{output}");
+}
+
 /// Drops the word of an architect, who comes too early: at the first gate it is refused, and at the second it counts.
 #[cfg(debug_assertions)]
 fn drop_early(env: &TestEnvironment, id: &str) {
@@ -332,15 +341,47 @@ fn whoever_is_killed_holds_nothing_any_more() {
     let env = TestEnvironment::new();
     let id = env.new_task(&["Add login"]);
     drop_early(&env, &id);
-    let mut command = env.aof_command(&["watch", "--once"]);
-    command.env("AOF_STOP_AT", aof::stop::INBOX_POINTS[0]);
-    let output = env.run(command);
-    assert_eq!((output.code, env.files(".aof/inbox").len()), (None, 1), "{output}");
+    kill_at(&env, "inbox.judged");
     let _ = env.complete(&id, "agent-7").success();
     let output = watch_once(&env).success();
     assert!(env.task_text(&id).contains("id: c-1"), "{output}");
     assert_eq!(env.files(".aof/inbox"), [""; 0]);
     assert_eq!(env.files(".aof/refused"), [""; 0]);
+    check(&env);
+}
+
+#[test]
+#[cfg(debug_assertions)]
+fn a_refusal_that_is_killed_leaves_no_reason_without_its_file() {
+    const PAIR: [&str; 2] = [".aof/refused/early.yaml", ".aof/refused/early.yaml.reason.json"];
+    let env = TestEnvironment::new();
+    let id = env.new_task(&["Add login"]);
+    for twice in [false, true] {
+        drop_early(&env, &id);
+        kill_at(&env, "inbox.reason-written");
+        if twice {
+            kill_at(&env, "inbox.reason-written");
+        }
+        let output = watch_once(&env);
+        assert_eq!(env.files(".aof/refused"), PAIR, "{output}");
+        for file in PAIR {
+            fs::remove_file(env.path(file)).unwrap();
+        }
+    }
+    drop_file(&env, "word.txt", "done");
+    kill_at(&env, "inbox.reason-written");
+    let output = watch_once(&env);
+    let names = [".aof/refused/word.txt", ".aof/refused/word.txt.reason.json"];
+    assert_eq!(env.files(".aof/refused"), names, "{output}");
+    for file in names {
+        fs::remove_file(env.path(file)).unwrap();
+    }
+    // By the time that it is judged again it counts.
+    drop_early(&env, &id);
+    kill_at(&env, "inbox.reason-written");
+    let _ = env.complete(&id, "agent-7").success();
+    let output = watch_once(&env).success();
+    assert_eq!(env.files(".aof/refused"), [""; 0], "{output}");
     check(&env);
 }
 

@@ -5,12 +5,18 @@
 
 use std::fs::File;
 use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use super::{Inbox, Taken};
 use crate::store::layout::TAKEN;
-use crate::store::{FileStat, StoreError};
+use crate::store::{FileStat, Folder, StoreError};
 
-/// A file that is ours until this is dropped.
+/// How long others are waited for who put a refused file into its place, which takes two files' time on the disk.
+const PATIENCE: Duration = Duration::from_secs(5);
+const PAUSE: Duration = Duration::from_millis(2);
+
+/// A file, or a folder, that is ours until this is dropped.
 #[derive(Debug)]
 pub struct Held(File);
 
@@ -31,6 +37,22 @@ impl Inbox<'_> {
         // Whoever had it until now may have put it where it belongs since it was opened.
         let standing = at_work.stat(name)?;
         Ok(standing.is_some_and(|now| now.inode == FileStat::of(&metadata).inode).then_some(held))
+    }
+}
+
+/// Has a folder for oneself, waiting for whoever else has.
+pub(super) fn alone_in(folder: &Folder) -> Result<Held, StoreError> {
+    let start = Instant::now();
+    loop {
+        let handle = folder.handle.try_clone().map_err(|cause| StoreError::io("lock", folder.path(), cause))?;
+        if let Some(held) = attempt(handle, folder.path())? {
+            return Ok(held);
+        }
+        let waited = start.elapsed();
+        if waited >= PATIENCE {
+            return Err(StoreError::LockTimedOut { path: folder.path().to_owned(), waited, holder: None });
+        }
+        thread::sleep(PAUSE);
     }
 }
 

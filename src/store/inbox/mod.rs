@@ -3,7 +3,8 @@
 //! `NAME` is taken by renaming it to `.taken/ID-NAME`; from then on that id is the delivery's, over crashes. A kill leaves:
 //! - before the rename: the file in the inbox, to be taken by whoever looks next;
 //! - after it: the file among the [`Inbox::taken`], with its id, to be completed (again: the id makes it count once);
-//! - while it is refused: the reason without the file, or both; the file is never without its reason.
+//! - while it is refused: the reason without the file, or both; the file is never without its reason. Whoever takes the file up
+//!   removes such a reason first.
 //!
 //! Nothing here needs the writer lock: two who take the same file race for one rename, and a taken file is worked on by whoever
 //! [holds](Inbox::hold) it.
@@ -25,9 +26,12 @@ pub use scan::{Candidate, Class, FILE_LIMIT, Oddity, QUIET};
 
 use super::layout::{INBOX, REFUSED, TAKEN};
 use super::random::{DELIVERY_ID_LENGTH, DeliveryId, random_local};
-use super::{FileStat, Folder, Paths, StoreError};
+use super::{FileStat, Folder, Kind, Paths, StoreError};
+use crate::stop;
 
 const REASON: &str = ".reason.json";
+/// How many refused files of one name are numbered.
+const COUNTED: usize = 9;
 
 /// The delivery folder of a project.
 #[derive(Debug, Clone)]
@@ -190,16 +194,17 @@ impl<'p> Inbox<'p> {
         let from = self.folder(item.shelf.folder())?;
         let refused = Folder::create(self.paths.root(), REFUSED)?;
         let text = format!("{reason:#}\n");
-        // Room for a number and for the reason's suffix.
-        let wanted = names::fitted(item.delivered_name(), REASON.len() + 8);
+        let wanted = refused_name(item);
         if from.kind(&item.name)?.is_none() {
             return Ok(None);
         }
+        // What is there without its file was then left by somebody who was killed, or whose file was taken away.
+        let _alone = held::alone_in(&refused)?;
+        forget_reasons(&refused, &wanted, reason);
         let mut attempt = 1;
         loop {
             let name = match attempt {
-                1 => wanted.clone(),
-                2..=9 => names::tagged(&wanted, &attempt.to_string()),
+                1..=COUNTED => numbered(&wanted, attempt),
                 // A name that everybody uses: counting on would take longer each time.
                 _ => names::tagged(&wanted, &random_local(6)?),
             };
@@ -213,6 +218,19 @@ impl<'p> Inbox<'p> {
                 Err(StoreError::Gone { .. }) => return Ok(None),
                 Err(fault) => return Err(fault),
             }
+        }
+    }
+
+    /// Removes the reasons for which a file was about to be refused when that was broken off; `told` is what any of them says
+    /// of it. Whoever does so holds the file.
+    pub fn forget_reasons(&self, taken: &Taken, told: &Value) {
+        // A reason for nothing confuses, no more, so no trouble with one keeps a completion from counting.
+        let Ok(Some(refused)) = Folder::open_existing(self.paths.root(), REFUSED) else { return };
+        let wanted = refused_name(&taken.item);
+        if matches!(refused.kind(with_reason(&wanted)), Ok(Some(_)))
+            && let Ok(_alone) = held::alone_in(&refused)
+        {
+            forget_reasons(&refused, &wanted, told);
         }
     }
 
@@ -255,13 +273,47 @@ fn place(from: &Folder, item: &Item, refused: &Folder, name: &OsStr, text: &[u8]
     if refused.kind(name)?.is_some() {
         return Err(StoreError::Exists { path: refused.path().join(name) });
     }
-    let mut reason = name.to_owned();
-    reason.push(REASON);
+    let reason = with_reason(name);
     refused.create_new(&reason, text)?;
+    stop::point("inbox.reason-written");
     from.move_new(&item.name, refused, name).inspect_err(|_| {
         // A reason for nothing confuses, no more; the fault is what counts.
         let _ = refused.remove(&reason);
     })
+}
+
+/// Removes what says of that very file why it was refused, and has no file beside it.
+fn forget_reasons(refused: &Folder, wanted: &OsStr, told: &Value) {
+    for attempt in 1..=COUNTED {
+        let name = numbered(wanted, attempt);
+        let reason = with_reason(&name);
+        match (refused.kind(&name), refused.kind(&reason)) {
+            (Ok(None), Ok(None)) => break,
+            (Ok(None), Ok(Some(Kind::File))) if is_of(refused, &reason, told) => drop(refused.remove(&reason)),
+            _ => {}
+        }
+    }
+}
+
+fn is_of(refused: &Folder, reason: &OsStr, told: &Value) -> bool {
+    let Ok(Some((bytes, _))) = refused.read(reason, FILE_LIMIT) else { return false };
+    let Ok(written) = serde_json::from_slice::<Value>(&bytes) else { return false };
+    told["file"].is_string() && written["file"] == told["file"] && written["sha256"] == told["sha256"]
+}
+
+/// Returns the name that a refused file is to have if it is free, with room for a number and for the reason's suffix.
+fn refused_name(item: &Item) -> OsString {
+    names::fitted(item.delivered_name(), REASON.len() + 8)
+}
+
+fn numbered(wanted: &OsStr, attempt: usize) -> OsString {
+    if attempt == 1 { wanted.to_owned() } else { names::tagged(wanted, &attempt.to_string()) }
+}
+
+fn with_reason(name: &OsStr) -> OsString {
+    let mut reason = name.to_owned();
+    reason.push(REASON);
+    reason
 }
 
 fn leftover(name: OsString) -> Leftover {
