@@ -203,7 +203,9 @@ impl Temp {
     /// Creates `PREFIX_RANDOM` in a folder, with this mode whatever the umask.
     pub(super) fn create(folder: &Path, prefix: &str, mode: u32) -> Result<Self, AuditError> {
         let path = folder.join(format!("{prefix}_{}", nonce()?));
-        let file = OpenOptions::new().write(true).create_new(true).mode(mode).open(&path).at("create", &path)?;
+        let file = OpenOptions::new().write(true).create_new(true).mode(mode).open(&path);
+        // The name means nothing to anybody: it is the folder that it cannot be in.
+        let file = file.at("write in", folder)?;
         let temp = Self { path, file, named: false };
         temp.file.set_permissions(fs::Permissions::from_mode(mode)).at("open up", &temp.path)?;
         Ok(temp)

@@ -302,7 +302,7 @@ impl OpsError {
             Self::ClaimLost { ticket } => {
                 format!("see who has it with `aof task show {}`, or take another with `aof task next`", ticket.task)
             }
-            Self::Audit(AuditError::Io { path, source, .. }) => return io_hint(path, source),
+            Self::Audit(AuditError::Io { action, path, source }) => return io_hint(action, path, source),
             Self::UnreadableTask { path, way_back, .. } if *way_back != WayBack::Unknown => {
                 return way_back.fix("mend it", path.as_str());
             }

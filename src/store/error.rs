@@ -165,7 +165,7 @@ impl StoreError {
     /// Returns what to do about it.
     pub fn hint(&self) -> Option<String> {
         Some(match self {
-            Self::Io { path, cause, .. } => return io_hint(path, cause),
+            Self::Io { doing, path, cause } => return io_hint(doing, path, cause),
             Self::NotDurable { .. } => {
                 "check the disk (`dmesg`), then run the command again: it finds out what was kept".into()
             }
@@ -201,9 +201,13 @@ impl StoreError {
     }
 }
 
-/// Returns what to do about an i/o error at a path.
-pub fn io_hint(path: &Path, cause: &io::Error) -> Option<String> {
-    let place = path.display();
+/// Returns what to do about an i/o error at a path, by what was tried there.
+pub fn io_hint(doing: &str, path: &Path, cause: &io::Error) -> Option<String> {
+    // Whether a name may come, go or change is its folder's to say, whoever owns the file; a lock is a name that comes.
+    let is_of_the_folder = ["create", "lock", "make", "make the folder", "move", "remove", "replace"].contains(&doing);
+    let denied = matches!(cause.kind(), io::ErrorKind::PermissionDenied);
+    let folder = path.parent().filter(|folder| is_of_the_folder && denied && !folder.as_os_str().is_empty());
+    let place = folder.unwrap_or(path).display();
     Some(match cause.kind() {
         io::ErrorKind::StorageFull => "make room on that disk, then run the command again; nothing was lost".into(),
         io::ErrorKind::QuotaExceeded => "make room in your quota, then run the command again; nothing was lost".into(),
@@ -317,3 +321,8 @@ mod tests {
         assert_eq!(StoreError::io("read", Path::new("x"), Errno::IO).hint(), None);
     }
 }
+        for (doing, place) in [("move", ".aof/inbox"), ("make", ".aof/inbox"), ("read", ".aof/inbox/done.yaml")] {
+            let fault = StoreError::io(doing, Path::new(".aof/inbox/done.yaml"), Errno::ACCESS);
+            let hint = fault.hint().unwrap_or_default();
+            assert!(hint.contains(&format!("`ls -ld '{place}'`")), "{doing}: {hint}");
+        }
