@@ -81,6 +81,9 @@ fn syntax(text: &str, base: usize, limits: &Limits, error: &ScanError) -> Fault 
     while !text.is_char_boundary(at) {
         at -= 1;
     }
+    if is_tab(error.kind()) {
+        at = indented_by_tab(text, at);
+    }
     let end = at + text[at..].chars().next().map_or(0, char::len_utf8);
     let span = base + at..base + end;
     match error.kind() {
@@ -89,12 +92,7 @@ fn syntax(text: &str, base: usize, limits: &Limits, error: &ScanError) -> Fault 
         ErrorKind::RecursionLimitExceeded => too_deep(span, limits.depth),
         ErrorKind::DirectiveDisallowed => Fault::new("directive", span, "YAML directives are not supported")
             .help("remove the line that begins with `%`"),
-        ErrorKind::TabInIndentation
-        | ErrorKind::TabInBlockIndentation
-        | ErrorKind::TabInPlainScalar
-        | ErrorKind::TabNotAllowed => {
-            Fault::new("yaml_syntax", span, "a tab cannot indent YAML").help("indent with spaces")
-        }
+        kind if is_tab(kind) => Fault::new("yaml_syntax", span, "a tab cannot indent YAML").help("indent with spaces"),
         kind @ ErrorKind::MappingValueNotAllowed => Fault::new("yaml_syntax", span, format!("not valid YAML: {kind}"))
             .help("a text with `: ` in it needs quotes"),
         kind @ (ErrorKind::InvalidColonPlacement
@@ -105,6 +103,32 @@ fn syntax(text: &str, base: usize, limits: &Limits, error: &ScanError) -> Fault 
         }
         kind => Fault::new("yaml_syntax", span, format!("not valid YAML: {kind}")),
     }
+}
+
+fn is_tab(kind: &ErrorKind) -> bool {
+    matches!(
+        kind,
+        ErrorKind::TabInIndentation
+            | ErrorKind::TabInBlockIndentation
+            | ErrorKind::TabInPlainScalar
+            | ErrorKind::TabNotAllowed
+    )
+}
+
+/// Returns where that stands which a tab indents: the parser may name the end of what it had read before, lines above.
+fn indented_by_tab(text: &str, at: usize) -> usize {
+    let mut start = text[..at].rfind('\n').map_or(0, |end| end + 1);
+    for (place, line) in text[start..].split_inclusive('\n').enumerate() {
+        let indentation = line.len() - line.trim_start_matches([' ', '\t']).len();
+        let says_something = !line.trim().is_empty();
+        match says_something && line[..indentation].contains('\t') {
+            true if place == 0 => break,
+            true => return start + indentation,
+            false if place > 0 && says_something => break,
+            false => start += line.len(),
+        }
+    }
+    at
 }
 
 pub(super) fn too_deep(span: Range<usize>, depth: usize) -> Fault {

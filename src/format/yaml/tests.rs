@@ -174,7 +174,9 @@ fn faults_name_place_and_reason() {
     insta::assert_snapshot!(report("a: &a [*a]\n"), @"recursive_alias 1:8 this alias stands inside the value that it names");
     insta::assert_snapshot!(report("a: \"x\0\"\n"), @"nul_byte 1:6 a NUL byte is not allowed in YAML");
     insta::assert_snapshot!(report("%YAML 1.2\n---\na: 1\n"), @"directive 1:1 YAML directives are not supported");
-    insta::assert_snapshot!(report("a: 1\n\tb: 2\n"), @"yaml_syntax 1:4 a tab cannot indent YAML");
+    insta::assert_snapshot!(report("a: 1\n\tb: 2\n"), @"yaml_syntax 2:2 a tab cannot indent YAML");
+    insta::assert_snapshot!(report("a:\n  - id: x\n\n \tb: 2\n\tc: 3\n"), @"yaml_syntax 4:3 a tab cannot indent YAML");
+    insta::assert_snapshot!(report("a:\n\tb: 2\n"), @"yaml_syntax 2:2 a tab cannot indent YAML");
     insta::assert_snapshot!(report("größe: [1, 2\nb: 3\n"), @"yaml_syntax 2:2 not valid YAML: illegal placement of ':' indicator");
     insta::assert_snapshot!(report("a: b: c\n"), @"yaml_syntax 1:5 not valid YAML: mapping values are not allowed in this context");
     insta::assert_snapshot!(report("&k a: 1\n*k : 2\n"), @"alias_key 2:1 an alias cannot be a key; it stands for `a`");
