@@ -122,7 +122,7 @@ pub enum StoreError {
         paths: Vec<ProjectPath>,
     },
     /// Somebody else kept the writer lock for longer than the wait.
-    #[error("waited {} s for `{}`{}", waited.as_secs(), path.display(), held_by(holder.as_ref()))]
+    #[error("waited {} for `{}`{}", seconds(*waited), path.display(), held_by(holder.as_ref()))]
     LockTimedOut {
         /// The lock file.
         path: PathBuf,
@@ -235,6 +235,12 @@ fn plain(cause: &io::Error) -> String {
     }
 }
 
+/// Returns a time in seconds, with a tenth where that says more.
+fn seconds(time: Duration) -> String {
+    let tenths = (time.as_secs_f64() * 10.0).round() / 10.0;
+    format!("{tenths} s")
+}
+
 fn listed(paths: &[ProjectPath]) -> String {
     let shown: Vec<String> = paths.iter().map(|path| format!("`{path}`")).collect();
     shown.join(", ")
@@ -316,13 +322,20 @@ mod tests {
             let hint = fault.hint().unwrap_or_default();
             assert!(hint.contains(word), "{text}: {hint}");
         }
-        let fault = StoreError::io("read", Path::new("x"), Errno::NOSPC);
-        assert_eq!(fault.to_string(), "cannot read `x`: no space left on device (os error 28)");
-        assert_eq!(StoreError::io("read", Path::new("x"), Errno::IO).hint(), None);
-    }
-}
         for (doing, place) in [("move", ".aof/inbox"), ("make", ".aof/inbox"), ("read", ".aof/inbox/done.yaml")] {
             let fault = StoreError::io(doing, Path::new(".aof/inbox/done.yaml"), Errno::ACCESS);
             let hint = fault.hint().unwrap_or_default();
             assert!(hint.contains(&format!("`ls -ld '{place}'`")), "{doing}: {hint}");
         }
+        let fault = StoreError::io("read", Path::new("x"), Errno::NOSPC);
+        assert_eq!(fault.to_string(), "cannot read `x`: no space left on device (os error 28)");
+        assert_eq!(StoreError::io("read", Path::new("x"), Errno::IO).hint(), None);
+    }
+
+    #[test]
+    fn a_wait_is_told_as_long_as_it_was() {
+        for (milliseconds, said) in [(0, "0 s"), (1_004, "1 s"), (949, "0.9 s"), (250, "0.3 s"), (10_020, "10 s")] {
+            assert_eq!(seconds(Duration::from_millis(milliseconds)), said);
+        }
+    }
+}
