@@ -7,13 +7,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
+use super::bring::SUBMODULE;
 use super::commit::{Signers, encode, with_signature};
 use super::error::AuditError;
 use super::id::{CommitId, ObjectId};
 use super::identity::Person;
 use super::objects::{Kind, Object, sync_files};
 use super::repository::Repository;
-use super::tree::{Edit, Leaf};
+use super::tree::{Edit, Leaf, MODE_EXECUTABLE, MODE_FILE};
 
 /// The file that makes a folder a project.
 const PROJECT_FILE: &str = "project.yaml";
@@ -99,18 +100,64 @@ impl Repository {
         Ok(changed.unwrap_or_default())
     }
 
-    /// Writes a merge commit that is on no branch yet, durably.
-    pub fn write_merge(&self, draft: &MergeDraft) -> Result<CommitId, AuditError> {
-        let mut trees = self.trees();
+    /// Returns what was changed below a folder of the project, between two commits, that is more than what a file says: its kind, and
+    /// whether it can be run; each with the reason why it is git's to merge. What another commit has just so is left out.
+    pub fn changed_kinds(
+        &self,
+        folder: &str,
+        [from, to]: [CommitId; 2],
+        unless_of: CommitId,
+    ) -> Result<Vec<(String, &'static str)>, AuditError> {
+        let (trees, full) = (self.trees(), self.full_path(folder));
+        let below = |commit| trees.folder(Some(self.root_tree(commit)?), &full);
+        let mut found = Vec::new();
+        trees.compare(below(from)?, below(to)?, folder, &mut |path, before, after| {
+            found.extend(more_than_content(before, after).map(|why| (path, after, why)));
+        })?;
+        let other = self.root_tree(unless_of)?;
+        let mut kinds = Vec::new();
+        for (path, after, why) in found {
+            if trees.lookup(other, &self.full_path(&path))? != after {
+                kinds.push((path, why));
+            }
+        }
+        Ok(kinds)
+    }
+
+    /// Returns one of these files that has no place in that commit, with the reason: where it has a folder, for one.
+    pub fn misplaced(
+        &self,
+        ours: CommitId,
+        files: &BTreeMap<String, Option<Vec<u8>>>,
+    ) -> Result<Option<(String, &'static str)>, AuditError> {
+        match self.merged_tree(ours, files) {
+            Ok(_) => Ok(None),
+            Err(AuditError::BadPath { path, reason }) => Ok(Some((path, reason))),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Makes the tree of a commit with these files in it, and what is new of it.
+    fn merged_tree(
+        &self,
+        ours: CommitId,
+        files: &BTreeMap<String, Option<Vec<u8>>>,
+    ) -> Result<(ObjectId, Vec<Object>), AuditError> {
         let mut objects = Vec::new();
         let mut blobs: Vec<(&str, Option<ObjectId>)> = Vec::new();
-        for (path, content) in &draft.files {
+        for (path, content) in files {
             let blob = content.as_ref().map(|content| Object::new(Kind::Blob, content.clone()));
             blobs.push((path, blob.as_ref().map(|blob| blob.id)));
             objects.extend(blob);
         }
         let edits: Vec<Edit<'_>> = blobs.iter().map(|(path, blob)| Edit { path, blob: *blob }).collect();
-        let root = trees.splice(Some(self.root_tree(draft.ours)?), &edits, &mut objects)?;
+        let root = self.trees().splice(Some(self.root_tree(ours)?), &edits, &mut objects)?;
+        Ok((root, objects))
+    }
+
+    /// Writes a merge commit that is on no branch yet, durably.
+    pub fn write_merge(&self, draft: &MergeDraft) -> Result<CommitId, AuditError> {
+        let (root, mut objects) = self.merged_tree(draft.ours, &draft.files)?;
         let stamps = [(&draft.author, draft.at), (&draft.committer, draft.at)];
         let unsigned = encode(root, &[draft.ours, draft.theirs], stamps, &draft.message)?;
         let signed = match Signers::default().of(self, &draft.committer)? {
@@ -125,4 +172,17 @@ impl Repository {
         self.objects().name_staged(&mut staged)?;
         Ok(id)
     }
+}
+
+/// Says what a change is besides one of what a plain file says; nothing where it is no more. A new file that cannot be run is plain.
+fn more_than_content(before: Option<Leaf>, after: Option<Leaf>) -> Option<&'static str> {
+    let modes = || [before, after].into_iter().flatten().map(|leaf| leaf.mode);
+    if modes().any(|mode| mode == SUBMODULE) {
+        return Some("it is or was a repository of its own, which is git's to merge");
+    }
+    if modes().any(|mode| !matches!(mode, MODE_FILE | MODE_EXECUTABLE)) {
+        return Some("it is or was a link, which is git's to merge");
+    }
+    let was = before.map_or(MODE_FILE, |before| before.mode);
+    after.filter(|after| after.mode != was).map(|_| "whether it can be run was changed, which is git's to merge")
 }

@@ -50,6 +50,11 @@ pub(super) fn mix(workspace: &Workspace, sides: &Sides<'_>) -> Result<Result<Mix
         all.conflicts.extend(mixed.conflicts.into_iter().map(|(path, why)| (full(path), why)));
         all.losses.extend(mixed.losses);
     }
+    if all.conflicts.is_empty()
+        && let Some((path, why)) = workspace.repository.misplaced(sides.remote, &all.files)?
+    {
+        all.conflicts.push((path, why.to_owned()));
+    }
     Ok(if all.conflicts.is_empty() { Ok(all) } else { Err(Left::Conflict { files: all.conflicts }) })
 }
 

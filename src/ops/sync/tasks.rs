@@ -25,6 +25,10 @@ pub(super) fn merge_project(workspace: &Workspace, sides: &Sides<'_>) -> Result<
         None => stand_in()?,
     };
     let mut merging = Merging { workspace, rules, mixed: Mixed::default() };
+    let repository = &workspace.repository;
+    for (path, why) in repository.changed_kinds("tasks", [sides.base, sides.local], sides.remote)? {
+        merging.conflict(&path, why);
+    }
     for path in base.changed(&local) {
         match id_of(path) {
             Some(_) => {}
