@@ -36,7 +36,7 @@ fn is_left_to_git(clones: &Clones, file: &str, why: &str) {
     for args in [&["sync"][..], &["sync", "--dry-run"]] {
         let output = clones.aof("b", args);
         assert_eq!(output.code, Some(5), "{file}: {output}");
-        assert!(output.stdout.contains(&format!("`{file}`: {why}")), "{output}");
+        assert!(output.stdout.contains(&format!("`{}`: {why}", clones.env.plain(file))), "{output}");
         assert!(output.stdout.contains("run `git pull --no-rebase origin main`"), "{output}");
         assert_eq!((clones.head("b"), clones.status("b")), (head.clone(), String::new()), "{file}");
     }
@@ -127,4 +127,31 @@ fn a_file_that_is_a_folder_there_is_left_to_people() {
     let output = clones.sync("b");
     assert_eq!((output.code, clones.head("b")), (Some(5), head), "{output}");
     assert!(output.stdout.contains("`tasks/notes`: the branch has a folder of that name"), "{output}");
+}
+
+#[test]
+fn of_a_task_that_stands_in_two_places_neither_file_goes() {
+    for twice_there in [false, true] {
+        let (clones, [one, two]) = alike();
+        let copy = format!("tasks/zz/{one}.md");
+        if twice_there {
+            clones.env.write(&copy, clones.env.read(&format!("tasks/{one}.md")));
+            clones.git(".", &["add", "--all"]);
+            clones.git(".", &["commit", "--quiet", "--no-verify", "--message", "a copy"]);
+        }
+        clones.completes(".", &two, "agent-1");
+        clones.does(".", &["sync"]);
+        changes(&clones, |tasks| {
+            let file = tasks.join(format!("{one}.md"));
+            let text = fs::read_to_string(&file).unwrap();
+            if !twice_there {
+                fs::create_dir(tasks.join("zz")).unwrap();
+                fs::write(tasks.join(format!("zz/{one}.md")), &text).unwrap();
+            }
+            fs::write(file, format!("{text}\nA note of mine.\n")).unwrap();
+        });
+        is_left_to_git(&clones, &copy, "its task stands in two places");
+        assert!(clones.env.read(&format!("tasks/{one}.md")).contains("A note of mine."));
+        assert!(clones.env.exists(&copy));
+    }
 }

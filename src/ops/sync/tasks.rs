@@ -37,6 +37,13 @@ pub(super) fn merge_project(workspace: &Workspace, sides: &Sides<'_>) -> Result<
     }
     let ids: BTreeSet<TaskId> = base.changed(&local).filter_map(id_of).collect();
     for id in ids {
+        // Which of two files counts nobody knows, and a merge would keep but one.
+        let stands_twice = [(&local, "here"), (&remote, "there"), (&base, "in what both had")];
+        if let Some((tree, whose)) = stands_twice.into_iter().find(|(tree, _)| tree.is_twice(&id)) {
+            let path = tree.place(&id).map_or_else(String::new, |(path, _)| path.to_owned());
+            merging.conflict(&path, &format!("its task stands in two places {whose}"));
+            continue;
+        }
         let [before, ours, theirs] = [&base, &remote, &local].map(|tree| tree.place(&id));
         merging.task(&id, before, ours, theirs)?;
     }
