@@ -1,8 +1,8 @@
 //! What comes is written beside the worktree, as git would write it (filters, line endings, links and modes): by git, unless all files
 //! are small and to be as they are stored. Takes no lock, and places nothing.
 //!
-//! Not everything comes this way. Submodules, sparse checkouts, files that become folders, and files whose attributes come along with
-//! them are left to git's own checkout, which writes where the file is to be.
+//! Not everything comes this way. Submodules, sparse checkouts, files that become folders, files whose attributes come along with
+//! them, and all that comes with a name that is no text, are left to git's own checkout, which writes where the file is to be.
 
 use std::env;
 use std::ffi::OsString;
@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use git2::{AttrCheckFlags, AttrValue};
 
-use super::bring::{Changes, PATIENCE, SUBMODULE};
+use super::bring::{Changes, Difference, PATIENCE, SUBMODULE};
 use super::coming::Coming;
 use super::error::{AuditError, During};
 use super::id::CommitId;
@@ -27,21 +27,21 @@ impl Repository {
     /// Writes the files that a commit has and another one has not, in a folder of its own below `beside`. Takes no lock. Nothing is
     /// written where what comes is kept out.
     pub fn prepare_files(&self, from: Option<CommitId>, to: CommitId, beside: &Path) -> Result<Coming, AuditError> {
-        let changes = self.changes_to(from, to)?;
-        keeps_out(&changes)?;
-        self.files_beside(&changes, |_| true, to, beside, PATIENCE)
+        let difference = self.difference(from, to)?;
+        keeps_out(&difference)?;
+        self.files_beside(&difference, |_| true, to, beside, PATIENCE)
     }
 
     /// Writes those of the changed files that are wanted, as far as they are not left to git.
     pub(super) fn files_beside(
         &self,
-        changes: &Changes,
+        Difference { files: changes, odd }: &Difference,
         is_wanted: impl Fn(&str) -> bool,
         to: CommitId,
         beside: &Path,
         patience: Duration,
     ) -> Result<Coming, AuditError> {
-        if self.leaves_it_to_git(changes)? {
+        if !odd.is_empty() || self.leaves_it_to_git(changes)? {
             return Coming::begin(beside);
         }
         let coming = changes.iter().filter_map(|(path, (before, after))| Some((path, *before, (*after)?)));

@@ -63,15 +63,37 @@ pub(super) struct Way {
 
 /// What stands at a path before and after.
 pub(super) type Changes = BTreeMap<String, (Option<Leaf>, Option<Leaf>)>;
+/// The same at paths that are no text: git alone brings these, and whatever comes with them.
+pub(super) type Odd = BTreeMap<Vec<u8>, (Option<Leaf>, Option<Leaf>)>;
+
+/// In what two commits differ.
+#[derive(Default)]
+pub(super) struct Difference {
+    pub files: Changes,
+    pub odd: Odd,
+}
+
+impl Difference {
+    /// Returns every path, text or not.
+    pub(super) fn paths(&self) -> impl Iterator<Item = (&[u8], &(Option<Leaf>, Option<Leaf>))> {
+        let files = self.files.iter().map(|(path, sides)| (path.as_bytes(), sides));
+        files.chain(self.odd.iter().map(|(path, sides)| (path.as_slice(), sides)))
+    }
+
+    /// Returns what stands at a path before and after, where that changes.
+    pub(super) fn at(&self, path: &[u8]) -> Option<&(Option<Leaf>, Option<Leaf>)> {
+        str::from_utf8(path).map_or_else(|_| self.odd.get(path), |path| self.files.get(path))
+    }
+}
 
 impl Repository {
     /// Says whether `bring` would be refused, and changes nothing.
     pub fn may_bring(&self, base: &Head, to: CommitId) -> Result<(), AuditError> {
         let copy = self.index_copy()?;
-        let changes = self.changes_to(base.commit, to)?;
-        keeps_out(&changes)?;
-        self.look_afresh(&copy.path, &changes, PATIENCE);
-        self.ask(&copy.path, base.commit, to, &changes)
+        let difference = self.difference(base.commit, to)?;
+        keeps_out(&difference)?;
+        self.look_afresh(&copy.path, &difference, PATIENCE);
+        self.ask(&copy.path, base.commit, to, &difference)
     }
 
     /// Moves the branch from where it is to a commit that it led to, with index and worktree. The files are those that were prepared
@@ -85,24 +107,24 @@ impl Repository {
         deadline: Instant,
         intent: Intent<'_>,
     ) -> Result<Published, AuditError> {
-        let changes = self.changes_to(base.commit, to)?;
+        let difference = self.difference(base.commit, to)?;
         // Before there is any record of it: whoever finishes it goes by that.
-        keeps_out(&changes)?;
+        keeps_out(&difference)?;
         let mut lock = self.begin_bringing(base, to, Files::Untouched, deadline, &mut *intent)?;
         let now = self.head()?;
         if now != *base {
             return Err(AuditError::Moved { reference: now.reference, found: now.commit });
         }
         let copy = self.index_copy()?;
-        let sights = self.sights(&changes)?;
-        self.look_afresh(&copy.path, &changes, PATIENCE);
-        self.ask(&copy.path, base.commit, to, &changes)?;
+        let sights = self.sights(&difference.files)?;
+        self.look_afresh(&copy.path, &difference, PATIENCE);
+        self.ask(&copy.path, base.commit, to, &difference)?;
         // Without that nobody takes for brought what people have done themselves by then.
         lock.locks.files = Files::Coming;
         sync_files(intent(&lock.locks).at("record what comes to", self.worktree_root())?)?;
         stop::point("audit.bring-begun");
         let way = Way { from: base.commit, to, patience: PATIENCE };
-        self.settle_files(coming, &copy, way, &changes, &sights)?;
+        self.settle_files(coming, &copy, way, &difference.files, &sights)?;
         stop::point("audit.bring-files");
         self.land(lock, &copy, base, to, subject, deadline)
     }
@@ -184,14 +206,17 @@ impl Repository {
         Ok(copy)
     }
 
-    pub(super) fn changes_to(&self, from: Option<CommitId>, to: CommitId) -> Result<Changes, AuditError> {
+    pub(super) fn difference(&self, from: Option<CommitId>, to: CommitId) -> Result<Difference, AuditError> {
         let before = from.map(|commit| self.root_tree(commit)).transpose()?;
-        let mut changes = Changes::new();
-        self.trees().compare(before, Some(self.root_tree(to)?), "", &mut |path, before, after| {
-            changes.insert(path, (before, after));
+        let mut difference = Difference::default();
+        self.trees().compare(before, Some(self.root_tree(to)?), b"", &mut |path, before, after| {
+            match String::from_utf8(path) {
+                Ok(path) => difference.files.insert(path, (before, after)),
+                Err(odd) => difference.odd.insert(odd.into_bytes(), (before, after)),
+            };
         })?;
-        are_fit(&changes)?;
-        Ok(changes)
+        are_fit(&difference)?;
+        Ok(difference)
     }
 
     /// Gives the files their places, and has git do the rest.
@@ -212,24 +237,28 @@ impl Repository {
                 .get_attr(Path::new(path), "filter", AttrCheckFlags::FILE_THEN_INDEX)
                 .is_ok_and(|name| name.is_none())
         };
-        self.refresh(&copy.path, &placed.keys().filter(is_plain).collect::<Vec<_>>(), way.patience);
+        self.refresh(
+            &copy.path,
+            &placed.keys().filter(is_plain).map(String::as_bytes).collect::<Vec<_>>(),
+            way.patience,
+        );
         Ok(())
     }
 
     /// Has the copy know what the files look like that are to change: an entry that only looks old would be in the way.
-    pub(super) fn look_afresh(&self, copy: &Path, changes: &Changes, patience: Duration) {
-        let known = changes.iter().filter(|(_, (before, _))| before.is_some());
+    pub(super) fn look_afresh(&self, copy: &Path, difference: &Difference, patience: Duration) {
+        let known = difference.paths().filter(|(_, (before, _))| before.is_some());
         self.refresh(copy, &known.map(|(path, _)| path).collect::<Vec<_>>(), patience);
     }
 
-    fn refresh(&self, copy: &Path, known: &[&String], patience: Duration) {
+    fn refresh(&self, copy: &Path, known: &[&[u8]], patience: Duration) {
         if known.is_empty() || !copy.exists() {
             return;
         }
         let mut refresh = self.git_on(copy);
         refresh.args(["--literal-pathspecs", "add", "--refresh", "--ignore-errors", "--pathspec-from-file=-"]);
         refresh.arg("--pathspec-file-nul");
-        let paths: Vec<u8> = known.iter().flat_map(|path| path.bytes().chain([0])).collect();
+        let paths: Vec<u8> = known.iter().flat_map(|path| path.iter().copied().chain([0])).collect();
         // What is not in the index by now is found out by what comes next.
         let _ = spawn::run(refresh, &paths, patience);
     }

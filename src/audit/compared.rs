@@ -73,7 +73,8 @@ impl Repository {
         let trees = self.trees();
         let (before, after) = (trees.folder(one, folder)?, trees.folder(Some(other), folder)?);
         let mut files = Vec::new();
-        trees.compare(before, after, "", &mut |path, before, after| {
+        trees.compare(before, after, b"", &mut |path, before, after| {
+            let Ok(path) = String::from_utf8(path) else { return };
             // A repository of somebody else's is no file, whatever its path.
             let id = |leaf: Option<Leaf>| leaf.filter(|leaf| leaf.mode != SUBMODULE).map(|leaf| leaf.id);
             let (before, after) = (id(before), id(after));

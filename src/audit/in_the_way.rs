@@ -2,14 +2,17 @@
 //! something is to change, and aof's own folder, which nothing may come into. Looks, and changes nothing.
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use super::bring::{Changes, PATHS_A_COMMAND};
+use super::bring::{Difference, PATHS_A_COMMAND};
 use super::error::{At, AuditError};
 use super::id::CommitId;
 use super::repository::Repository;
 use super::spawn;
+use super::tree::text;
 use crate::format::shell::quoted;
 use crate::model::listed;
 
@@ -19,9 +22,10 @@ const OWN_FOLDER: &str = ".aof";
 const MOST_TOLD: usize = 20;
 
 /// Refuses paths that git itself puts nowhere: whoever wrote such a tree means a place outside of the worktree, or git's own folder.
-pub(super) fn are_fit(changes: &Changes) -> Result<(), AuditError> {
-    match changes.keys().find(|path| path.split('/').any(is_forbidden)) {
-        Some(path) => Err(AuditError::Forbidden { path: path.clone() }),
+pub(super) fn are_fit(difference: &Difference) -> Result<(), AuditError> {
+    let is_unfit = |path: &[u8]| String::from_utf8_lossy(path).split('/').any(is_forbidden);
+    match difference.paths().find(|(path, _)| is_unfit(path)) {
+        Some((path, _)) => Err(AuditError::Forbidden { path: text(path.to_owned()) }),
         None => Ok(()),
     }
 }
@@ -40,13 +44,14 @@ fn is_forbidden(name: &str) -> bool {
 
 /// Refuses what would change aof's own folder, of whichever project. What is only to go from it would go from here as well, where it may
 /// be in use.
-pub(super) fn keeps_out(changes: &Changes) -> Result<(), AuditError> {
+pub(super) fn keeps_out(difference: &Difference) -> Result<(), AuditError> {
     // Where names differ by case alone they may mean the same file.
-    let is_own = |path: &str| path.split('/').any(|part| part.eq_ignore_ascii_case(OWN_FOLDER));
-    let own: Vec<_> = changes.iter().filter(|(path, _)| is_own(path)).collect();
+    let is_own =
+        |path: &[u8]| path.split(|byte| *byte == b'/').any(|part| part.eq_ignore_ascii_case(OWN_FOLDER.as_bytes()));
+    let own: Vec<_> = difference.paths().filter(|(path, _)| is_own(path)).collect();
     let told = |comes: bool| {
         let files = own.iter().filter(|(_, (_, after))| after.is_some() == comes);
-        files.take(MOST_TOLD).map(|(path, _)| (*path).clone()).collect::<Vec<_>>()
+        files.take(MOST_TOLD).map(|(path, _)| text(path.to_vec())).collect::<Vec<_>>()
     };
     match (told(true), told(false)) {
         (come, go) if come.is_empty() && go.is_empty() => Ok(()),
@@ -62,20 +67,20 @@ impl Repository {
         index: &Path,
         from: Option<CommitId>,
         to: CommitId,
-        changes: &Changes,
+        difference: &Difference,
     ) -> Result<(), AuditError> {
-        let files = self.untracked_in_the_way(index, changes)?;
+        let files = self.untracked_in_the_way(index, difference)?;
         if !files.is_empty() {
             return Err(AuditError::InTheWay { files });
         }
         let mut git = self.read_tree(index, from, to);
         git.arg("-n");
         let Err(error) = spawn::run_git(git, &[]) else { return Ok(()) };
-        let files = self.changed_in_the_way(changes)?;
+        let files = self.changed_in_the_way(difference)?;
         if !files.is_empty() {
             return Err(AuditError::InTheWay { files });
         }
-        let marked = self.marked_in_the_way(changes)?;
+        let marked = self.marked_in_the_way(difference)?;
         let detail = if marked.is_empty() {
             error.to_string()
         } else {
@@ -88,9 +93,9 @@ impl Repository {
     }
 
     /// Returns what takes back that git takes files for unchanged.
-    fn marked_in_the_way(&self, changes: &Changes) -> Result<Vec<String>, AuditError> {
+    fn marked_in_the_way(&self, difference: &Difference) -> Result<Vec<String>, AuditError> {
         let mut commands = Vec::new();
-        let paths: Vec<&String> = changes.keys().collect();
+        let paths: Vec<&OsStr> = difference.paths().map(|(path, _)| OsStr::from_bytes(path)).collect();
         for paths in paths.chunks(PATHS_A_COMMAND) {
             let mut git = spawn::git(self);
             git.args(["--literal-pathspecs", "ls-files", "-v", "-z", "--full-name", "--"]).args(paths);
@@ -112,12 +117,12 @@ impl Repository {
 
     /// Returns files that git does not know, where something new is to come. Git itself takes those for expendable that it was told
     /// to ignore; but they may be somebody's only copy.
-    fn untracked_in_the_way(&self, index: &Path, changes: &Changes) -> Result<Vec<String>, AuditError> {
+    fn untracked_in_the_way(&self, index: &Path, difference: &Difference) -> Result<Vec<String>, AuditError> {
         let root = self.worktree_root();
         let mut found = BTreeSet::new();
-        for (path, _) in changes.iter().filter(|(_, (before, after))| before.is_none() && after.is_some()) {
-            for (at, _) in path.match_indices('/') {
-                match fs::symlink_metadata(root.join(&path[..at])) {
+        for (path, _) in difference.paths().filter(|(_, (before, after))| before.is_none() && after.is_some()) {
+            for (at, _) in path.iter().enumerate().filter(|(_, byte)| **byte == b'/') {
+                match fs::symlink_metadata(root.join(OsStr::from_bytes(&path[..at]))) {
                     Ok(data) if data.is_dir() => {}
                     Ok(_) => {
                         found.insert(path[..at].to_owned());
@@ -128,22 +133,23 @@ impl Repository {
             }
             files_at(root, path, &mut found)?;
         }
-        found.retain(|path| changes.get(path).is_none_or(|(before, _)| before.is_none()));
-        let candidates: Vec<String> = found.iter().cloned().collect();
+        found.retain(|path: &Vec<u8>| difference.at(path).is_none_or(|(before, _)| before.is_none()));
+        let candidates: Vec<Vec<u8>> = found.iter().cloned().collect();
         for candidates in candidates.chunks(PATHS_A_COMMAND) {
             let mut git = self.git_on(index);
-            git.args(["--literal-pathspecs", "ls-files", "-z", "--full-name", "--"]).args(candidates);
+            git.args(["--literal-pathspecs", "ls-files", "-z", "--full-name", "--"]);
+            git.args(candidates.iter().map(|path| OsStr::from_bytes(path)));
             for known in spawn::run_git(git, &[])?.split(|byte| *byte == 0) {
-                found.remove(String::from_utf8_lossy(known).as_ref());
+                found.remove(known);
             }
         }
-        Ok(found.into_iter().take(MOST_TOLD).collect())
+        Ok(found.into_iter().take(MOST_TOLD).map(text).collect())
     }
 
     /// Returns what people staged, changed or left untracked where something is to change.
-    fn changed_in_the_way(&self, changes: &Changes) -> Result<Vec<String>, AuditError> {
+    fn changed_in_the_way(&self, difference: &Difference) -> Result<Vec<String>, AuditError> {
         let mut files = Vec::new();
-        let paths: Vec<&String> = changes.keys().collect();
+        let paths: Vec<&OsStr> = difference.paths().map(|(path, _)| OsStr::from_bytes(path)).collect();
         for paths in paths.chunks(PATHS_A_COMMAND) {
             let mut git = spawn::git(self);
             git.args(["--literal-pathspecs", "status", "--porcelain", "-z", "--no-renames", "--untracked-files=all"]);
@@ -161,8 +167,8 @@ impl Repository {
 }
 
 /// Adds the file at a path, or all those below it; what is a repository of its own is git's to judge.
-fn files_at(root: &Path, path: &str, found: &mut BTreeSet<String>) -> Result<(), AuditError> {
-    let place = root.join(path);
+fn files_at(root: &Path, path: &[u8], found: &mut BTreeSet<Vec<u8>>) -> Result<(), AuditError> {
+    let place = root.join(OsStr::from_bytes(path));
     let Ok(data) = fs::symlink_metadata(&place) else { return Ok(()) };
     if !data.is_dir() {
         found.insert(path.to_owned());
@@ -173,7 +179,7 @@ fn files_at(root: &Path, path: &str, found: &mut BTreeSet<String>) -> Result<(),
     }
     for entry in fs::read_dir(&place).at("read", &place)? {
         let name = entry.at("read", &place)?.file_name();
-        files_at(root, &format!("{path}/{}", name.to_string_lossy()), found)?;
+        files_at(root, &[path, b"/", name.as_bytes()].concat(), found)?;
     }
     Ok(())
 }

@@ -14,7 +14,7 @@ use super::id::{CommitId, ObjectId};
 use super::identity::Person;
 use super::objects::{Kind, Object, sync_files};
 use super::repository::Repository;
-use super::tree::{Edit, Leaf, MODE_EXECUTABLE, MODE_FILE};
+use super::tree::{Edit, Leaf, MODE_EXECUTABLE, MODE_FILE, text};
 
 /// The file that makes a folder a project.
 const PROJECT_FILE: &str = "project.yaml";
@@ -54,12 +54,14 @@ impl Repository {
         let mut unshared = Unshared { commits, projects: BTreeSet::new(), stranger: None };
         for commit in reach.commits.into_iter().chain(reach.ends) {
             for path in self.changed_paths(commit)? {
-                match self.project_of(commit, &path)? {
+                // No task's file has a name that is no text.
+                let project = str::from_utf8(&path).map_or(Ok(None), |path| self.project_of(commit, path))?;
+                match project {
                     Some(project) => {
                         unshared.projects.insert(project);
                     }
                     None => {
-                        unshared.stranger.get_or_insert((commit, path));
+                        unshared.stranger.get_or_insert_with(|| (commit, text(path)));
                     }
                 }
             }
@@ -82,14 +84,14 @@ impl Repository {
     }
 
     /// Returns what is otherwise in a commit than in each of its parents; of a first commit, all.
-    fn changed_paths(&self, commit: CommitId) -> Result<BTreeSet<String>, AuditError> {
+    fn changed_paths(&self, commit: CommitId) -> Result<BTreeSet<Vec<u8>>, AuditError> {
         let root = self.root_tree(commit)?;
         let parents = self.log_entry(commit)?.parents.into_iter().filter(|parent| self.has_commit(*parent));
         let befores = parents.map(|parent| self.root_tree(parent).map(Some)).collect::<Result<Vec<_>, _>>()?;
-        let mut changed: Option<BTreeSet<String>> = None;
+        let mut changed: Option<BTreeSet<Vec<u8>>> = None;
         for before in if befores.is_empty() { vec![None] } else { befores } {
             let mut paths = BTreeSet::new();
-            self.trees().compare(before, Some(root), "", &mut |path, _: Option<Leaf>, _| {
+            self.trees().compare(before, Some(root), b"", &mut |path, _, _| {
                 paths.insert(path);
             })?;
             changed = Some(match changed {
@@ -111,13 +113,15 @@ impl Repository {
         let (trees, full) = (self.trees(), self.full_path(folder));
         let below = |commit| trees.folder(Some(self.root_tree(commit)?), &full);
         let mut found = Vec::new();
-        trees.compare(below(from)?, below(to)?, folder, &mut |path, before, after| {
+        trees.compare(below(from)?, below(to)?, folder.as_bytes(), &mut |path, before, after| {
+            // Whoever committed one whose name is no text is told so otherwise.
+            let Ok(path) = String::from_utf8(path) else { return };
             found.extend(more_than_content(before, after).map(|why| (path, after, why)));
         })?;
         let other = self.root_tree(unless_of)?;
         let mut kinds = Vec::new();
         for (path, after, why) in found {
-            if trees.lookup(other, &self.full_path(&path))? != after {
+            if trees.lookup(other, self.full_path(&path))? != after {
                 kinds.push((path, why));
             }
         }

@@ -68,14 +68,14 @@ impl<'r> Trees<'r> {
     }
 
     /// Finds what a path stands for below a tree.
-    pub(super) fn lookup(&self, root: ObjectId, path: &str) -> Result<Option<Leaf>, AuditError> {
+    pub(super) fn lookup(&self, root: ObjectId, path: impl AsRef<[u8]>) -> Result<Option<Leaf>, AuditError> {
         let mut at = Leaf { mode: MODE_TREE, id: root };
-        for name in path.split('/').filter(|name| !name.is_empty()) {
+        for name in path.as_ref().split(|byte| *byte == b'/').filter(|name| !name.is_empty()) {
             if at.mode != MODE_TREE {
                 return Ok(None);
             }
             let tree = self.load(at.id)?;
-            let found = entries(&tree).find(|entry| entry.name == name.as_bytes()).map(|entry| entry.leaf());
+            let found = entries(&tree).find(|entry| entry.name == name).map(|entry| entry.leaf());
             match found {
                 Some(leaf) => at = leaf,
                 None => return Ok(None),
@@ -114,7 +114,7 @@ impl<'r> Trees<'r> {
             let Ok(name) = str::from_utf8(entry.name) else {
                 continue;
             };
-            let path = path_of(below, name)?;
+            let path = text(path_of(below.as_bytes(), name.as_bytes())?);
             match entry.mode {
                 MODE_TREE => self.walk(entry.id, &path, found)?,
                 MODE_FILE | MODE_EXECUTABLE => found(path, entry.id),
@@ -124,13 +124,13 @@ impl<'r> Trees<'r> {
         Ok(())
     }
 
-    /// Compares two folders, as `found(path, before, after)` for whatever is not a folder and differs.
+    /// Compares two folders, as `found(path, before, after)` for whatever is not a folder and differs. Names need not be text.
     pub(super) fn compare(
         &self,
         before: Option<ObjectId>,
         after: Option<ObjectId>,
-        below: &str,
-        found: &mut impl FnMut(String, Option<Leaf>, Option<Leaf>),
+        below: &[u8],
+        found: &mut impl FnMut(Vec<u8>, Option<Leaf>, Option<Leaf>),
     ) -> Result<(), AuditError> {
         let load = |tree: Option<ObjectId>| tree.map_or_else(|| Ok(Arc::from([])), |tree| self.load(tree));
         let (before, after) = (load(before)?, load(after)?);
@@ -155,8 +155,7 @@ impl<'r> Trees<'r> {
             let Some(entry) = gone.or(come).filter(|_| gone_leaf != come_leaf) else {
                 continue;
             };
-            let Ok(name) = str::from_utf8(entry.name) else { continue };
-            let path = path_of(below, name)?;
+            let path = path_of(below, entry.name)?;
             if entry.is_tree() {
                 self.compare(gone_leaf.map(|leaf| leaf.id), come_leaf.map(|leaf| leaf.id), &path, found)?;
             } else {
@@ -235,9 +234,14 @@ impl<'r> Trees<'r> {
 }
 
 /// Returns the path of a name in a folder. A name with a slash in it would pass for something elsewhere.
-fn path_of(below: &str, name: &str) -> Result<String, AuditError> {
-    let path = if below.is_empty() { name.to_owned() } else { format!("{below}/{name}") };
-    if name.contains('/') { Err(AuditError::Forbidden { path }) } else { Ok(path) }
+fn path_of(below: &[u8], name: &[u8]) -> Result<Vec<u8>, AuditError> {
+    let path = if below.is_empty() { name.to_owned() } else { [below, b"/", name].concat() };
+    if name.contains(&b'/') { Err(AuditError::Forbidden { path: text(path) }) } else { Ok(path) }
+}
+
+/// Returns a path as it can be shown.
+pub(super) fn text(path: Vec<u8>) -> String {
+    String::from_utf8(path).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }
 
 fn first(path: &str) -> &str {

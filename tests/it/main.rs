@@ -81,6 +81,7 @@ mod syncing_finish;
 mod syncing_hands;
 mod syncing_hostile;
 mod syncing_kinds;
+mod syncing_odd;
 mod syncing_torture;
 mod task_complete;
 mod task_new;

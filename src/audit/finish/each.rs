@@ -14,6 +14,7 @@ use super::super::repository::Repository;
 use super::super::spawn;
 use super::super::tree::Leaf;
 use super::look::{Known, info};
+use super::odd::OddKnown;
 use super::standing::left;
 use super::table::{Aim, Step, steps};
 use crate::format::shell::quoted;
@@ -34,6 +35,7 @@ pub(super) struct Going<'a> {
     pub of: Option<CommitId>,
     pub beside: &'a Path,
     pub until: Instant,
+    pub odd: &'a [OddKnown],
 }
 
 impl Repository {
@@ -45,12 +47,15 @@ impl Repository {
         known: &[Known],
         lock: Bringing,
     ) -> Result<Vec<Unsettled>, AuditError> {
-        let unsettled = self.go_files(going, known)?;
+        let mut unsettled = self.go_files(going, known)?;
+        unsettled.extend(self.go_odd(going.aim, going.odd, left(going.until)));
         let aim = going.aim;
         let copy = self.index_copy()?;
         let entries: Vec<&Known> = known.iter().filter(|known| steps(aim, known.facts).1 == Step::Go).collect();
-        if !entries.is_empty() {
+        let odd: Vec<&OddKnown> = going.odd.iter().filter(|odd| steps(aim, odd.facts).1 == Step::Go).collect();
+        if !entries.is_empty() || !odd.is_empty() {
             self.give_entries(&copy, aim, &entries)?;
+            self.give_odd_entries(&copy.path, aim, &odd)?;
             lock.index.write_all_of(&copy)?;
             let target = self.git_dir().join("index");
             lock.index.rename_to(&target).at("replace", &target)?;

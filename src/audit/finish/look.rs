@@ -107,7 +107,7 @@ fn around_of<'c>(path: &str, changes: &'c Changes) -> Vec<&'c str> {
     above.chain(below).map(|(path, _)| path.as_str()).collect()
 }
 
-fn of(sides: Sides, leaf: Option<Leaf>) -> Entry {
+pub(super) fn of(sides: Sides, leaf: Option<Leaf>) -> Entry {
     if leaf == sides.1 {
         Entry::To
     } else if leaf == sides.0 {
@@ -125,9 +125,15 @@ pub(super) fn entry_of(sides: Sides, staged: Option<&Staged>) -> Entry {
     }
 }
 
-/// Reads `TAG MODE ID STAGE<tab>PATH`.
 fn line(line: &[u8]) -> Option<(&str, Staged)> {
-    let (fields, path) = str::from_utf8(line).ok()?.split_once('\t')?;
+    let (path, staged) = entry_in(line)?;
+    Some((str::from_utf8(path).ok()?, staged))
+}
+
+/// Reads `TAG MODE ID STAGE<tab>PATH`.
+pub(super) fn entry_in(line: &[u8]) -> Option<(&[u8], Staged)> {
+    let tab = line.iter().position(|byte| *byte == b'\t')?;
+    let (fields, path) = (str::from_utf8(&line[..tab]).ok()?, &line[tab + 1..]);
     let mut fields = fields.split(' ');
     let is_left_out = fields.next()?.eq_ignore_ascii_case("S");
     let mode = u32::from_str_radix(fields.next()?, 8).ok()?;

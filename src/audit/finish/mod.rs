@@ -11,6 +11,7 @@
 
 mod each;
 mod look;
+mod odd;
 mod standing;
 mod table;
 
@@ -18,7 +19,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::below::Below;
-use super::bring::{Bringing, Changes, Way};
+use super::bring::{Bringing, Difference, Way};
 use super::coming::Coming;
 use super::error::{At, AuditError, Unsettled, with_cause};
 use super::head::Head;
@@ -53,7 +54,7 @@ impl Finished {
 /// What was under way.
 struct Interrupted<'a> {
     was: &'a BranchLock,
-    changes: Changes,
+    difference: Difference,
     leave: Leave,
     beside: &'a Path,
     deadline: Instant,
@@ -75,8 +76,8 @@ impl Repository {
         intent: Intent<'_>,
     ) -> Result<Finished, AuditError> {
         self.wait_for_left_git(deadline)?;
-        let changes = match self.changes_to(was.from, was.to) {
-            Ok(changes) => changes,
+        let difference = match self.difference(was.from, was.to) {
+            Ok(difference) => difference,
             // Nothing like that was ever begun.
             Err(AuditError::Forbidden { .. }) => return Ok(Finished::default()),
             // Git has swept what came, or what it came to.
@@ -85,16 +86,16 @@ impl Repository {
                 return lost.map_or(Err(error), |commit| Ok(Finished::lost(commit)));
             }
         };
-        let leave = if keeps_out(&changes).is_ok() { Leave::Given } else { Leave::Refused };
+        let leave = if keeps_out(&difference).is_ok() { Leave::Given } else { Leave::Refused };
         let now = Instant::now();
         // What does not come goes back, which takes its time as well.
         let (forward, until) = (now + patience / 2, now + patience);
-        let interrupted = Interrupted { was, changes, leave, beside, deadline, forward, until };
+        let interrupted = Interrupted { was, difference, leave, beside, deadline, forward, until };
         let mut asked = Asked::until(forward);
         let start = Head { reference: was.reference.clone(), commit: was.from };
         loop {
             let head = self.head()?;
-            let known = self.known(&interrupted.changes, head.commit, &mut asked)?;
+            let known = self.known(&interrupted.difference.files, head.commit, &mut asked)?;
             let ready = match self.whole(&interrupted, &head, &known, Trial::NotYet)? {
                 Whole::Forget => return Ok(Finished::default()),
                 Whole::Forward => Some(self.ready(&interrupted, &known)),
@@ -121,8 +122,8 @@ impl Repository {
             let at = known.binary_search_by(|known| known.path.as_str().cmp(path));
             at.is_ok_and(|at| known[at].facts.file == File::To)
         };
-        let Interrupted { was, changes, beside, forward, .. } = interrupted;
-        self.files_beside(changes, |path| !has_come(path), was.to, beside, left(*forward))
+        let Interrupted { was, difference, beside, forward, .. } = interrupted;
+        self.files_beside(difference, |path| !has_come(path), was.to, beside, left(*forward))
     }
 
     /// Does it, while nobody else changes the index.
@@ -135,7 +136,7 @@ impl Repository {
         asked: &mut Asked,
     ) -> Result<Finished, AuditError> {
         let Interrupted { was, beside, deadline, until, .. } = *interrupted;
-        let mut known = self.known(&interrupted.changes, head.commit, asked)?;
+        let mut known = self.known(&interrupted.difference.files, head.commit, asked)?;
         let (ready, mut failed) = match ready {
             Some(Ok(coming)) => (Some(coming), None),
             Some(Err(error)) => (None, Some(with_cause(&error))),
@@ -163,7 +164,7 @@ impl Repository {
                 Err(error) => {
                     failed = Some(with_cause(&error));
                     asked.until = until;
-                    known = self.known(&interrupted.changes, head.commit, asked)?;
+                    known = self.known(&interrupted.difference.files, head.commit, asked)?;
                     what = self.whole(interrupted, head, &known, Trial::Failed)?;
                 }
             }
@@ -173,22 +174,24 @@ impl Repository {
             Whole::Each(Aim::To) => (Aim::To, Some(was.to)),
             Whole::Forward | Whole::Forget => return Ok(Finished::default()),
         };
-        let unsettled = self.go_each(&Going { aim, of, beside, until }, &known, lock)?;
+        let odd = self.known_odd(&interrupted.difference.odd, head.commit, left(until))?;
+        let unsettled = self.go_each(&Going { aim, of, beside, until, odd: &odd }, &known, lock)?;
         Ok(Finished { unsettled, failed })
     }
 
     /// Has all the files come; returns the index that goes with them.
     fn bring_rest(&self, interrupted: &Interrupted<'_>, known: &[Known], coming: &Coming) -> Result<Temp, AuditError> {
-        let Interrupted { was, changes, forward, .. } = interrupted;
+        let Interrupted { was, difference, forward, .. } = interrupted;
         let copy = self.index_copy()?;
-        self.look_afresh(&copy.path, changes, left(*forward));
+        self.look_afresh(&copy.path, difference, left(*forward));
         let arrived = known.iter().filter(|known| known.facts.file == File::To);
         let arrived = arrived.map(|known| (known.path.clone(), (known.before, known.after))).collect();
         self.enter(&copy.path, &arrived)?;
-        self.ask(&copy.path, was.from, was.to, changes)?;
+        self.enter_odd(&copy.path, &self.known_odd(&difference.odd, was.from, left(*forward))?)?;
+        self.ask(&copy.path, was.from, was.to, difference)?;
         let sights = known.iter().filter_map(|known| Some((known.path.clone(), known.seen?))).collect();
         let way = Way { from: was.from, to: was.to, patience: left(*forward) };
-        self.settle_files(coming, &copy, way, changes, &sights)?;
+        self.settle_files(coming, &copy, way, &difference.files, &sights)?;
         // Those too that were placed before the kill.
         Below::open(self.worktree_root())?.sync_folders(known.iter().map(|known| known.path.as_str()))?;
         Ok(copy)
@@ -201,8 +204,9 @@ impl Repository {
         known: &[Known],
         trial: Trial,
     ) -> Result<Whole, AuditError> {
-        let Interrupted { was, leave, .. } = interrupted;
-        let paths: Vec<Facts> = known.iter().map(|known| known.facts).collect();
+        let Interrupted { was, difference, leave, until, .. } = interrupted;
+        let odd = self.known_odd(&difference.odd, head.commit, left(*until))?;
+        let paths: Vec<Facts> = known.iter().map(|known| known.facts).chain(odd.iter().map(|odd| odd.facts)).collect();
         let is_on_it = head.reference == was.reference;
         let stand = if is_on_it && head.commit == was.from {
             Stand::Before
