@@ -1,8 +1,8 @@
 //! Step 4 of a transition: everything that can fail before anything moves. Blobs, trees spliced from the parent's,
 //! commits (signed if git's configuration says so), all written, but neither named nor on a branch yet.
 //!
-//! Blobs are the bytes given: no filter and no line-ending conversion is applied. `core.autocrlf` and `text=auto` leave
-//! such files clean; an explicit `text`, `eol` or `filter` attribute on task files makes git show them as modified.
+//! What is given is what stands in the worktree. Blobs are that, with line ends as git would commit them; no filter is applied: a
+//! `filter` attribute on task files makes git show them as modified.
 //!
 //! Nothing here reads the worktree, runs a hook, or writes outside `objects/`. A crash leaves temp files, which `git gc` sweeps.
 
@@ -148,7 +148,13 @@ impl Repository {
         for change in &draft.changes {
             check_path(&change.path)?;
             let path = self.full_path(&change.path);
-            let blob = change.content.as_ref().map(|content| Object::new(Kind::Blob, content.clone()));
+            let blob = match &change.content {
+                Some(content) => {
+                    let before = || self.content_before(trees, root, draft, &path, objects);
+                    Some(Object::new(Kind::Blob, self.as_committed(&path, content, before)?.into_owned()))
+                }
+                None => None,
+            };
             passed.entry(path.clone()).or_default().extend(blob.as_ref().map(|blob| blob.id));
             if edits.insert(path, blob.as_ref().map(|blob| blob.id)).is_some() {
                 return Err(AuditError::BadPath {
@@ -160,6 +166,26 @@ impl Repository {
         }
         let edits: Vec<_> = edits.iter().map(|(path, blob)| Edit { path, blob: *blob }).collect();
         trees.splice(root, &edits, objects)
+    }
+
+    /// Returns what a file said before this draft; one that moves is taken away elsewhere under the same name.
+    fn content_before(
+        &self,
+        trees: &Trees<'_>,
+        root: Option<ObjectId>,
+        draft: &Draft,
+        path: &str,
+        objects: &[Object],
+    ) -> Result<Option<Vec<u8>>, AuditError> {
+        let name = path.rsplit('/').next();
+        let removed = draft.changes.iter().filter(|change| change.content.is_none());
+        let moved = removed.map(|change| self.full_path(&change.path)).filter(|old| old.rsplit('/').next() == name);
+        for path in std::iter::once(path.to_owned()).chain(moved) {
+            let Some(leaf) = trees.file(root, &path)? else { continue };
+            let fresh = objects.iter().rev().find(|object| object.id == leaf.id);
+            return fresh.map_or_else(|| self.read_blob(leaf.id), |object| Ok(object.bytes.clone())).map(Some);
+        }
+        Ok(None)
     }
 }
 

@@ -9,11 +9,12 @@ use git2::{Config, ConfigLevel};
 use super::error::{AuditError, During};
 
 /// All that is ever asked for.
-const TEXTS: [&str; 14] = [
+const TEXTS: [&str; 15] = [
     "author.email",
     "author.name",
     "committer.email",
     "committer.name",
+    "core.autocrlf",
     "core.logAllRefUpdates",
     "gpg.format",
     "gpg.openpgp.program",

@@ -3,10 +3,12 @@
 //! Two commits are compared at the paths asked for by the names of the objects there, so a walk costs a few tree
 //! entries a commit, whatever else the commits changed.
 
+use std::borrow::Cow;
 use std::collections::{BinaryHeap, HashMap, HashSet};
 
 use super::error::AuditError;
 use super::id::{CommitId, ObjectId};
+use super::line_ends::with_lf;
 use super::objects::Kind;
 use super::repository::Repository;
 use super::said::{Links, LogEntry};
@@ -43,6 +45,17 @@ impl Repository {
     /// Returns whether one of the newest commits that changed this file of the project has it with that content.
     pub fn has_had(&self, from: CommitId, path: &str, content: ObjectId) -> Result<bool, AuditError> {
         self.full_path_has_had(from, &self.full_path(path), content)
+    }
+
+    /// Returns the same of the bytes of a file in the worktree, where git may have written other line ends.
+    pub fn has_had_text(&self, from: CommitId, path: &str, bytes: &[u8]) -> Result<bool, AuditError> {
+        if self.has_had(from, path, self.hash_blob(bytes))? {
+            return Ok(true);
+        }
+        match with_lf(bytes) {
+            Cow::Owned(plain) => self.has_had(from, path, self.hash_blob(&plain)),
+            Cow::Borrowed(_) => Ok(false),
+        }
     }
 
     pub(super) fn full_path_has_had(&self, from: CommitId, path: &str, content: ObjectId) -> Result<bool, AuditError> {

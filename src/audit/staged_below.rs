@@ -17,6 +17,14 @@ pub struct StagedFile {
 }
 
 impl Repository {
+    /// Has git's index know files of the project as they stand: it takes one of another size for modified, whatever it says.
+    pub fn look_again(&self, paths: &[String]) -> Result<(), AuditError> {
+        let mut git = spawn::git(self);
+        git.args(["update-index", "-z", "--stdin"]);
+        let paths = paths.iter().map(|path| format!("{}\0", self.full_path(path)));
+        spawn::run_git(git, paths.collect::<String>().as_bytes()).map(drop)
+    }
+
     /// Returns the files below a folder of the project that the index has otherwise than HEAD.
     pub fn staged_below(&self, folder: &str) -> Result<Vec<StagedFile>, AuditError> {
         let mut git = spawn::git(self);

@@ -93,7 +93,8 @@ impl Seen {
     /// Returns whether the file says what HEAD has: whoever wrote it is done.
     fn is_committed(&self, workspace: &Workspace, task: &TaskEntry) -> bool {
         let Ok(snapshot) = read(&workspace.paths, &task.path) else { return false };
-        self.committed.get(task.path.as_str()) == Some(&workspace.repository.hash_blob(&snapshot.bytes))
+        let committed = self.committed.get(task.path.as_str());
+        committed.is_some_and(|blob| workspace.repository.is_same_text(&snapshot.bytes, *blob))
     }
 
     fn learn(&mut self, task: &TaskEntry) {

@@ -56,7 +56,7 @@ pub fn open_manuscript(
     change(workspace, id, dry_run, &mut |standing| {
         permit(standing, &actor(workspace, &standing.in_force.rules.org, agent))?;
         let snapshot = &standing.snapshot;
-        found = Some(Manuscript { path: snapshot.path.clone(), bytes: snapshot.bytes.clone() });
+        found = Some(Manuscript { path: snapshot.path.clone(), bytes: standing.file.bytes().to_vec() });
         Ok(Choice::Settled)
     })?;
     found.ok_or_else(|| OpsError::Restless { id: id.clone() })
@@ -72,7 +72,7 @@ pub fn edit_text(
     dry_run: DryRun,
 ) -> Result<Changed, OpsError> {
     rewrite(workspace, id, agent, dry_run, &|standing| {
-        if standing.snapshot.bytes != manuscript.bytes {
+        if standing.file.bytes() != manuscript.bytes {
             return Err(OpsError::Unfit {
                 code: "edit_conflict",
                 problem: format!("task `{id}` changed while you were at it"),
@@ -167,7 +167,7 @@ fn rewrite(
         let by = actor(workspace, &rules.org, agent);
         permit(standing, &by)?;
         let after = rewritten(standing)?;
-        if after.bytes() == standing.snapshot.bytes {
+        if after.bytes() == standing.file.bytes() {
             return Ok(Choice::Settled);
         }
         let unchanged_history = match (after.field("gateHistory"), standing.file.field("gateHistory")) {

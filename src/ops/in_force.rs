@@ -8,7 +8,7 @@ use tracing::{debug, info};
 
 use super::error::OpsError;
 use super::workspace::Workspace;
-use crate::audit::{CommitId, Head, Repository, TreeFile};
+use crate::audit::{CommitId, Head, Repository, TreeFile, with_lf};
 use crate::engine::{Finding, Rules};
 use crate::format::config::{Configuration, ORG_FILE, PROJECT_FILE, Reading, Source, Subject, WORKFLOWS_FOLDER, read};
 use crate::format::diagnostic::Diagnostic;
@@ -314,7 +314,7 @@ fn uncommitted(repository: &Repository, commit: CommitId) -> Result<Vec<String>,
         let same = match (standing_file(repository, &name), committed) {
             (Ok(None), None) => true,
             (Ok(Some(now)), Some(file)) => {
-                repository.hash_blob(&now) == file.id || without_cr(&now) == without_cr(&repository.read_blob(file.id)?)
+                repository.is_same_text(&now, file.id) || with_lf(&now) == with_lf(&repository.read_blob(file.id)?)
             }
             _ => false,
         };
@@ -323,9 +323,4 @@ fn uncommitted(repository: &Repository, commit: CommitId) -> Result<Vec<String>,
         }
     }
     Ok(differing)
-}
-
-fn without_cr(bytes: &[u8]) -> Vec<u8> {
-    let before_newline = |at: usize| bytes.get(at..at + 2) == Some(b"\r\n");
-    bytes.iter().enumerate().filter(|(at, _)| !before_newline(*at)).map(|(_, byte)| *byte).collect()
 }

@@ -7,7 +7,7 @@ use super::create::{NewTask, fresh_id, new_from, opened};
 use super::error::OpsError;
 use super::heal::{heal, heal_if_pending};
 use super::in_force::{InForce, compiled};
-use super::merge_driver::{ATTRIBUTES, attributes_after, install_here};
+use super::merge_driver::{ATTRIBUTES, attributes_after, install_here, is_as_committed};
 use super::message;
 use super::transaction::{Beside, Changed, DryRun, Write, commit};
 use super::workspace::Workspace;
@@ -143,17 +143,20 @@ fn plan(new: &NewProject, author: &Person, now: Timestamp) -> Result<(Begun, Wri
 /// that are not committed is left alone.
 fn attributes(folder: &Path, committed: Option<(&Repository, CommitId)>) -> Result<Option<Beside>, OpsError> {
     let standing = std::fs::read(folder.join(ATTRIBUTES)).ok();
-    let in_head = match committed.filter(|_| folder.is_dir()) {
-        // The folder may be one below where the repository was looked for.
-        Some((_, commit)) => Repository::discover(folder)?.read(commit, ATTRIBUTES)?,
-        None => None,
+    let is_committed = match committed.filter(|_| folder.is_dir()) {
+        Some((_, commit)) => {
+            // The folder may be one below where the repository was looked for.
+            let repository = Repository::discover(folder)?;
+            is_as_committed(&repository, standing.as_deref(), repository.read(commit, ATTRIBUTES)?.as_deref())
+        }
+        None => standing.is_none(),
     };
-    if standing != in_head {
+    if !is_committed {
         return Ok(None);
     }
-    let bytes = attributes_after(in_head.as_deref());
+    let bytes = attributes_after(standing.as_deref());
     Ok(bytes
-        .map(|bytes| Ok::<_, StoreError>(Beside { path: ATTRIBUTES.parse()?, before: in_head, bytes }))
+        .map(|bytes| Ok::<_, StoreError>(Beside { path: ATTRIBUTES.parse()?, before: standing, bytes }))
         .transpose()?)
 }
 

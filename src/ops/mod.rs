@@ -36,6 +36,7 @@ mod history;
 mod import;
 mod in_force;
 mod init;
+mod line_ends;
 mod list;
 pub mod merge;
 pub mod merge_driver;

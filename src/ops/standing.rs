@@ -1,5 +1,6 @@
 //! Where a task stands: its file in the worktree, the same in HEAD, and what lies between the two.
 
+use std::borrow::Cow;
 use std::rc::Rc;
 
 use super::author;
@@ -8,7 +9,7 @@ use super::in_force::{InForce, in_force};
 use super::message;
 use super::way_back::{WayBack, with_way_back};
 use super::workspace::Workspace;
-use crate::audit::{CommitId, Head, Person};
+use crate::audit::{CommitId, Head, ObjectId, Person};
 use crate::engine::{Act, Change, Found, explain, flaw};
 use crate::format::diagnostic::Diagnostic;
 use crate::format::task_file::{self, Defaults, Origin, Spliced, TaskFile};
@@ -67,15 +68,20 @@ impl Standing {
         in_force: Rc<InForce>,
     ) -> Result<Self, OpsError> {
         let (snapshot, place) = find(workspace, id)?;
-        let file = parse(&in_force, id, &snapshot.path, &snapshot.bytes, workspace.now())
-            .map_err(|error| with_way_back(workspace, &in_force, error))?;
         let head_path = head_path(workspace, &head, id, &snapshot.path)?;
+        let blob = match (head.commit, &head_path) {
+            (Some(commit), Some(path)) => workspace.repository.blob_id(commit, path.as_str())?,
+            _ => None,
+        };
+        let (counts, is_committed) = counts(workspace, &snapshot, blob)?;
+        let file = parse(&in_force, id, &snapshot.path, &counts, workspace.now())
+            .map_err(|error| with_way_back(workspace, &in_force, error))?;
         if let Some(before) = &head_path {
             refuse_copy(workspace, id, &snapshot.path, before)?;
         }
         let mut standing =
             Self { id: id.clone(), head, in_force, snapshot, place, file, head_path, pending: Pending::Nothing };
-        standing.pending = standing.compare(workspace)?;
+        standing.pending = standing.compare(workspace, blob, is_committed)?;
         Ok(standing)
     }
 
@@ -94,20 +100,16 @@ impl Standing {
         spliced(&self.in_force.defaults(workspace.now()), &self.id, &self.snapshot.path, changed)
     }
 
-    fn compare(&self, workspace: &Workspace) -> Result<Pending, OpsError> {
-        let repository = &workspace.repository;
-        let blob = match (self.head.commit, &self.head_path) {
-            (Some(commit), Some(path)) => repository.blob_id(commit, path.as_str())?,
-            _ => None,
-        };
+    fn compare(&self, workspace: &Workspace, blob: Option<ObjectId>, is_committed: bool) -> Result<Pending, OpsError> {
         let moved = self.head_path.as_ref().is_some_and(|path| *path != self.snapshot.path);
-        if blob == Some(repository.hash_blob(&self.snapshot.bytes)) && !moved {
+        if is_committed && !moved {
             return Ok(Pending::Nothing);
         }
         let before = match blob {
             None => None,
+            Some(_) if is_committed => Some(self.file.clone()),
             Some(blob) => {
-                let bytes = repository.read_blob(blob)?;
+                let bytes = workspace.repository.read_blob(blob)?;
                 let defaults = self.in_force.defaults(self.file.task.created);
                 match task_file::parse(&bytes, &self.id, &defaults) {
                     Ok(file) => Some(file),
@@ -205,13 +207,12 @@ impl Standing {
     /// meant to take back, as `git commit` does with an index that it had read too early, and the file goes on from HEAD's.
     fn was_committed(&self, workspace: &Workspace) -> Result<bool, OpsError> {
         let Some(commit) = self.head.commit else { return Ok(false) };
-        let content = workspace.repository.hash_blob(&self.snapshot.bytes);
-        Ok(workspace.repository.has_had(commit, self.snapshot.path.as_str(), content)?)
+        Ok(workspace.repository.has_had_text(commit, self.snapshot.path.as_str(), &self.snapshot.bytes)?)
     }
 
     /// Returns the file as one commit of git's user.
     fn one_version(&self, workspace: &Workspace, message: String) -> Pending {
-        let bytes = self.snapshot.bytes.clone();
+        let bytes = self.file.bytes().to_vec();
         Pending::Versions(vec![Version { bytes, message, author: None, authored: workspace.now() }])
     }
 }
@@ -229,6 +230,25 @@ pub(super) fn find(workspace: &Workspace, id: &TaskId) -> Result<(Snapshot, Plac
         other => other.into(),
     })?;
     Ok((tasks::read(paths, &found.path)?, found.place))
+}
+
+/// Returns what of a file counts, and whether that is what HEAD has. Line ends alone are no edit: git may have written them. Where git
+/// converts them, the file goes on as it stands; where it no longer does, as HEAD has it.
+fn counts<'s>(
+    workspace: &Workspace,
+    snapshot: &'s Snapshot,
+    blob: Option<ObjectId>,
+) -> Result<(Cow<'s, [u8]>, bool), OpsError> {
+    let repository = &workspace.repository;
+    let stands = Cow::Borrowed(&snapshot.bytes[..]);
+    match blob {
+        Some(blob) if repository.hash_blob(&snapshot.bytes) == blob => Ok((stands, true)),
+        Some(blob) if repository.is_same_text(&snapshot.bytes, blob) => {
+            let is_converted = repository.converts_line_ends(snapshot.path.as_str())?;
+            Ok((if is_converted { stands } else { Cow::Owned(repository.read_blob(blob)?) }, true))
+        }
+        _ => Ok((stands, false)),
+    }
 }
 
 /// A file that was moved is gone from where it was; what stands in both places was copied, and either may be the right one.

@@ -290,12 +290,13 @@ fn hand_made(listing: &Listing) -> Vec<TaskId> {
     new.filter_map(|(header, _)| header.id.parse().ok()).collect()
 }
 
-/// Returns the tasks that were taken up and whose files differ from HEAD's, by content.
+/// Returns the tasks that were taken up and whose files differ from HEAD's, by content; line ends that git may have written are none.
 fn changed_files(workspace: &Workspace, committed: &HashMap<String, ObjectId>, listing: &Listing) -> Vec<TaskId> {
     let mut changed = Vec::new();
     for (header, path) in listing.tasks.iter().filter(|(header, _)| header.status != NEW) {
         let Ok(snapshot) = tasks::read(&workspace.paths, path) else { continue };
-        if committed.get(path.as_str()) != Some(&workspace.repository.hash_blob(&snapshot.bytes)) {
+        let is_committed = |blob: &ObjectId| workspace.repository.is_same_text(&snapshot.bytes, *blob);
+        if !committed.get(path.as_str()).is_some_and(is_committed) {
             changed.extend(header.id.parse::<TaskId>());
         }
     }

@@ -158,7 +158,7 @@ fn git_is_told_how_tasks_are_merged() {
     assert_eq!(found(&env, &["--fix"]), ["merge_driver_missing: failed"], "what somebody is at is left alone");
     env.commit_all("and more");
     is_mended(&env, "merge_driver_missing");
-    assert_eq!(env.read(".gitattributes"), "*.jpg binary\ntasks/**/*.md merge=aof\n");
+    assert_eq!(env.read(".gitattributes"), "*.jpg binary\ntasks/**/*.md merge=aof -text\n");
     // The hook of an earlier version says nothing of a merge whose message a person gives.
     let hook = env.path(".git/hooks/prepare-commit-msg");
     let whole = fs::read_to_string(&hook).unwrap();
@@ -472,9 +472,17 @@ fn what_git_is_in_the_middle_of_is_told() {
 fn settings_of_git_that_hurt_are_told() {
     let (env, _) = scene();
     env.git(&["config", "core.autocrlf", "input"]);
-    is_only_told(&env, "line_endings");
-    env.write(".gitattributes", env.read(".gitattributes") + "tasks/** -text\n");
+    is_well(&env);
+    // As it was written before.
+    env.write(".gitattributes", "*.png binary\ntasks/**/*.md merge=aof\n*.jpg binary\n");
     env.commit_all("attributes");
+    is_mended(&env, "line_endings");
+    assert_eq!(env.read(".gitattributes"), "*.png binary\ntasks/**/*.md merge=aof -text\n*.jpg binary\n");
+    env.write(".gitattributes", env.read(".gitattributes") + "*.md text\n");
+    env.commit_all("more attributes");
+    assert_eq!(found(&env, &["--fix"]), ["line_endings: failed"]);
+    env.write(".gitattributes", env.read(".gitattributes") + "tasks/** -text\n");
+    env.commit_all("the last word");
     is_well(&env);
     for (name, value) in [("core.splitIndex", "true"), ("index.version", "4"), ("core.sparseCheckout", "true")] {
         env.git(&["config", name, value]);

@@ -27,6 +27,7 @@ mod inbox;
 mod kill_scene;
 #[cfg(debug_assertions)]
 mod kills;
+mod line_ends;
 mod logs;
 mod lossless;
 mod mcp_client;

@@ -166,11 +166,7 @@ impl Index {
     ) -> Result<Patched, AuditError> {
         let stats: Vec<_> = changes
             .iter()
-            .map(|change| {
-                change
-                    .after
-                    .and_then(|leaf| stat::of_clean_file(&repository.worktree_root().join(&change.path), leaf.id))
-            })
+            .map(|change| change.after.and_then(|leaf| stat::of_clean_file(repository, &change.path, leaf.id)))
             .collect();
         let bytes = match &self.layout {
             Layout::Known(scan) => patch::patch(&self.bytes, scan, changes, &stats, folders),

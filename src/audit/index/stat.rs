@@ -2,12 +2,12 @@
 
 use std::fs::{self, File};
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use super::super::id::ObjectId;
 use super::super::objects::{Kind, name};
 use super::super::reading::read_to_end;
+use super::super::repository::Repository;
 
 /// The ten words that start an entry, but for the mode: git cuts each to 32 bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,16 +31,21 @@ impl Stat {
     }
 }
 
-/// Returns a file's stat data if its content is the blob; else git has to look for itself.
-pub(super) fn of_clean_file(path: &Path, blob: ObjectId) -> Option<Stat> {
-    if !fs::symlink_metadata(path).ok()?.is_file() {
+/// Returns a file's stat data if git would commit its content as the blob; else git has to look for itself.
+pub(super) fn of_clean_file(repository: &Repository, full_path: &str, blob: ObjectId) -> Option<Stat> {
+    let path = repository.worktree_root().join(full_path);
+    if !fs::symlink_metadata(&path).ok()?.is_file() {
         return None;
     }
-    let file = File::open(path).ok()?;
+    let file = File::open(&path).ok()?;
     // Before the content: whoever writes in between changes the stat data too, and git looks again.
     let data = file.metadata().ok()?;
     let bytes = read_to_end(&file, usize::try_from(data.len()).ok()?).ok()?;
-    (name(Kind::Blob, &bytes) == blob).then(|| of_metadata(&data))
+    let is_clean = name(Kind::Blob, &bytes) == blob || {
+        let before = || repository.read_blob(blob).map(Some);
+        name(Kind::Blob, &repository.as_committed(full_path, &bytes, before).ok()?) == blob
+    };
+    is_clean.then(|| of_metadata(&data))
 }
 
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "git keeps the low 32 bits")]

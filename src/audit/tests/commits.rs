@@ -199,14 +199,49 @@ fn the_mode_of_a_file_stays() {
 
 #[test]
 fn line_endings_settings_leave_no_file_dirty() {
-    for (setting, content) in [("true", "a\nb\n"), ("true", "a\r\nb\r\n"), ("input", "a\r\nb\n"), ("input", "a\n")] {
-        let test = TestRepository::with_tasks();
-        test.git(&["config", "core.autocrlf", setting]);
-        let repository = test.open();
-        let published = commit(&test, &repository, vec![put("tasks/AOF-aaa.md", content)]).unwrap();
-        assert_eq!(repository.read(published.commit, "tasks/AOF-aaa.md").unwrap().unwrap(), content.as_bytes());
-        std::fs::File::open(test.path("tasks/AOF-aaa.md")).unwrap().set_modified(std::time::SystemTime::now()).unwrap();
-        assert_eq!(test.status(), "", "autocrlf={setting}, {content:?}");
+    let path = "tasks/AOF-aaa.md";
+    let attributes =
+        ["", "* text=auto", "* text=auto eol=crlf", "*.md text", "*.md eol=crlf", "*.md -text", "*.md crlf=input"];
+    let contents = ["a\nb\n", "a\r\nb\r\n", "a\r\nb\n", "a\n", "a\rb\r\n", "a\0b\r\n", "\u{1}\u{2}\r\n", "a\r\n\u{1a}"];
+    let settings = [("true", ""), ("true", "*.md -text"), ("input", ""), ("input", "* text=auto")];
+    let cases = attributes.map(|attributes| ("false", attributes)).into_iter().chain(settings);
+    for (setting, attributes) in cases {
+        for before in ["before\n", "before\r\n"] {
+            let test = TestRepository::with_tasks();
+            test.write(path, before);
+            test.write(".gitattributes", &format!("{attributes}\n"));
+            // As it is: whatever git converts is converted later.
+            test.git(&["update-index", "--add", ".gitattributes"]);
+            let blob = test.open().git().blob(before.as_bytes()).unwrap().to_string();
+            test.git(&["update-index", "--cacheinfo", &format!("100644,{blob},{path}")]);
+            test.git(&["commit", "-qm", "as it was"]);
+            test.git(&["config", "core.autocrlf", setting]);
+            let base = test.git(&["rev-parse", "HEAD"]);
+            for content in contents {
+                // What git itself makes of it.
+                test.git(&["reset", "-q", "--hard", base.trim()]);
+                test.write(path, content);
+                test.git(&["add", path]);
+                let by_git = test.git(&["rev-parse", &format!(":{path}")]);
+                test.git(&["reset", "-q", "--hard"]);
+                let repository = test.open();
+                let case = format!("autocrlf={setting}, {attributes:?}, {content:?} after {before:?}");
+                match commit(&test, &repository, vec![put(path, content)]) {
+                    Ok(published) => {
+                        let blob = repository.blob_id(published.commit, path).unwrap().unwrap();
+                        assert_eq!(blob.to_string(), by_git.trim(), "{case}");
+                    }
+                    Err(AuditError::Unchanged) => {
+                        assert_eq!(test.git(&["rev-parse", &format!("HEAD:{path}")]), by_git, "{case}");
+                        continue;
+                    }
+                    Err(error) => panic!("{case}: {error}"),
+                }
+                let file = std::fs::File::open(test.path(path)).unwrap();
+                file.set_modified(std::time::SystemTime::now()).unwrap();
+                assert_eq!(test.status(), "", "{case}");
+            }
+        }
     }
 }
 

@@ -15,7 +15,7 @@ pub(super) fn look(patient: &Patient<'_>) -> Result<Vec<Complaint>, OpsError> {
     let mut lacks_hook = false;
     for missing in missing(patient.workspace)? {
         match missing {
-            Missing::Attributes => lacking.push("the line `tasks/**/*.md merge=aof` in `.gitattributes`"),
+            Missing::Attributes => lacking.push("the line `tasks/**/*.md merge=aof -text` in `.gitattributes`"),
             Missing::Driver => lacking.push("the command in git's configuration (`merge.aof.driver`)"),
             Missing::Hook => lacks_hook = true,
             Missing::HookEnds => {

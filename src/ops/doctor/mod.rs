@@ -8,6 +8,7 @@ mod drifted;
 mod folders;
 mod known;
 mod leftovers;
+mod line_ends;
 mod locks;
 mod merging;
 mod misplaced;
@@ -117,9 +118,10 @@ struct Patient<'w> {
 type Check = fn(&Patient<'_>) -> Vec<Complaint>;
 
 /// All of them, in the order in which people are told: what stops everything comes first.
-const CHECKS: [Check; 17] = [
+const CHECKS: [Check; 18] = [
     |patient| told(surroundings::look(patient)),
     |patient| told(settings::look(patient)),
+    |patient| told(line_ends::look(patient)),
     |patient| told(signing::look(patient)),
     |patient| told(locks::look(patient)),
     known::look,

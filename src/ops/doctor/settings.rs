@@ -21,17 +21,6 @@ pub(super) fn look(patient: &Patient<'_>) -> Result<Vec<Complaint>, OpsError> {
         ));
     }
     let setting = |name| repository.setting(name);
-    if let Some(value) = setting("core.autocrlf")?.filter(|value| matches!(value.as_str(), "true" | "input"))
-        && !repository.keeps_line_endings("tasks/AOF-abc.md")?
-    {
-        complaints.push(Complaint::wrong(
-            "line_endings",
-            format!("`core.autocrlf` is `{value}`, and nothing says that task files are kept as they are"),
-            "git then checks out other bytes than were committed, so that every task looks edited",
-            "write `tasks/** -text` into `.gitattributes` and commit it, or `git config core.autocrlf false`"
-                .to_owned(),
-        ));
-    }
     let slow = [
         ("core.splitIndex", "true", "git config core.splitIndex false && git update-index --no-split-index"),
         ("index.version", "4", "git config --unset index.version && git update-index --index-version 2"),

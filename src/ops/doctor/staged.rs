@@ -71,8 +71,11 @@ fn apart(workspace: &Workspace) -> Result<Apart, OpsError> {
 /// Returns whether nobody staged that: the file is as HEAD has it, and the index has what a commit before had.
 fn is_left_behind(workspace: &Workspace, head: CommitId, file: &StagedFile) -> Result<bool, OpsError> {
     let here = file.path.parse().ok().and_then(|path| tasks::read(&workspace.paths, &path).ok());
-    let here = here.map(|snapshot| workspace.repository.hash_blob(&snapshot.bytes));
-    if here != file.head {
+    let is_same = match (here, file.head) {
+        (Some(here), Some(head)) => workspace.repository.is_same_text(&here.bytes, head),
+        (here, head) => here.is_none() && head.is_none(),
+    };
+    if !is_same {
         return Ok(false);
     }
     match file.staged {

@@ -121,7 +121,7 @@ fn prepared(
         }
         Ok(None)
     };
-    if blob_in(branch.to)? != Some(repository.hash_blob(&standing.snapshot.bytes)) {
+    if !blob_in(branch.to)?.is_some_and(|blob| repository.is_same_text(&standing.snapshot.bytes, blob)) {
         return Ok(Vec::new());
     }
     let head = standing.head.commit.map(blob_in).transpose()?.flatten();

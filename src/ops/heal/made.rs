@@ -10,8 +10,10 @@ use crate::store::{ProjectPath, WriterLock, atomic};
 /// They are all committed at once, so one of them tells: HEAD has it, and not as it was before.
 pub(super) fn is_committed(workspace: &Workspace, write: &Intended) -> Result<bool, OpsError> {
     let before = write.made.iter().find(|made| made.path == write.new).and_then(|made| made.before.as_ref());
-    let committed = committed(workspace, &write.new)?.map(|bytes| Digest::of(&bytes));
-    Ok(committed.as_ref() != before)
+    Ok(match (committed(workspace, &write.new)?, before) {
+        (Some(committed), Some(before)) => as_it_was(committed, before).is_none(),
+        (committed, before) => committed.is_some() || before.is_some(),
+    })
 }
 
 /// A project whose first commit was not made has not begun, and a file of rules that was not committed is not there: what was
@@ -22,7 +24,7 @@ pub(super) fn undo_beginning(workspace: &Workspace, lock: &WriterLock, write: &I
             continue;
         };
         let before = match &made.before {
-            Some(before) => committed(workspace, &made.path)?.filter(|bytes| Digest::of(bytes) == *before),
+            Some(before) => committed(workspace, &made.path)?.and_then(|bytes| as_it_was(bytes, before)),
             None => None,
         };
         match (&made.before, before) {
@@ -33,6 +35,16 @@ pub(super) fn undo_beginning(workspace: &Workspace, lock: &WriterLock, write: &I
         }
     }
     Ok(())
+}
+
+/// Returns what stood in the worktree, if it was what is committed: git may have written it with CRLF.
+fn as_it_was(committed: Vec<u8>, before: &Digest) -> Option<Vec<u8>> {
+    let written = committed.split_inclusive(|byte| *byte == b'\n').flat_map(|line| {
+        let plain = line.strip_suffix(b"\n").filter(|line| !line.ends_with(b"\r"));
+        plain.map_or_else(|| line.to_vec(), |plain| [plain, b"\r\n"].concat())
+    });
+    let written: Vec<u8> = written.collect();
+    [committed, written].into_iter().find(|bytes| Digest::of(bytes) == *before)
 }
 
 fn committed(workspace: &Workspace, path: &ProjectPath) -> Result<Option<Vec<u8>>, OpsError> {

@@ -35,11 +35,11 @@ pub(super) fn settle_move(workspace: &Workspace, lock: &WriterLock, write: &Inte
     }
     if landed {
         // The move is committed; what is left at the old place goes if it is what was moved.
-        let moved = repository.has_had(commit, old.as_str(), repository.hash_blob(&here))?;
+        let moved = repository.has_had_text(commit, old.as_str(), &here)?;
         if moved && repository.blob_id(commit, old.as_str())?.is_none() {
             atomic::remove_if(lock, old, &here)?;
         }
-    } else if repository.blob_id(commit, old.as_str())? == Some(repository.hash_blob(&here)) {
+    } else if repository.blob_id(commit, old.as_str())?.is_some_and(|blob| repository.is_same_text(&here, blob)) {
         // It is not: the new version goes to the old place, where it is judged like any file ahead of HEAD.
         atomic::replace_if(lock, old, &here, &there)?;
         atomic::remove_if(lock, &write.new, &there)?;

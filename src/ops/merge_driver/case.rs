@@ -117,10 +117,10 @@ impl Case {
     }
 
     fn is_git_s(&self, workspace: &Workspace, path: &str, bytes: &[u8]) -> Result<bool, OpsError> {
-        let content = workspace.repository.hash_blob(bytes);
+        let is_same = |content| workspace.repository.is_same_text(bytes, content);
         let sides = self.unmerged.iter().filter(|own| own.path == path).flat_map(|own| [own.ours, own.theirs]);
-        Ok(sides.flatten().any(|version| version.content == content)
-            || workspace.repository.written_unmerged(path)? == Some(content))
+        Ok(sides.flatten().any(|version| is_same(version.content))
+            || workspace.repository.written_unmerged(path)?.is_some_and(is_same))
     }
 }
 

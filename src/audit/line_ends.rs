@@ -1,0 +1,104 @@
+//! Line ends as git converts them between a worktree and its commits: by the attributes `text`, `crlf` and `eol`, and by
+//! `core.autocrlf`.
+//!
+//! One direction is enough: what git would commit of a file that stands in the worktree. Nothing is asked of git's attributes
+//! unless there is a CRLF in it, so where nothing is converted nothing of this is noticed.
+
+use std::borrow::Cow;
+use std::path::Path;
+
+use git2::{AttrCheckFlags, AttrValue};
+
+use super::error::{AuditError, During};
+use super::id::ObjectId;
+use super::repository::Repository;
+
+/// What git does with the line ends of a file when it takes it in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Conversion {
+    /// Nothing.
+    Never,
+    /// They become LF, if the file looks like text and was not taken in with CRLF before.
+    Guessed,
+    /// They become LF.
+    Always,
+}
+
+impl Repository {
+    /// Returns whether these bytes of the worktree say what a commit has, but for LF that git may have written as CRLF.
+    pub fn is_same_text(&self, bytes: &[u8], committed: ObjectId) -> bool {
+        self.hash_blob(bytes) == committed
+            || matches!(with_lf(bytes), Cow::Owned(plain) if self.hash_blob(&plain) == committed)
+    }
+
+    /// Returns whether git converts the line ends of a file of the project.
+    pub fn converts_line_ends(&self, path: &str) -> Result<bool, AuditError> {
+        Ok(self.conversion(&self.full_path(path))? != Conversion::Never)
+    }
+
+    /// Returns what git would commit of a file with these bytes; `before` reads what it has at that path, as far as there is anything.
+    pub(super) fn as_committed<'b>(
+        &self,
+        full_path: &str,
+        bytes: &'b [u8],
+        before: impl FnOnce() -> Result<Option<Vec<u8>>, AuditError>,
+    ) -> Result<Cow<'b, [u8]>, AuditError> {
+        let Cow::Owned(plain) = with_lf(bytes) else { return Ok(Cow::Borrowed(bytes)) };
+        let has_crlf = |bytes: &[u8]| matches!(with_lf(bytes), Cow::Owned(_)) && !looks_binary(bytes);
+        let is_converted = match self.conversion(full_path)? {
+            Conversion::Never => false,
+            Conversion::Always => true,
+            Conversion::Guessed => !looks_binary(bytes) && !before()?.is_some_and(|before| has_crlf(&before)),
+        };
+        Ok(if is_converted { Cow::Owned(plain) } else { Cow::Borrowed(bytes) })
+    }
+
+    fn conversion(&self, full_path: &str) -> Result<Conversion, AuditError> {
+        let attribute = |name: &str| {
+            let value = self.git().get_attr(Path::new(full_path), name, AttrCheckFlags::FILE_THEN_INDEX);
+            value.during(|| format!("read git's attributes of `{full_path}`"))
+        };
+        // `crlf` is what `text` was called before.
+        for name in ["text", "crlf"] {
+            match AttrValue::from_string(attribute(name)?) {
+                AttrValue::True | AttrValue::String("input") => return Ok(Conversion::Always),
+                AttrValue::False => return Ok(Conversion::Never),
+                AttrValue::String("auto") => return Ok(Conversion::Guessed),
+                _ => {}
+            }
+        }
+        if let AttrValue::String("lf" | "crlf") = AttrValue::from_string(attribute("eol")?) {
+            return Ok(Conversion::Always);
+        }
+        let setting = self.config()?.text("core.autocrlf").map(str::to_ascii_lowercase);
+        let is_set = matches!(setting.as_deref(), Some("true" | "input" | "yes" | "on" | "1"));
+        Ok(if is_set { Conversion::Guessed } else { Conversion::Never })
+    }
+}
+
+/// Returns the bytes with LF for each CRLF; owned if there was one.
+pub fn with_lf(bytes: &[u8]) -> Cow<'_, [u8]> {
+    let before_newline = |at: usize| bytes.get(at..at + 2) == Some(b"\r\n");
+    if !bytes.contains(&b'\r') || !(0..bytes.len()).any(before_newline) {
+        return Cow::Borrowed(bytes);
+    }
+    Cow::Owned(bytes.iter().enumerate().filter(|(at, _)| !before_newline(*at)).map(|(_, byte)| *byte).collect())
+}
+
+/// Returns whether git takes these bytes for no text: a CR alone, a NUL, or too much that cannot be shown.
+fn looks_binary(bytes: &[u8]) -> bool {
+    let (mut shown, mut hidden) = (0_usize, 0_usize);
+    for (at, byte) in bytes.iter().enumerate() {
+        match byte {
+            b'\r' if bytes.get(at + 1) != Some(&b'\n') => return true,
+            0 => return true,
+            b'\r' | b'\n' => {}
+            // The end of a file as DOS wrote it.
+            0x1a if at + 1 == bytes.len() => {}
+            0x08 | b'\t' | 0x1b | 0x0c => shown += 1,
+            0x7f | 0..0x20 => hidden += 1,
+            _ => shown += 1,
+        }
+    }
+    shown >> 7 < hidden
+}
