@@ -23,6 +23,10 @@ use crate::store::{Paths, ProjectPath};
 /// Begin a project: rules, roles and a first task, in one commit
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
+In `.git`, where no commit holds it, two things are set up, so that git merges tasks by their meaning: the merge driver
+`merge.aof` in its configuration, and the hook `prepare-commit-msg`, unless there is one already. Out they go again with
+`git config --remove-section merge.aof`, and by deleting the hook.
+
 Examples:
   aof init                           here, in an empty folder or a git repository
   aof init garden --template sdlc    in a folder of its own, with the gates of a software project
@@ -169,6 +173,18 @@ fn show(session: &Session, args: &Args, begun: &Begun, added: &Added, mode: DryR
     for (path, what) in committed.iter().chain(&attributes).chain(local) {
         output.line(format!("  {}  {what}", styled(CYAN, format!("{path:<18}"))));
     }
+    let set_up = [
+        (&begun.set_up.driver, "merges tasks by their meaning; `git config --remove-section merge.aof` takes that out"),
+        (
+            &begun.set_up.hook,
+            "lists in a merge what it superseded, and stops what cannot stand; delete it to go without",
+        ),
+    ];
+    for (path, what) in set_up {
+        if let Some(path) = path {
+            output.line(format!("  {}  {what}", styled(CYAN, inert(&format!("{:<18}", in_git(path))))));
+        }
+    }
     if let Some(wired) = &added.wired {
         output.line("");
         agent_files::show(session, wired, mode);
@@ -194,6 +210,13 @@ fn show(session: &Session, args: &Args, begun: &Begun, added: &Added, mode: DryR
     }
 }
 
+/// Returns the path from `.git` on, where it is in a folder of that name.
+fn in_git(path: &Path) -> String {
+    let git = path.ancestors().find(|above| above.file_name().is_some_and(|name| name == ".git"));
+    let rest = git.and_then(|git| path.strip_prefix(git.parent()?).ok());
+    rest.unwrap_or(path).display().to_string()
+}
+
 /// Returns the text as one word of a shell's command line.
 fn shell_word(text: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || matches!(c, '/' | '.' | '_' | '-' | '+' | ',' | '@' | '%' | ':');
@@ -214,6 +237,7 @@ fn value(template: Template, begun: &Begun, mode: DryRun) -> Value {
         "branch": begun.branch,
         "commit": begun.first.commit.map(|commit| commit.to_string()),
         "committed": committed,
+        "setUp": {"mergeDriver": begun.set_up.driver, "hook": begun.set_up.hook},
         "task": task_value(&begun.rules, &begun.first.after, &begun.first.path),
     });
     if mode == DryRun::Yes {

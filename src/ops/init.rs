@@ -7,7 +7,7 @@ use super::create::{NewTask, fresh_id, new_from, opened};
 use super::error::OpsError;
 use super::heal::{heal, heal_if_pending};
 use super::in_force::{InForce, compiled};
-use super::merge_driver::{ATTRIBUTES, attributes_after, install_here, is_as_committed};
+use super::merge_driver::{ATTRIBUTES, SetUp, attributes_after, install_here, is_as_committed, to_set_up};
 use super::message;
 use super::transaction::{Beside, Changed, DryRun, Write, commit};
 use super::workspace::Workspace;
@@ -51,6 +51,8 @@ pub struct Begun {
     pub branch: Option<String>,
     /// Whether git had no repository there.
     pub new_repository: bool,
+    /// What this clone is told, and no commit holds.
+    pub set_up: SetUp,
 }
 
 /// Begins a project. `open` opens it, once its folder and a repository are there.
@@ -85,6 +87,7 @@ pub fn init(
         write.beside.push(attributes);
     }
     begun.new_repository = repository.is_none();
+    begun.set_up = to_set_up(repository.as_ref(), &new.folder)?;
     if dry_run == DryRun::Yes {
         begun.branch = head?.map(|head| head.branch().to_owned());
         return Ok(begun);
@@ -135,7 +138,16 @@ fn plan(new: &NewProject, author: &Person, now: Timestamp) -> Result<(Begun, Wri
     let committed = beside.iter().map(|file| &file.path).chain([&write.to]).cloned().collect();
     write.beside = beside;
     let root = new.folder.clone();
-    let begun = Begun { root, name, rules: in_force.rules, first, committed, branch: None, new_repository: false };
+    let begun = Begun {
+        root,
+        name,
+        rules: in_force.rules,
+        first,
+        committed,
+        branch: None,
+        new_repository: false,
+        set_up: SetUp::default(),
+    };
     Ok((begun, write))
 }
 

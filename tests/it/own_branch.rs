@@ -24,6 +24,8 @@ fn tasks_live_beside_the_code() {
       tasks/AOF-xxxxx.md  a first task, which explains itself
       .gitattributes      has git merge tasks by their meaning
       .aof/               local, never committed: the inbox, the lock, schemas for editors
+      .git/config         merges tasks by their meaning; `git config --remove-section merge.aof` takes that out
+      .git/hooks/prepare-commit-msg  lists in a merge what it superseded, and stops what cannot stand; delete it to go without
     dry run: nothing was written
     ");
     assert_eq!(env.git(&["branch", "--list", "aof"]), "");
@@ -34,6 +36,8 @@ fn tasks_live_beside_the_code() {
       tasks/AOF-xxxxx.md  a first task, which explains itself
       .gitattributes      has git merge tasks by their meaning
       .aof/               local, never committed: the inbox, the lock, schemas for editors
+      .git/config         merges tasks by their meaning; `git config --remove-section merge.aof` takes that out
+      .git/hooks/prepare-commit-msg  lists in a merge what it superseded, and stops what cannot stand; delete it to go without
 
     try next:
       aof task show AOF-xxxxx     read the first task, and take it through

@@ -291,3 +291,38 @@ fn a_beginning_that_was_killed_is_no_half_a_workflow() {
         check(&env);
     }
 }
+
+#[test]
+fn what_a_clone_is_told_beside_the_commit_is_said() {
+    let env = TestEnvironment::without_rules();
+    let help = env.aof(&["init", "--help"]).success().stdout;
+    assert!(help.contains("prepare-commit-msg") && help.contains("git config --remove-section merge.aof"), "{help}");
+    let files = |value: &serde_json::Value| {
+        let name = |key: &str| value["setUp"][key].as_str().map(|path| path.split("/.git/").last().unwrap().to_owned());
+        (name("mergeDriver"), name("hook"))
+    };
+    let both = (Some("config".to_owned()), Some("hooks/prepare-commit-msg".to_owned()));
+    assert_eq!(files(&env.aof(&["init", "--dry-run", "--json"]).success().json()), both);
+    for args in [&["init", "--dry-run"][..], &["init"]] {
+        let said = env.aof(args).success().stdout;
+        for line in [
+            "  .git/config         merges tasks by their meaning; `git config --remove-section merge.aof` takes that out\n",
+            "  .git/hooks/prepare-commit-msg  lists in a merge what it superseded, and stops what cannot stand; delete it to go without\n",
+        ] {
+            assert!(said.contains(line), "{said}");
+        }
+    }
+    // They are there, and go again as it was said.
+    assert!(
+        env.git(&["config", "merge.aof.driver"]).contains("aof merge-driver")
+            && env.exists(".git/hooks/prepare-commit-msg")
+    );
+    env.git(&["config", "--remove-section", "merge.aof"]);
+    assert_eq!(env.try_git(&["config", "merge.aof.driver"]).code, Some(1));
+    // A person's hook is not named: it is left alone.
+    let other = TestEnvironment::without_rules();
+    other.write(".git/hooks/prepare-commit-msg", "#!/bin/sh\n");
+    let value = other.aof(&["init", "--json"]).success().json();
+    assert_eq!(files(&value), (Some("config".to_owned()), None), "{value}");
+    assert_eq!(other.read(".git/hooks/prepare-commit-msg"), "#!/bin/sh\n");
+}

@@ -84,7 +84,10 @@ pub enum Idle {
 
 /// Returns what is missing.
 pub fn missing(workspace: &Workspace) -> Result<Vec<Missing>, OpsError> {
-    let repository = &workspace.repository;
+    missing_in(&workspace.repository)
+}
+
+fn missing_in(repository: &Repository) -> Result<Vec<Missing>, OpsError> {
     let mut missing = Vec::new();
     if repository.merge_attribute("tasks/AOF-abc.md")?.as_deref() != Some("aof") {
         missing.push(Missing::Attributes);
@@ -153,6 +156,28 @@ pub fn install(workspace: &Workspace) -> Result<Vec<Missing>, OpsError> {
         }
     }
     Ok(left)
+}
+
+/// What a clone is told and no commit holds, as far as it was not told before.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SetUp {
+    /// The configuration of git's with the driver.
+    pub driver: Option<PathBuf>,
+    /// The hook.
+    pub hook: Option<PathBuf>,
+}
+
+/// Returns what [`install_here`] is going to put in place; a repository that is to be made in the folder has nothing of it.
+pub(in crate::ops) fn to_set_up(repository: Option<&Repository>, folder: &Path) -> Result<SetUp, OpsError> {
+    let (git, missing) = match repository {
+        Some(repository) => (repository.common_dir().to_owned(), missing_in(repository)?),
+        None => (folder.join(".git"), vec![Missing::Driver, Missing::Hook]),
+    };
+    let is_missing = |wanted: &Missing| missing.contains(wanted);
+    Ok(SetUp {
+        driver: is_missing(&Missing::Driver).then(|| git.join("config")),
+        hook: is_missing(&Missing::Hook).then(|| git.join("hooks").join(HOOK)),
+    })
 }
 
 /// Puts in place what no commit holds: git's configuration and the hook.

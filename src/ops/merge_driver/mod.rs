@@ -16,8 +16,8 @@ mod unfinished;
 
 use std::path::Path;
 
-pub use install::{ATTRIBUTES, Idle, Missing, install, missing};
-pub(super) use install::{attributes_after, commit_attributes, install_here, is_as_committed};
+pub use install::{ATTRIBUTES, Idle, Missing, SetUp, install, missing};
+pub(super) use install::{attributes_after, commit_attributes, install_here, is_as_committed, to_set_up};
 pub(super) use left::{Left, Remains, left_unmerged};
 pub use settle::{End, Settled, done_anew, settle};
 pub use unfinished::{Unfinished, would_commit_unfinished};
