@@ -46,6 +46,7 @@ mod workflow;
 use std::process::ExitCode;
 
 use clap::builder::styling::{AnsiColor, Styles};
+use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use arguments::{Global, When};
@@ -124,11 +125,14 @@ enum Command {
     Demo(demo::Args),
 }
 
+/// Where agents say who they are.
+const AGENT: &str = "AOF_AGENT";
+
 /// Runs the command that the process was started with.
 pub fn main() -> ExitCode {
     let cli = match parsed() {
         Ok(cli) => cli,
-        Err(error) => return misread(&error.format(&mut command())),
+        Err(error) => return misread(&by_its_name(error).format(&mut command())),
     };
     let session = Session::new(cli.global);
     let outcome = match cli.command {
@@ -173,6 +177,26 @@ fn parsed() -> Result<Cli, clap::Error> {
         return Cli::from_arg_matches(&matches);
     }
     command().try_get_matches_from(words).and_then(|matches| Cli::from_arg_matches(&matches))
+}
+
+/// Has an error say where the value comes from, if nobody wrote the option that it would name.
+fn by_its_name(mut error: clap::Error) -> clap::Error {
+    let text = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.clone()),
+        _ => None,
+    };
+    let option =
+        text(ContextKind::InvalidArg).filter(|option| ["--me ", "--agent "].iter().any(|own| option.starts_with(own)));
+    let value = text(ContextKind::InvalidValue);
+    let is_theirs = option.is_some() && value.is_some() && std::env::var(AGENT).ok() == value;
+    let is_written = |word: std::ffi::OsString| {
+        let word = word.to_string_lossy();
+        value.as_deref().is_some_and(|value| word == value || word.ends_with(&format!("={value}")))
+    };
+    if is_theirs && !std::env::args_os().any(is_written) {
+        error.insert(ContextKind::InvalidArg, ContextValue::String(format!("the variable {AGENT}")));
+    }
+    error
 }
 
 /// Shows what the parser says instead of a command: help, or what is wrong with the command line.

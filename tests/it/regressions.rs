@@ -349,3 +349,21 @@ fn what_is_refused_at_a_branch_names_the_branch_as_its_brief_does() {
     let gates = env.aof(&["gate", "status", "--json"]).success().json();
     assert_eq!((&gates["gates"][1]["role"], &gates["gates"][2]["role"]), (&serde_json::Value::Null, &"writer".into()));
 }
+
+#[test]
+fn a_variable_that_names_no_agent_is_named_itself() {
+    let env = TestEnvironment::new();
+    let id = env.new_task(&["Add login"]);
+    for args in [&["task", "list"][..], &["task", "next"], &["task", "complete", &id, "-o", "complete", "-s", "done"]] {
+        let mut command = env.aof_command(args);
+        command.env("AOF_AGENT", "a b");
+        let output = env.run(command).code(2);
+        assert!(output.stderr.contains("invalid value 'a b' for 'the variable AOF_AGENT'"), "{output}");
+        assert!(!output.stderr.contains("--me"), "{output}");
+    }
+    // What somebody wrote is named as they wrote it.
+    let mut command = env.aof_command(&["task", "next", "--agent", "a b"]);
+    command.env("AOF_AGENT", "a b");
+    let output = env.run(command).code(2);
+    assert!(output.stderr.contains("for '--agent <ID>'"), "{output}");
+}
