@@ -13,7 +13,7 @@ use super::log::LogFormat;
 use super::output::{BOLD, CYAN, JSON_VERSION, RED, YELLOW, styled};
 use super::session::{Session, now};
 use super::task::shown::followed;
-use super::trouble::Trouble;
+use super::trouble::{self, Trouble};
 use super::{handed_out, ran_out};
 use crate::format::diagnostic::{Diagnostic, render_all};
 use crate::format::plain::{inert, one_line};
@@ -38,18 +38,41 @@ pub(super) struct Args {
 pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
     let mut workspace = session.workspace_in_background("watch")?;
     workspace.network = args.away.network();
-    let mut tell = |report: Report| show(session, &report);
     if args.once {
-        let done = watch_once(workspace, session.wait, &mut tell)?;
-        return Ok(if done { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+        let mut failure = ExitCode::FAILURE;
+        let done = watch_once(workspace, session.wait, &mut |report| {
+            let is_in_vain = match &report {
+                Report::Trouble(error) => trouble::code(error) == TIMED_OUT,
+                Report::Paused { .. } => true,
+                _ => false,
+            };
+            if is_in_vain {
+                failure = ExitCode::from(TIMED_OUT);
+            }
+            show(session, &report, Again::Never);
+        })?;
+        return Ok(if done { ExitCode::SUCCESS } else { failure });
     }
+    let mut tell = |report: Report| show(session, &report, Again::UntilItWorks);
     let endpoint = args.metrics.as_ref().map(Endpoint::bind).transpose().map_err(Trouble::Endpoint)?;
     watch(workspace, session.wait, endpoint, &mut tell)?;
     Ok(ExitCode::SUCCESS)
 }
 
+/// What becomes of what did not work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Again {
+    /// It is tried again.
+    UntilItWorks,
+    /// Whoever called tries again, or not.
+    Never,
+}
+
+/// The exit code of whatever waited for others in vain.
+const TIMED_OUT: u8 = 7;
+
 /// Shows one event as one line, or as what belongs under it.
-fn show(session: &Session, report: &Report) {
+fn show(session: &Session, report: &Report, again: Again) {
     let time = now();
     if session.output.is_json() {
         let mut value = json!({"jsonVersion": JSON_VERSION, "time": time});
@@ -60,18 +83,18 @@ fn show(session: &Session, report: &Report) {
         return;
     }
     if session.log_format == LogFormat::Json {
-        session.output.line(logged(session, report, time).to_string());
+        session.output.line(logged(session, report, time, again).to_string());
         return;
     }
     let clock = time.to_zoned(TimeZone::system()).strftime("%H:%M:%S");
-    for (at, line) in text_of(session, report).lines().enumerate() {
+    for (at, line) in text_of(session, report, again).lines().enumerate() {
         session.output.line(if at == 0 { format!("{clock}  {line}") } else { format!("          {line}") });
     }
 }
 
 /// Returns the event as a line of a log: when, how bad, in words, and then what `--json` has of it.
-fn logged(session: &Session, report: &Report, time: Timestamp) -> Value {
-    let message = adapter::strip_str(&text_of(session, report)).to_string();
+fn logged(session: &Session, report: &Report, time: Timestamp, again: Again) -> Value {
+    let message = adapter::strip_str(&text_of(session, report, again)).to_string();
     let mut line = json!({"timestamp": time, "level": level(report).as_str(), "message": one_line(&message)});
     if let (Value::Object(map), Value::Object(fields)) = (&mut line, said_value(session, report)) {
         // As the stream of events calls it.
@@ -102,7 +125,7 @@ fn level(report: &Report) -> Level {
     }
 }
 
-fn text_of(session: &Session, report: &Report) -> String {
+fn text_of(session: &Session, report: &Report, again: Again) -> String {
     let warning = styled(YELLOW, "warning:");
     match report {
         Report::Watching { project, branch, sight } => {
@@ -196,7 +219,8 @@ fn text_of(session: &Session, report: &Report) -> String {
             format!("{} {}", styled(YELLOW, "waiting:"), inert(&session.git_said(reason.clone())))
         }
         Report::Trouble(error) => {
-            format!("{} {}\nit is tried again until it works", styled(RED, "error:"), told(session, error))
+            let again = if again == Again::UntilItWorks { "\nit is tried again until it works" } else { "" };
+            format!("{} {}{again}", styled(RED, "error:"), told(session, error))
         }
         Report::Resumed => styled(BOLD, "going on"),
         Report::Stopped => "stopped".to_owned(),

@@ -378,3 +378,23 @@ fn an_index_that_a_power_cut_emptied_is_told_with_what_makes_it_anew() {
         assert_eq!(env.git(&["status", "--porcelain"]), "");
     }
 }
+
+#[test]
+fn a_look_that_waits_in_vain_ends_as_other_commands_do() {
+    let env = TestEnvironment::new();
+    let id = env.new_task(&["Add login"]);
+    env.write(".aof/inbox/one.yaml", format!("task: {id}\nagent: agent-7\noutcome: complete\nsummary: done\n"));
+    let in_vain = || {
+        let output = env.aof(&["--wait", "0", "watch", "--once"]).code(7);
+        assert!(!output.stdout.contains("tried again"), "{output}");
+        assert!(env.exists(".aof/inbox/one.yaml") || !env.files(".aof/inbox").is_empty(), "{output}");
+    };
+    env.write(".git/index.lock", "");
+    in_vain();
+    fs::remove_file(env.path(".git/index.lock")).unwrap();
+    env.write(".git/MERGE_HEAD", env.head());
+    in_vain();
+    fs::remove_file(env.path(".git/MERGE_HEAD")).unwrap();
+    let _ = env.aof(&["watch", "--once"]).success();
+    assert_eq!(env.files(".aof/inbox"), Vec::<String>::new());
+}
