@@ -46,7 +46,7 @@ mod workflow;
 use std::process::ExitCode;
 
 use clap::builder::styling::{AnsiColor, Styles};
-use clap::error::{ContextKind, ContextValue};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use arguments::{Global, When};
@@ -161,6 +161,10 @@ pub fn main() -> ExitCode {
         Some(Command::Gate(command)) => gate::run(&session, &command),
         Some(Command::Workflow(command)) => workflow::run(&session, &command),
         Some(Command::Org(command)) => org::run(&session, &command),
+        Some(Command::Demo(_)) if session.output.is_json() => {
+            let told = "`aof demo` is told to people, and has no JSON; a program reads `aof events --follow`";
+            return misread(&command().error(ErrorKind::ArgumentConflict, told));
+        }
         Some(Command::Demo(args)) => demo::run(&session, &args),
     };
     match outcome {

@@ -367,3 +367,11 @@ fn a_variable_that_names_no_agent_is_named_itself() {
     let output = env.run(command).code(2);
     assert!(output.stderr.contains("for '--agent <ID>'"), "{output}");
 }
+
+#[test]
+fn the_demo_says_that_it_has_no_json() {
+    let env = TestEnvironment::without_repository();
+    let output = env.aof(&["demo", "--json"]).code(2);
+    assert_eq!(output.json()["error"], "usage", "{output}");
+    assert!(output.stderr.contains("has no JSON"), "{output}");
+}
