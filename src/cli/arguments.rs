@@ -9,6 +9,7 @@ use clap::{ArgAction, Args, ValueEnum};
 
 use super::log::LogFormat;
 use crate::audit::Asking;
+use crate::format::json;
 use crate::format::template::Template;
 use crate::model::{AgentId, CompletionId, Map, Period, Ticket};
 use crate::ops::{DryRun, Network, Signing};
@@ -112,14 +113,23 @@ fn wait(text: &str) -> Result<Duration, String> {
     text.parse::<Period>().map(|period| Duration::from_secs(period.seconds())).map_err(|fault| fault.to_string())
 }
 
-/// Reads `KEY=VALUE`. A value that is JSON (a number, `true`, a list) is taken as such, anything else as a text.
+/// Reads `KEY=VALUE`.
 pub(super) fn key_value(text: &str) -> Result<(String, serde_json::Value), String> {
     let (key, value) = text.split_once('=').ok_or("write it as `KEY=VALUE`")?;
     if key.is_empty() {
         return Err("the key before `=` is missing".to_owned());
     }
-    let value = serde_json::from_str(value).unwrap_or_else(|_| value.into());
-    Ok((key.to_owned(), value))
+    Ok((key.to_owned(), value_of(value)))
+}
+
+/// Returns the value that somebody typed. What is JSON (a number, `true`, a list) is taken as such, anything else as a text, and so is
+/// a number that would not be written as it was typed: `1.10` is a version.
+pub(super) fn value_of(text: &str) -> serde_json::Value {
+    match json::value(text) {
+        Ok(serde_json::Value::Number(number)) if number.to_string() != text.trim() => text.into(),
+        Ok(value) => value,
+        Err(_) => text.into(),
+    }
 }
 
 /// Returns the visit and the run of which a runner told this process, if one did.

@@ -4,7 +4,7 @@
 //! A text that says nothing there is a rejection, or what the gate takes it for.
 
 use super::guard;
-use super::outputs::{example, from_text, judge_at, shape_of};
+use super::outputs::{example, from_text, settle_at, shape_of};
 use super::post::Post;
 use super::refusal::Refusal;
 use super::route::goes_back;
@@ -52,7 +52,7 @@ pub(super) fn said(
     }
     let outcome = guard::outcome(rules, post, &workflow.default_outcome, &completion)?;
     guard::content(&outcome, &completion)?;
-    let problems = judge_at(workflow, post.duty, &outcome, &completion.outputs);
+    let problems = settle_at(workflow, post.duty, &outcome, &mut completion.outputs);
     if !problems.is_empty() {
         let shape = shape_of(post.duty, &outcome).unwrap_or_default();
         let example = if shape.kinds.is_empty() { serde_json::json!({}) } else { example(&shape) };

@@ -46,7 +46,7 @@ impl<'n, 's> Fields<'n, 's> {
         self.node.entry(key).map_or_else(|| start_of(self.node), |entry| entry.key.span.clone())
     }
 
-    /// Returns a text. Numbers and yes or no count as what they look like.
+    /// Returns a text. Numbers count as what is written, yes or no as what it looks like.
     pub(super) fn text(&mut self, key: &'static str, faults: &mut Vec<Fault>) -> Option<String> {
         let node = self.take(key)?;
         let text = text_of(node);
@@ -110,10 +110,10 @@ impl<'n, 's> Fields<'n, 's> {
         None
     }
 
-    /// Returns a mapping as it stands.
+    /// Returns a mapping as it stands; numbers that would say less than what is written are texts.
     pub(super) fn object(&mut self, key: &'static str, faults: &mut Vec<Fault>) -> Option<Map> {
         let node = self.take(key)?;
-        if let serde_json::Value::Object(map) = node.to_value() {
+        if let serde_json::Value::Object(map) = node.kept() {
             return Some(map);
         }
         faults.push(wrong_kind(node, format_args!("`{key}` is a mapping of keys and values")));
@@ -234,11 +234,11 @@ pub(super) fn wrong_kind(node: &Node<'_>, wanted: impl Display) -> Fault {
     Fault::new("wrong_kind", node.span.clone(), format!("{wanted}, and this is {}", node.noun()))
 }
 
-/// Returns a text, or what a number or a yes or no looks like.
+/// Returns a text, a number as it is written, or what a yes or no looks like.
 pub(super) fn text_of<'n>(node: &'n Node<'_>) -> Option<Cow<'n, str>> {
     match &node.kind {
         Kind::String(text) => Some(Cow::Borrowed(text)),
-        Kind::Number(number) => Some(number.to_string().into()),
+        Kind::Number(number) => Some(Cow::Borrowed(number.source())),
         Kind::Bool(value) => Some(value.to_string().into()),
         Kind::Null | Kind::Sequence(_) | Kind::Mapping(_) => None,
     }

@@ -13,7 +13,7 @@ pub mod event_words;
 mod excerpt;
 pub mod frontmatter;
 pub mod import;
-mod json;
+pub mod json;
 mod locate;
 pub mod monitoring_file;
 mod notify_file;

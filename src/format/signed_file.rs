@@ -5,23 +5,24 @@ use serde_json::Value;
 
 use super::completion_file::{Syntax, parse};
 use super::frontmatter::{self, Edit, splice};
+use super::json;
 use super::yaml::{self, Limits};
-use crate::model::{Completion, Map};
+use crate::model::Completion;
 
 /// Returns the file with what the completion has more than it: ticket, id and signature. Nothing where they cannot be written into it.
 pub fn signed_file(bytes: &[u8], syntax: Syntax, completion: &Completion) -> Option<Vec<u8>> {
     let signature = format!("{}\n", completion.signature.as_ref()?);
     let facts = [("task", completion.ticket.to_string()), ("id", completion.id.to_string()), ("signature", signature)];
     let file = match syntax {
-        Syntax::Json => json(bytes, facts)?,
+        Syntax::Json => object(bytes, facts)?,
         Syntax::Yaml => yaml(bytes, facts)?,
         Syntax::Markdown => front(bytes, facts)?,
     };
     (parse(&file, syntax, &completion.id).as_ref() == Ok(completion)).then_some(file)
 }
 
-fn json(bytes: &[u8], facts: [(&str, String); 3]) -> Option<Vec<u8>> {
-    let mut object: Map = serde_json::from_slice(bytes).ok()?;
+fn object(bytes: &[u8], facts: [(&str, String); 3]) -> Option<Vec<u8>> {
+    let Value::Object(mut object) = json::value(std::str::from_utf8(bytes).ok()?).ok()? else { return None };
     for (key, value) in facts {
         object.insert(key.to_owned(), Value::String(value));
     }

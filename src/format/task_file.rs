@@ -123,7 +123,7 @@ impl TaskFile {
     /// Returns the frontmatter as it stands, unknown keys included.
     pub fn raw(&self) -> Map {
         let entries = self.source.root().entries().iter();
-        entries.map(|entry| (entry.key.text.clone().into_owned(), entry.value.to_value())).collect()
+        entries.map(|entry| (entry.key.text.clone().into_owned(), entry.value.kept())).collect()
     }
 
     /// Returns the file with everything changed in which `after` differs from what it says now. No other byte changes.

@@ -39,11 +39,11 @@ fn value_node(value: &Spanned<DeValue<'_>>) -> Node<'static> {
         DeValue::String(text) => Kind::String(text.clone().into_owned().into()),
         DeValue::Boolean(yes) => Kind::Bool(*yes),
         DeValue::Integer(number) => match i64::from_str_radix(number.as_str(), number.radix()) {
-            Ok(whole) => Kind::Number(whole.into()),
+            Ok(whole) => Kind::Number(Number::from(whole).into()),
             Err(_) => Kind::String(number.to_string().into()),
         },
         DeValue::Float(number) => match number.as_str().parse().ok().and_then(Number::from_f64) {
-            Some(float) => Kind::Number(float),
+            Some(float) => Kind::Number(float.into()),
             None => Kind::String(number.to_string().into()),
         },
         DeValue::Datetime(time) => Kind::String(time.to_string().into()),

@@ -50,6 +50,7 @@ mod migrate;
 mod monitoring;
 #[cfg(debug_assertions)]
 mod notices;
+mod numbers;
 mod own_branch;
 mod own_branch_folder;
 mod own_project;

@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use super::changes;
 use super::prompt::prompt;
+use crate::cli::arguments::value_of;
 use crate::cli::output::{BOLD, CYAN, DIM, Output, RED, YELLOW, styled};
 use crate::cli::session::now;
 use crate::format::plain::{inert, one_line};
@@ -179,7 +180,7 @@ fn outputs(
                     output.say(format!("{} the gate needs it; `l` leaves it for later", styled(YELLOW, "note:")));
                 }
                 (line, _) if is_later(line) => return None,
-                (line, _) => break serde_json::from_str(line).unwrap_or_else(|_| line.into()),
+                (line, _) => break value_of(line),
             }
         };
         outputs.insert(field.name.clone(), value);

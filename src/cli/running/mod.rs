@@ -19,6 +19,7 @@ use self::view::{Asking, View};
 use super::arguments::{Away, key_value};
 use super::session::{Session, now};
 use super::trouble::Trouble;
+use crate::format::json;
 use crate::model::{AgentId, RoleId, TaskId};
 use crate::ops::{Workspace, acting_agent, known_worker, show};
 use crate::runner::{Account, Pace, Project, Wish, work};
@@ -183,9 +184,8 @@ pub(super) fn project(session: &Session, workspace: &Workspace) -> Result<Projec
 /// Reads what a task begins with: `KEY=VALUE`, or an object.
 pub(super) fn context(text: &str) -> Result<Vec<(String, serde_json::Value)>, String> {
     if text.trim_start().starts_with('{') {
-        let object: crate::model::Map =
-            serde_json::from_str(text).map_err(|error| format!("it is no JSON object: {error}"))?;
-        return Ok(object.into_iter().collect());
+        let object = json::value(text).map_err(|error| format!("it is no JSON object: {error}"))?;
+        return Ok(object.as_object().cloned().unwrap_or_default().into_iter().collect());
     }
     key_value(text).map(|pair| vec![pair])
 }

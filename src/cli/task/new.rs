@@ -7,6 +7,7 @@ use crate::cli::arguments::{Rehearsal, Who, key_value, object};
 use crate::cli::input;
 use crate::cli::session::Session;
 use crate::cli::trouble::Trouble;
+use crate::format::json;
 use crate::model::{TaskId, WorkflowName};
 use crate::ops::{NewTask, changed_value, create};
 
@@ -113,7 +114,10 @@ fn many(text: &str) -> Result<Vec<NewTask>, Trouble> {
     };
     let entries: Vec<Entry> =
         serde_json::from_str(text).map_err(|error| unfit(format!("these are no tasks: {error}")))?;
-    let task = |entry: Entry| {
+    // The same list once more, for the numbers in it that would not come back.
+    let said = json::value(text).unwrap_or_default();
+    let task = |(index, entry): (usize, Entry)| {
+        let kept = |key: &str| said[index][key].as_object().cloned();
         let workflow = entry.workflow.map(|name| name.parse()).transpose();
         let depends_on: Result<Vec<TaskId>, _> = entry.depends_on.iter().map(|id| id.parse()).collect();
         Ok(NewTask {
@@ -121,11 +125,11 @@ fn many(text: &str) -> Result<Vec<NewTask>, Trouble> {
             description: entry.description,
             body: entry.body,
             tags: entry.tags,
-            metadata: entry.metadata,
-            input: entry.context,
+            metadata: kept("metadata").unwrap_or(entry.metadata),
+            input: kept("context").unwrap_or(entry.context),
             workflow: workflow.map_err(|fault: crate::model::IdFault| unfit(fault.to_string()))?,
             depends_on: depends_on.map_err(|fault| unfit(fault.to_string()))?,
         })
     };
-    entries.into_iter().map(task).collect()
+    entries.into_iter().enumerate().map(task).collect()
 }

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::as_numbers::as_numbers;
 use super::{Fact, Problem, judge};
 use crate::model::shape::{Fields, Kind, Others};
 use crate::model::{Duty, Map, Outcome, Outputs, Shape, Workflow};
@@ -38,8 +39,29 @@ fn optional(shapes: &[&Shape]) -> Shape {
     Shape { kinds: vec![Kind::Object(fields)], ..Shape::default() }
 }
 
-/// Returns everything that the gate and its workflow do not allow of the outputs.
-pub(in crate::engine) fn judge_at(workflow: &Workflow, duty: &Duty, outcome: &Outcome, outputs: &Map) -> Vec<Problem> {
+/// Returns everything that the gate and its workflow do not allow of the outputs. What does not fit as it came is taken for the
+/// numbers that are asked for, where it stands for some.
+pub(in crate::engine) fn settle_at(
+    workflow: &Workflow,
+    duty: &Duty,
+    outcome: &Outcome,
+    outputs: &mut Map,
+) -> Vec<Problem> {
+    let problems = judge_at(workflow, duty, outcome, outputs);
+    match shape_of(duty, outcome) {
+        Some(shape) if !problems.is_empty() => {
+            let mut value = Value::Object(std::mem::take(outputs));
+            as_numbers(&shape, &mut value);
+            if let Value::Object(settled) = value {
+                *outputs = settled;
+            }
+            judge_at(workflow, duty, outcome, outputs)
+        }
+        _ => problems,
+    }
+}
+
+fn judge_at(workflow: &Workflow, duty: &Duty, outcome: &Outcome, outputs: &Map) -> Vec<Problem> {
     let declared = duty.outputs.names();
     let mut problems: Vec<Problem> = Vec::new();
     for (name, value) in outputs {

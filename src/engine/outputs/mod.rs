@@ -2,6 +2,7 @@
 //!
 //! A value is judged as JSON Schema would judge it, in time that the shape's and the value's sizes bound.
 
+mod as_numbers;
 mod by_gate;
 mod describe;
 mod example;
@@ -12,7 +13,7 @@ mod problem;
 #[cfg(test)]
 mod tests;
 
-pub(super) use by_gate::{judge_at, shape_of};
+pub(super) use by_gate::{settle_at, shape_of};
 pub use describe::{Field, fields};
 pub use example::example;
 pub use from_text::from_text;

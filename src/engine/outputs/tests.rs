@@ -246,6 +246,39 @@ fn texts_become_what_is_wanted() {
 }
 
 #[test]
+fn what_is_asked_for_as_a_number_is_one() {
+    let asked = shape(
+        "{properties: {n: {type: number, maximum: 100}, i: {type: integer}, t: {type: string}, any: {}, e: {enum: [0.50, 2]}, \
+         l: {type: array, items: {type: number}}, o: {anyOf: [{properties: {n: {type: number}}}, {type: 'null'}]}, \
+         both: {type: [number, string]}}}",
+    );
+    let long = "12345678901234567890123";
+    for (name, given, wanted) in [
+        ("n", json!("85.50"), json!(85.5)),
+        ("n", json!("1e3"), json!(1000.0)),
+        ("n", json!("+5"), json!(5)),
+        ("n", json!("0.1234567890123456789"), json!("0.1234567890123456789")),
+        ("n", json!("85.5"), json!("85.5")),
+        ("n", json!("010"), json!("010")),
+        ("n", json!("inf"), json!("inf")),
+        ("i", json!("2.00"), json!(2.0)),
+        ("i", json!("2.50"), json!("2.50")),
+        ("i", json!(long), json!(long)),
+        ("t", json!("1.10"), json!("1.10")),
+        ("any", json!("1.10"), json!("1.10")),
+        ("both", json!("1.10"), json!("1.10")),
+        ("e", json!("0.50"), json!(0.5)),
+        ("e", json!("0.70"), json!("0.70")),
+        ("l", json!(["1.10", 2]), json!([1.1, 2])),
+        ("o", json!({"n": "1.10"}), json!({"n": 1.1})),
+    ] {
+        let mut value = json!({ name: given });
+        as_numbers::as_numbers(&asked, &mut value);
+        assert_eq!(value[name], wanted, "{name} {given}");
+    }
+}
+
+#[test]
 fn hostile_shapes_and_values_end() {
     // Alternatives inside alternatives: each is judged once.
     let mut schema = "{type: string}".to_owned();

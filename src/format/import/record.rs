@@ -86,7 +86,7 @@ impl<'n> Record<'n> {
     pub(super) fn count(&mut self, key: &'static str, ledger: &mut Ledger<'_>) -> Option<(u64, Field<'n>)> {
         let field = self.take(key)?;
         let number = match &field.node.kind {
-            Kind::Number(number) => number.as_u64().or_else(|| whole(number.as_f64()?)),
+            Kind::Number(decimal) => decimal.number().as_u64().or_else(|| whole(decimal.number().as_f64()?)),
             Kind::String(text) => text.trim().parse().ok(),
             _ => None,
         };
@@ -181,7 +181,7 @@ pub(super) fn join(path: &str, key: &str) -> String {
 pub(super) fn scalar(node: &Node<'_>) -> Option<String> {
     match &node.kind {
         Kind::String(text) => Some(text.clone().into_owned()),
-        Kind::Number(number) => Some(number.to_string()),
+        Kind::Number(number) => Some(number.source().to_owned()),
         Kind::Bool(value) => Some(value.to_string()),
         Kind::Null | Kind::Sequence(_) | Kind::Mapping(_) => None,
     }

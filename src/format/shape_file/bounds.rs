@@ -59,7 +59,7 @@ pub(super) fn interval(fields: &mut Fields<'_, '_>, faults: &mut Vec<Fault>) -> 
 fn number(fields: &mut Fields<'_, '_>, key: &'static str, faults: &mut Vec<Fault>) -> Option<Number> {
     let node = fields.take(key)?;
     if let Form::Number(number) = &node.kind {
-        return Some(number.clone());
+        return Some(number.number().clone());
     }
     faults.push(wrong_kind(node, format_args!("`{key}` is a number")));
     None

@@ -19,7 +19,7 @@ pub(super) fn to(file: &TaskFile, after: &Task) -> Vec<Edit> {
         // What a hand-made file says is compared as it is written: foreign words give way.
         Origin::HandMade => {
             let entries = file.source.root().entries().iter().filter(|entry| now.contains_key(entry.key.text.as_ref()));
-            entries.map(|entry| (entry.key.text.clone().into_owned(), entry.value.to_value())).collect()
+            entries.map(|entry| (entry.key.text.clone().into_owned(), entry.value.kept())).collect()
         }
     };
     let mut edits = between(file, &then, now);

@@ -40,7 +40,8 @@ fn read_input(node: &Node<'_>, faults: &mut Vec<Fault>) -> Map {
 
 fn read_bytes(node: &Node<'_>, faults: &mut Vec<Fault>) -> Option<usize> {
     if let Kind::Number(number) = &node.kind
-        && let Some(bytes) = number.as_u64().and_then(|bytes| usize::try_from(bytes).ok()).filter(|bytes| *bytes > 0)
+        && let Some(bytes) =
+            number.number().as_u64().and_then(|bytes| usize::try_from(bytes).ok()).filter(|bytes| *bytes > 0)
     {
         return Some(bytes);
     }

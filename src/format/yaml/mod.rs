@@ -7,6 +7,7 @@
 
 mod build;
 mod cursor;
+mod decimal;
 mod fault;
 mod key;
 mod node;
@@ -17,6 +18,7 @@ pub mod scalar;
 mod tag;
 mod unique;
 
+pub use decimal::Decimal;
 pub use fault::{Fault, Label};
 pub use node::{Entry, Key, Kind, Layout, Node, Sharing, Step};
 pub use parse::{Limits, parse, parse_within};

@@ -3,7 +3,9 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use serde_json::{Map, Number, Value};
+use serde_json::{Map, Value};
+
+use super::decimal::Decimal;
 
 /// A value and its place.
 #[derive(Debug, Clone, PartialEq)]
@@ -30,7 +32,7 @@ pub enum Kind<'s> {
     /// Yes or no.
     Bool(bool),
     /// A decimal number.
-    Number(Number),
+    Number(Decimal<'s>),
     /// A text.
     String(Cow<'s, str>),
     /// A list.
@@ -186,7 +188,7 @@ impl<'s> Node<'s> {
         let kind = match self.kind {
             Kind::Null => Kind::Null,
             Kind::Bool(value) => Kind::Bool(value),
-            Kind::Number(number) => Kind::Number(number),
+            Kind::Number(number) => Kind::Number(number.into_owned()),
             Kind::String(text) => Kind::String(text.into_owned().into()),
             Kind::Sequence(items) => Kind::Sequence(items.into_iter().map(Node::into_owned).collect()),
             Kind::Mapping(entries) => Kind::Mapping(entries.into_iter().map(Entry::into_owned).collect()),
@@ -201,30 +203,40 @@ impl<'s> Node<'s> {
         }
     }
 
-    /// Returns the value without places.
+    /// Returns the value without places, numbers as numbers: for rules, which are read and never written again.
     pub fn to_value(&self) -> Value {
+        self.valued(|decimal| Value::Number(decimal.number().clone()))
+    }
+
+    /// Returns the value without places, for whatever is handed on: what a number would lose is kept as a text ([`Decimal::kept`]).
+    pub fn kept(&self) -> Value {
+        self.valued(|decimal| decimal.kept())
+    }
+
+    fn valued(&self, number: fn(&Decimal<'_>) -> Value) -> Value {
         match &self.kind {
             Kind::Null => Value::Null,
             Kind::Bool(value) => Value::Bool(*value),
-            Kind::Number(number) => Value::Number(number.clone()),
+            Kind::Number(decimal) => number(decimal),
             Kind::String(text) => Value::String(text.clone().into_owned()),
-            Kind::Sequence(items) => Value::Array(items.iter().map(Node::to_value).collect()),
+            Kind::Sequence(items) => Value::Array(items.iter().map(|item| item.valued(number)).collect()),
             Kind::Mapping(entries) => {
                 let mut map = Map::with_capacity(entries.len());
                 for Entry { key, value } in entries {
-                    map.insert(key.text.clone().into_owned(), value.to_value());
+                    map.insert(key.text.clone().into_owned(), value.valued(number));
                 }
                 Value::Object(map)
             }
         }
     }
 
-    /// Tells whether the node says the same as a value, key order aside.
+    /// Tells whether the node says the same as a value, be it [kept](Node::kept) or not, key order aside.
     pub fn says(&self, value: &Value) -> bool {
         match (&self.kind, value) {
             (Kind::Null, Value::Null) => true,
             (Kind::Bool(own), Value::Bool(other)) => own == other,
-            (Kind::Number(own), Value::Number(other)) => own == other,
+            (Kind::Number(own), Value::Number(other)) => own.number() == other,
+            (Kind::Number(own), Value::String(other)) => own.source() == other && !own.is_exact(),
             (Kind::String(own), Value::String(other)) => own.as_ref() == other,
             (Kind::Sequence(own), Value::Array(other)) => {
                 own.len() == other.len() && own.iter().zip(other).all(|(a, b)| a.says(b))
@@ -244,7 +256,10 @@ impl<'s> Node<'s> {
         match (&self.kind, &other.kind) {
             (Kind::Null, Kind::Null) => true,
             (Kind::Bool(own), Kind::Bool(other)) => own == other,
-            (Kind::Number(own), Kind::Number(other)) => own == other,
+            (Kind::Number(own), Kind::Number(other)) => own.number() == other.number(),
+            (Kind::Number(number), Kind::String(text)) | (Kind::String(text), Kind::Number(number)) => {
+                number.source() == text && !number.is_exact()
+            }
             (Kind::String(own), Kind::String(other)) => own == other,
             (Kind::Sequence(own), Kind::Sequence(other)) => {
                 own.len() == other.len() && own.iter().zip(other).all(|(a, b)| a.agrees(b))

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::Number;
 
+use super::decimal::Decimal;
 use super::node::Kind;
 
 /// Returns what a plain (unquoted) scalar means.
@@ -13,7 +14,7 @@ pub fn resolve(text: Cow<'_, str>) -> Kind<'_> {
         "true" | "True" | "TRUE" => Kind::Bool(true),
         "false" | "False" | "FALSE" => Kind::Bool(false),
         other => match number(other) {
-            Some(number) => Kind::Number(number),
+            Some(number) => Kind::Number(Decimal::new(number, text)),
             None => Kind::String(text),
         },
     }
