@@ -121,7 +121,7 @@ fn what_is_typed_as_a_value_is_a_number_only_where_it_comes_back() {
         ("1.10", json!("1.10")),
         ("1e3", json!("1e3")),
         (long, json!(long)),
-        ("0.00001", json!("0.00001")),
+        ("0.00001", json!(0.00001)),
         ("-0", json!("-0")),
         ("010", json!("010")),
         ("43", json!(43)),
