@@ -29,7 +29,8 @@ fn among(workspace: &Workspace, head: &Head, wanted: fn(&ProjectPath) -> bool) -
     let repository = &workspace.repository;
     let mut found = Vec::new();
     for TreeFile { path, id } in repository.list(commit, TASKS)? {
-        let Some(path) = path.parse::<ProjectPath>().ok().filter(|path| path.name().ends_with(".md") && wanted(path))
+        let Some(path) =
+            path.parse::<ProjectPath>().ok().filter(|path| path.name().strip_suffix(".md").is_some() && wanted(path))
         else {
             continue;
         };

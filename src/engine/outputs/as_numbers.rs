@@ -31,7 +31,9 @@ pub(super) fn as_numbers(shape: &Shape, value: &mut Value) {
             }
             (Kind::List(list), Value::Array(values)) => {
                 if let Some(shape) = &list.items {
-                    values.iter_mut().for_each(|value| as_numbers(shape, value));
+                    for value in values {
+                        as_numbers(shape, value);
+                    }
                 }
             }
             _ => {}

@@ -210,7 +210,10 @@ impl<'s> Node<'s> {
 
     /// Returns the value without places, for whatever is handed on: what a number would lose is kept as a text ([`Decimal::kept`]).
     pub fn kept(&self) -> Value {
-        self.valued(|decimal| decimal.kept())
+        fn kept(decimal: &Decimal<'_>) -> Value {
+            decimal.kept()
+        }
+        self.valued(kept)
     }
 
     fn valued(&self, number: fn(&Decimal<'_>) -> Value) -> Value {

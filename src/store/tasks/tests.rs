@@ -76,7 +76,9 @@ fn of_several_files_the_one_counts_that_is_found() {
         (&["tasks/archive/2025/12/31/AOF-abcde.md", "tasks/archive/2026/02/16/AOF-abcde.md"], Some(1)),
     ] {
         let (_home, paths) = project();
-        files.iter().for_each(|file| put(&paths, file, "x"));
+        for file in files {
+            put(&paths, file, "x");
+        }
         let found = find(&paths, &id("AOF-abcde")).ok().map(|found| found.path);
         let listed: Vec<ProjectPath> = files.iter().map(|file| file.parse().unwrap()).collect();
         assert_eq!(found.as_ref(), counting(&id("AOF-abcde"), &listed), "{files:?}");
