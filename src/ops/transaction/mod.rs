@@ -1,0 +1,241 @@
+//! The one way a task changes on disk.
+//!
+//! ```text
+//!   read and decide     no lock held; a refusal ends here
+//!   lock                the writer lock; what a crash left is healed; unchanged since it was read? else from the start
+//!   prepare             objects of the commits, under temporary names    kill: temporary files, which git sweeps
+//!   intent              `.aof/intent` names the files and git's locks    kill: the record, nothing else
+//!   stage               the files under temporary names; they, the record and the objects synced   kill: temporary files, swept by `heal`
+//!   write               the files, each replaced whole                   kill: files ahead of HEAD -> committed by `heal`
+//!   commit              the branch and the index move                    <- the commit point
+//!   sync                the folders of the files and of the branch       power cut: some old, some new -> brought forward by `heal`
+//!   settle              the old file of a moved task goes, the intent is blanked   kill: both are cleared by `heal`
+//! ```
+//! If the commit fails, the files are put back as they were; nothing is left half-done.
+
+mod commit;
+mod place;
+mod write;
+
+use std::time::Instant;
+
+use self::place::companions_of;
+use super::adopt;
+use super::automatic::{owed_first, pass_on};
+use super::error::OpsError;
+use super::heal;
+use super::standing::{Pending, Standing, Version};
+use super::workspace::Workspace;
+use crate::audit::{AuditError, CommitId, Person};
+use crate::engine::{Step, Warning};
+use crate::format::task_file::{Origin, TaskFile};
+use crate::model::{Event, TaskId, Timestamp};
+use crate::store::tasks::Snapshot;
+use crate::store::{ProjectPath, StoreError};
+
+pub(super) use self::commit::{commit, commit_unhealed, last_of_each, prepare};
+pub(super) use self::place::destination;
+pub(super) use self::write::{Beside, Write};
+
+/// How often an operation starts again at least because somebody else was faster; it goes on as long as one waits for a lock.
+const ATTEMPTS: usize = 100;
+
+/// Whether an operation is carried out, or only shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DryRun {
+    /// Nothing is written.
+    Yes,
+    /// It is carried out.
+    No,
+}
+
+/// A change that was made, or would be.
+pub struct Changed {
+    /// The task before it; nothing for a new one.
+    pub before: Option<TaskFile>,
+    /// The task after it.
+    pub after: TaskFile,
+    /// Where its file is.
+    pub path: ProjectPath,
+    /// The commit; nothing where none was made.
+    pub commit: Option<CommitId>,
+    /// What happened besides.
+    pub events: Vec<Event>,
+    /// What whoever acted should know.
+    pub warnings: Vec<Warning>,
+    /// Whether it had been done before.
+    pub settled: bool,
+}
+
+/// What an operation wants done with a task.
+pub(super) enum Choice {
+    /// A step of the engine.
+    Step { step: Box<Step>, message: String, author: Person, authored: Timestamp },
+    /// The file as a person has it, which says nothing else of what is the engine's.
+    File { file: Box<TaskFile>, message: String, author: Person },
+    /// The file as it is, at another place, with what goes with it.
+    Moved { to: ProjectPath, message: String },
+    /// Only what lies between HEAD and the worktree is to be committed.
+    Pending,
+    /// Nothing: it was done before.
+    Settled,
+}
+
+/// Reads the task, lets `decide` choose, and carries it out. A hand-made task is adopted
+/// first, and one that rests at a gate which decides by itself goes on first.
+pub(super) fn change(
+    workspace: &Workspace,
+    id: &TaskId,
+    dry_run: DryRun,
+    decide: &mut dyn FnMut(&Standing) -> Result<Choice, OpsError>,
+) -> Result<Changed, OpsError> {
+    for attempt in 1.. {
+        if attempt > ATTEMPTS && Instant::now() >= workspace.deadline() {
+            break;
+        }
+        heal::heal_if_pending(workspace)?;
+        let mut standing = Standing::read(workspace, id)?.thawed()?;
+        if let Some(choice) = due_first(workspace, &standing)? {
+            if standing.file.origin == Origin::Adopted {
+                // What is said now is meant for the visit that is open now: deciding it binds it to that, and it is decided
+                // again when the task has gone on.
+                let _ = decide(&standing);
+            }
+            if dry_run == DryRun::No {
+                carry_out(workspace, &standing, choice, dry_run)?;
+                continue;
+            }
+            let first = plan(workspace, &standing, choice)?;
+            standing.snapshot.bytes = first.write.map(|write| write.bytes().to_vec()).unwrap_or_default();
+            standing.file = first.changed.after;
+        }
+        let choice = decide(&standing)?;
+        if let Some(changed) = carry_out(workspace, &standing, choice, dry_run)? {
+            return Ok(changed);
+        }
+    }
+    Err(OpsError::Restless { id: id.clone() })
+}
+
+/// Returns what has to be done with the task before anything else can be.
+fn due_first(workspace: &Workspace, standing: &Standing) -> Result<Option<Choice>, OpsError> {
+    match standing.file.origin {
+        Origin::HandMade => adopt::choose(workspace, standing).map(Some),
+        Origin::Adopted => owed_first(workspace, standing),
+    }
+}
+
+/// Carries a choice out; nothing if the task or the branch changed since they were read.
+pub(super) fn carry_out(
+    workspace: &Workspace,
+    standing: &Standing,
+    choice: Choice,
+    dry_run: DryRun,
+) -> Result<Option<Changed>, OpsError> {
+    let plan = plan(workspace, standing, choice)?;
+    let Some(write) = plan.write.filter(|_| dry_run == DryRun::No) else {
+        return Ok(Some(plan.changed));
+    };
+    let commit = commit_if_current(workspace, standing, write)?;
+    Ok(commit.map(|commit| Changed { commit: Some(commit), ..plan.changed }))
+}
+
+/// What a choice comes to.
+pub(super) struct Plan {
+    pub changed: Changed,
+    pub write: Option<Write>,
+}
+
+/// Returns what the choice would make of the task.
+pub(super) fn plan(workspace: &Workspace, standing: &Standing, choice: Choice) -> Result<Plan, OpsError> {
+    let mut write = Write {
+        id: Some(standing.id.clone()),
+        head_path: standing.head_path.clone(),
+        from: Some((standing.snapshot.path.clone(), standing.snapshot.bytes.clone())),
+        to: standing.snapshot.path.clone(),
+        versions: Vec::new(),
+        companions: Vec::new(),
+        beside: Vec::new(),
+    };
+    if let Pending::Versions(versions) = &standing.pending {
+        write.versions.clone_from(versions);
+    }
+    let mut after = standing.file.clone();
+    let (mut events, mut warnings) = (Vec::new(), Vec::new());
+    let mut settled = false;
+    let mut place = None;
+    match choice {
+        Choice::Step { step, message, author, authored } => {
+            let step = *step;
+            let changed = match &step.work {
+                Some(work) => standing.file.update_with_work(&step.task, work),
+                None => standing.file.update(&step.task),
+            };
+            let file = standing.changed(workspace, changed)?;
+            (events, warnings) = (step.events, step.warnings);
+            let bytes = file.bytes().to_vec();
+            write.versions.push(Version { bytes, message, author: Some(author.clone()), authored });
+            let rules = &standing.in_force.rules;
+            let passed = pass_on(rules, &standing.snapshot.path, file, &author, workspace.now())?;
+            after = passed.file;
+            write.versions.extend(passed.versions);
+            events.extend(passed.events);
+            warnings.extend(passed.warnings);
+        }
+        Choice::File { file, message, author } => {
+            after = *file;
+            let (bytes, authored) = (after.bytes().to_vec(), workspace.now());
+            write.versions.push(Version { bytes, message, author: Some(author), authored });
+        }
+        Choice::Moved { to, message } => {
+            let (bytes, authored) = (after.bytes().to_vec(), workspace.now());
+            write.versions.push(Version { bytes, message, author: None, authored });
+            place = Some(to);
+        }
+        Choice::Pending => {}
+        // What lies between HEAD and the worktree goes all the same: it may be the very change, written and not yet committed.
+        Choice::Settled => settled = true,
+    }
+    write.to = place.unwrap_or_else(|| destination(standing, &after));
+    if write.to != standing.snapshot.path {
+        write.companions = companions_of(workspace, standing, &write.to)?;
+    }
+    let changed = Changed {
+        before: Some(standing.file.clone()),
+        after,
+        path: write.to.clone(),
+        commit: None,
+        events,
+        warnings,
+        settled,
+    };
+    Ok(Plan { changed, write: Some(write).filter(|write| !write.versions.is_empty()) })
+}
+
+/// Commits the write under the lock, unless the task or the branch changed since they were read.
+fn commit_if_current(workspace: &Workspace, standing: &Standing, write: Write) -> Result<Option<CommitId>, OpsError> {
+    let lock = workspace.lock()?;
+    if heal::heal(workspace, &lock)? {
+        return Ok(None);
+    }
+    if !is_current(workspace, &standing.snapshot, &write)? {
+        return Ok(None);
+    }
+    match commit(workspace, &lock, &standing.head, &[write]) {
+        Ok(commits) => Ok(commits.last().copied()),
+        // What was read is looked at once more under git's own lock. Whatever git is in the middle of by now is waited for when
+        // the branch is read again.
+        Err(
+            OpsError::Audit(AuditError::Moved { .. } | AuditError::Waiting { .. })
+            | OpsError::Store(StoreError::Changed { .. }),
+        ) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Returns whether the file is what was read. What is replaced is compared again as late as can be, so for that it is enough
+/// that the system sees no difference.
+fn is_current(workspace: &Workspace, read: &Snapshot, write: &Write) -> Result<bool, StoreError> {
+    let replaced = write.to == read.path && write.bytes() != read.bytes;
+    Ok(replaced && read.seems_current(&workspace.paths) || read.is_current(&workspace.paths)?)
+}

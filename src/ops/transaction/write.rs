@@ -1,0 +1,100 @@
+//! One change on its way to disk: the files, and the commits that it is to become. Touches nothing.
+
+use crate::audit::{Change, Draft, Person};
+use crate::model::{Digest, TaskId, Timestamp};
+use crate::ops::standing::Version;
+use crate::store::ProjectPath;
+use crate::store::intent::{Made, Old, Write as Intended};
+
+/// One change on its way to disk: of a task, or a new file of the rules.
+pub(in crate::ops) struct Write {
+    /// The task; absent for a file of the rules.
+    pub id: Option<TaskId>,
+    pub head_path: Option<ProjectPath>,
+    /// The file as it was read; nothing for a new one.
+    pub from: Option<(ProjectPath, Vec<u8>)>,
+    pub to: ProjectPath,
+    /// The commits to be, oldest first; the last one's bytes are the file's.
+    pub versions: Vec<Version>,
+    /// Files that go with the task.
+    pub companions: Vec<Companion>,
+    /// Files that are no task's and are written in the commit of the last version: the configuration of a new project.
+    pub beside: Vec<Beside>,
+}
+
+/// A file that is no task's.
+#[derive(Clone)]
+pub(in crate::ops) struct Beside {
+    pub path: ProjectPath,
+    /// What it says, and what HEAD has; nothing for a new one.
+    pub before: Option<Vec<u8>>,
+    pub bytes: Vec<u8>,
+}
+
+/// A file beside a task file, which moves with it.
+pub(in crate::ops) struct Companion {
+    pub from: ProjectPath,
+    pub to: ProjectPath,
+    pub bytes: Vec<u8>,
+}
+
+impl Write {
+    /// Returns what the file is to say.
+    pub(in crate::ops) fn bytes(&self) -> &[u8] {
+        self.versions.last().map_or(&[], |version| &version.bytes)
+    }
+
+    /// Returns what is recorded of it before anything is written.
+    pub(in crate::ops) fn intended(&self) -> Intended {
+        let made = |(path, before, bytes): (&ProjectPath, Option<&[u8]>, &[u8])| Made {
+            path: path.clone(),
+            sha256: Digest::of(bytes),
+            before: before.map(Digest::of),
+        };
+        let beside = self.beside.iter().map(|file| (&file.path, file.before.as_deref(), file.bytes.as_slice()));
+        let before = self.from.as_ref().map(|(_, before)| before.as_slice());
+        let own = (!self.beside.is_empty() || self.id.is_none()).then(|| (&self.to, before, self.bytes()));
+        Intended {
+            task: self.id.clone(),
+            old: self.from.as_ref().map(|(path, bytes)| Old { path: path.clone(), sha256: Digest::of(bytes) }),
+            new: self.to.clone(),
+            sha256: Digest::of(self.bytes()),
+            companions: self.companions.iter().map(|file| (file.from.clone(), file.to.clone())).collect(),
+            made: beside.chain(own).map(made).collect(),
+        }
+    }
+
+    /// Returns the commits that it is to become, oldest first.
+    pub(in crate::ops) fn drafts(&self, user: &Person, committer: &Person, now: Timestamp) -> Vec<Draft> {
+        let mut at = self.head_path.clone();
+        let last = self.versions.len().saturating_sub(1);
+        let here = self.from.as_ref().map_or(&self.to, |(path, _)| path);
+        let mut drafts = Vec::new();
+        for (index, version) in self.versions.iter().enumerate() {
+            let path = if index == last { &self.to } else { here };
+            let mut changes = vec![Change { path: path.to_string(), content: Some(version.bytes.clone()) }];
+            if let Some(old) = at.filter(|old| old != path) {
+                changes.push(Change { path: old.to_string(), content: None });
+            }
+            if index == last {
+                for companion in &self.companions {
+                    changes.push(Change { path: companion.from.to_string(), content: None });
+                    changes.push(Change { path: companion.to.to_string(), content: Some(companion.bytes.clone()) });
+                }
+                for file in &self.beside {
+                    changes.push(Change { path: file.path.to_string(), content: Some(file.bytes.clone()) });
+                }
+            }
+            at = Some(path.clone());
+            drafts.push(Draft {
+                changes,
+                message: version.message.clone(),
+                author: version.author.as_ref().unwrap_or(user).clone(),
+                authored: version.authored,
+                committer: committer.clone(),
+                committed: now,
+            });
+        }
+        drafts
+    }
+}
