@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use super::error::AuditError;
-use super::remote::{Pushed, RemoteError, Upstream};
+use super::upstream::{Pushed, RemoteError, Upstream};
 
 /// So much of what git or a hook said is shown.
 const WORDS: usize = 2000;

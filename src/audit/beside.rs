@@ -11,14 +11,15 @@ use std::time::Duration;
 
 use git2::{AttrCheckFlags, AttrValue};
 
-use super::bring::{Changes, Difference, PATIENCE, SUBMODULE};
+use super::bring::PATIENCE;
 use super::coming::Coming;
+use super::difference::{Changes, Difference};
 use super::error::{AuditError, During};
 use super::id::CommitId;
 use super::in_the_way::keeps_out;
 use super::repository::Repository;
 use super::spawn;
-use super::tree::{Leaf, MODE_EXECUTABLE, MODE_FILE};
+use super::tree::{Leaf, MODE_EXECUTABLE, MODE_FILE, MODE_SUBMODULE};
 
 /// No larger file is written here, but by git, in bytes.
 const LARGEST: usize = 1 << 20;
@@ -45,7 +46,7 @@ impl Repository {
             return Coming::begin(beside);
         }
         let coming = changes.iter().filter_map(|(path, (before, after))| Some((path, *before, (*after)?)));
-        let is_file = |leaf: Leaf| leaf.mode != SUBMODULE;
+        let is_file = |leaf: Leaf| leaf.mode != MODE_SUBMODULE;
         let files: Vec<(&String, Leaf)> = coming
             .filter(|(path, before, after)| is_wanted(path) && before.is_none_or(is_file) && is_file(*after))
             .map(|(path, _, after)| (path, after))

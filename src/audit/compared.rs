@@ -3,11 +3,10 @@
 
 use std::collections::BTreeSet;
 
-use super::bring::SUBMODULE;
 use super::error::AuditError;
 use super::id::{CommitId, ObjectId};
 use super::repository::Repository;
-use super::tree::Leaf;
+use super::tree::{Leaf, MODE_SUBMODULE};
 
 /// How a file of the project changed between a commit and its first parent.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -76,7 +75,7 @@ impl Repository {
         trees.compare(before, after, b"", &mut |path, before, after| {
             let Ok(path) = String::from_utf8(path) else { return };
             // A repository of somebody else's is no file, whatever its path.
-            let id = |leaf: Option<Leaf>| leaf.filter(|leaf| leaf.mode != SUBMODULE).map(|leaf| leaf.id);
+            let id = |leaf: Option<Leaf>| leaf.filter(|leaf| leaf.mode != MODE_SUBMODULE).map(|leaf| leaf.id);
             let (before, after) = (id(before), id(after));
             if before.is_some() || after.is_some() {
                 files.push(ChangedFile { path, before, after });

@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 use super::answers::{Obstacle, not_taken, obstacle, trouble, words};
 use super::error::AuditError;
 use super::id::CommitId;
-use super::remote::{Prompts, RemoteError, Upstream, speak, text};
+use super::remote::{Prompts, speak, text};
 use super::repository::Repository;
+use super::upstream::{RemoteError, Upstream};
 
 const NAP: Duration = Duration::from_millis(20);
 

@@ -7,11 +7,11 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use super::bring::{Difference, PATHS_A_COMMAND};
+use super::difference::Difference;
 use super::error::{At, AuditError};
 use super::id::CommitId;
 use super::repository::Repository;
-use super::spawn;
+use super::spawn::{self, PATHS_A_COMMAND};
 use super::tree::text;
 use crate::format::shell::quoted;
 use crate::model::listed;
@@ -20,27 +20,6 @@ use crate::model::listed;
 const OWN_FOLDER: &str = ".aof";
 /// So many files in the way are told.
 const MOST_TOLD: usize = 20;
-
-/// Refuses paths that git itself puts nowhere: whoever wrote such a tree means a place outside of the worktree, or git's own folder.
-pub(super) fn are_fit(difference: &Difference) -> Result<(), AuditError> {
-    let is_unfit = |path: &[u8]| String::from_utf8_lossy(path).split('/').any(is_forbidden);
-    match difference.paths().find(|(path, _)| is_unfit(path)) {
-        Some((path, _)) => Err(AuditError::Forbidden { path: text(path.to_owned()) }),
-        None => Ok(()),
-    }
-}
-
-/// Says whether git takes a name for none, or for its own folder on some file system: HFS+ leaves characters out of a name, and NTFS
-/// ends it at a colon and leaves out what it has at its end.
-fn is_forbidden(name: &str) -> bool {
-    let is_left_out = |c: &char| matches!(c, '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{feff}');
-    let is_git = |part: &str| {
-        let seen: String = part.chars().filter(|c| !is_left_out(c)).collect();
-        let seen = seen.split(':').next().unwrap_or_default().trim_end_matches([' ', '.']);
-        seen.eq_ignore_ascii_case(".git") || seen.eq_ignore_ascii_case("git~1")
-    };
-    matches!(name, "" | "." | "..") || name.contains('\0') || name.split('\\').any(is_git)
-}
 
 /// Refuses what would change aof's own folder, of whichever project. What is only to go from it would go from here as well, where it may
 /// be in use.

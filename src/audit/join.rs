@@ -7,14 +7,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
-use super::bring::SUBMODULE;
 use super::commit::{Signers, encode, with_signature};
 use super::error::AuditError;
 use super::id::{CommitId, ObjectId};
 use super::identity::Person;
 use super::objects::{Kind, Object, sync_files};
 use super::repository::Repository;
-use super::tree::{Edit, Leaf, MODE_EXECUTABLE, MODE_FILE, text};
+use super::tree::{Edit, Leaf, MODE_EXECUTABLE, MODE_FILE, MODE_SUBMODULE, text};
 
 /// The file that makes a folder a project.
 const PROJECT_FILE: &str = "project.yaml";
@@ -181,7 +180,7 @@ impl Repository {
 /// Says what a change is besides one of what a plain file says; nothing where it is no more. A new file that cannot be run is plain.
 fn more_than_content(before: Option<Leaf>, after: Option<Leaf>) -> Option<&'static str> {
     let modes = || [before, after].into_iter().flatten().map(|leaf| leaf.mode);
-    if modes().any(|mode| mode == SUBMODULE) {
+    if modes().any(|mode| mode == MODE_SUBMODULE) {
         return Some("it is or was a repository of its own, which is git's to merge");
     }
     if modes().any(|mode| !matches!(mode, MODE_FILE | MODE_EXECUTABLE)) {

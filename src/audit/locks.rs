@@ -16,7 +16,6 @@ use rustix::fs::{CWD, RenameFlags};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
-use super::bring::INDEX_COPY;
 use super::error::{At, AuditError};
 use super::git_file;
 use super::id::CommitId;
@@ -26,6 +25,8 @@ use super::repository::Repository;
 use crate::disk::{Part, Unsynced};
 
 const TEMP_PREFIX: &str = "aof-";
+/// What the copies of the index are called.
+pub(super) const INDEX_COPY: &str = "aof-index-copy";
 const TEMP_AGE: Duration = Duration::from_hours(1);
 const LONGEST_NAP: Duration = Duration::from_millis(10);
 

@@ -4,11 +4,11 @@
 use std::collections::BTreeMap;
 
 use super::below::{Below, Found, Seen};
-use super::bring::{Changes, SUBMODULE};
 use super::coming::Coming;
+use super::difference::Changes;
 use super::error::{AuditError, with_cause};
 use super::repository::Repository;
-use super::tree::Leaf;
+use super::tree::{Leaf, MODE_SUBMODULE};
 use crate::stop;
 
 /// How what stands at the paths looked, where files or links stood there.
@@ -51,7 +51,7 @@ impl Repository {
 
 fn give_places(below: &Below, coming: &Coming, changes: &Changes, sights: &Sights) -> Result<Changes, AuditError> {
     let is_gone = |(before, after): (Option<Leaf>, Option<Leaf>)| {
-        after.is_none() && before.is_some_and(|leaf| leaf.mode != SUBMODULE)
+        after.is_none() && before.is_some_and(|leaf| leaf.mode != MODE_SUBMODULE)
     };
     for (path, _) in changes.iter().filter(|(_, change)| is_gone(**change)) {
         // Behind a link nothing was seen.

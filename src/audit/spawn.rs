@@ -14,6 +14,9 @@ use super::repository::Repository;
 /// Long enough for the largest index, short enough not to hold the writer lock for ever.
 const GIT_TIMEOUT: Duration = Duration::from_mins(1);
 
+/// So many paths fit into one command line anywhere.
+pub(super) const PATHS_A_COMMAND: usize = 200;
+
 /// What has git go by the history that there is, as this module's readers do: by no grafts, and no replacements.
 pub(super) const TRUE_HISTORY: [(&str, &str); 2] = [("GIT_NO_REPLACE_OBJECTS", "1"), ("GIT_GRAFT_FILE", "/dev/null")];
 

@@ -13,6 +13,8 @@ use super::reading::Reader;
 pub(super) const MODE_FILE: u32 = 0o100_644;
 pub(super) const MODE_EXECUTABLE: u32 = 0o100_755;
 pub(super) const MODE_TREE: u32 = 0o040_000;
+pub(super) const MODE_LINK: u32 = 0o120_000;
+pub(super) const MODE_SUBMODULE: u32 = 0o160_000;
 /// So many bytes of two trees are compared at once.
 const SPAN: usize = 256;
 

@@ -5,15 +5,17 @@ use std::path::Path;
 use std::time::Instant;
 
 use super::super::below::Below;
-use super::super::bring::{Bringing, Changes, SUBMODULE};
+use super::super::bring::Bringing;
 use super::super::coming::Coming;
+use super::super::difference::Changes;
 use super::super::error::{At, AuditError, Unsettled, with_cause};
 use super::super::id::CommitId;
 use super::super::objects::Temp;
 use super::super::repository::Repository;
 use super::super::spawn;
-use super::super::tree::Leaf;
-use super::look::{Known, info};
+use super::super::tree::{Leaf, MODE_SUBMODULE};
+use super::indexed::info;
+use super::look::Known;
 use super::odd::OddKnown;
 use super::standing::left;
 use super::table::{Aim, Step, steps};
@@ -161,5 +163,5 @@ fn put(below: &Below, coming: &Coming, files: &[&Known], note: &mut impl FnMut(&
 }
 
 fn is_file(leaf: Option<Leaf>) -> bool {
-    leaf.is_some_and(|leaf| leaf.mode != SUBMODULE)
+    leaf.is_some_and(|leaf| leaf.mode != MODE_SUBMODULE)
 }

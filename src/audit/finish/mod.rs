@@ -10,6 +10,7 @@
 //! ```
 
 mod each;
+mod indexed;
 mod look;
 mod odd;
 mod standing;
@@ -19,8 +20,9 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::below::Below;
-use super::bring::{Bringing, Difference, Way};
+use super::bring::{Bringing, Way};
 use super::coming::Coming;
+use super::difference::Difference;
 use super::error::{At, AuditError, Unsettled, with_cause};
 use super::head::Head;
 use super::id::CommitId;

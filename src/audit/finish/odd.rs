@@ -9,14 +9,15 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::Duration;
 
-use super::super::bring::{INDEX_COPY, Odd};
+use super::super::difference::Odd;
 use super::super::error::{At, AuditError, Unsettled, with_cause};
 use super::super::id::CommitId;
+use super::super::locks::INDEX_COPY;
 use super::super::objects::Temp;
 use super::super::repository::Repository;
 use super::super::spawn;
 use super::super::tree::{Leaf, MODE_TREE, text};
-use super::look::{Sides, Staged, entry_in, entry_of, of};
+use super::indexed::{Sides, Staged, entry_in, entry_of, of};
 use super::table::{Aim, Entry, Facts, File, Step, steps};
 
 /// What is known of such a path.

@@ -5,17 +5,14 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use super::super::below::{Below, Found, Seen};
-use super::super::bring::{Changes, PATHS_A_COMMAND, SUBMODULE};
+use super::super::difference::Changes;
 use super::super::error::AuditError;
 use super::super::id::ObjectId;
 use super::super::repository::Repository;
-use super::super::spawn;
-use super::super::tree::{Leaf, MODE_EXECUTABLE, MODE_FILE};
-use super::look::{Sides, Staged, entry_of};
+use super::super::spawn::{self, PATHS_A_COMMAND};
+use super::super::tree::{Leaf, MODE_EXECUTABLE, MODE_FILE, MODE_LINK, MODE_SUBMODULE};
+use super::indexed::{Sides, Staged, entry_of};
 use super::table::{Entry, File};
-
-/// The mode of links.
-const LINK: u32 = 0o120_000;
 
 /// What git said of files that looked so, and until when it may be asked.
 pub(super) struct Asked {
@@ -150,8 +147,8 @@ impl Kinds {
                         (MODE_FILE | MODE_EXECUTABLE, Found::File(seen)) => {
                             !self.programs || seen.is_program() == (leaf.mode == MODE_EXECUTABLE)
                         }
-                        (LINK, Found::Link(_)) => true,
-                        (LINK, Found::File(_)) => !self.links,
+                        (MODE_LINK, Found::Link(_)) => true,
+                        (MODE_LINK, Found::File(_)) => !self.links,
                         _ => false,
                     }
             })
@@ -171,7 +168,7 @@ fn nothing((before, after): Sides) -> File {
 
 /// Says what it means that a folder does. What is in that of a submodule is the submodule's.
 fn folder(path: &str, sides: Sides, entry: Entry, changes: &Changes) -> File {
-    let is_submodule = |side: Option<Leaf>| side.is_some_and(|leaf| leaf.mode == SUBMODULE);
+    let is_submodule = |side: Option<Leaf>| side.is_some_and(|leaf| leaf.mode == MODE_SUBMODULE);
     match (is_submodule(sides.0), is_submodule(sides.1)) {
         (true, true) if entry == Entry::To => File::To,
         (true, _) => File::From,
