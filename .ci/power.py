@@ -298,7 +298,9 @@ class Bench:
             run("sync", "--file-system", disk.place)
             moments, said = [(disk.now(), [], "before")], []
             for words, acknowledged in job.act.steps(project):
-                done = project.call(*words, env={"AOF_STOP_AT": job.stop} if job.stop else {}, preexec_fn=forget_syncs if job.lying else None)
+                # What runs here is of a start of the machine that is over when the next command comes.
+                told = {"AOF_BOOT": "the one before", **({"AOF_STOP_AT": job.stop} if job.stop else {})}
+                done = project.call(*words, env=told, preexec_fn=forget_syncs if job.lying else None)
                 if job.stop:
                     acknowledged = acknowledged if done.returncode == 0 else []
                 elif done.returncode:

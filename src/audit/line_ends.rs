@@ -85,6 +85,15 @@ pub fn with_lf(bytes: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(bytes.iter().enumerate().filter(|(at, _)| !before_newline(*at)).map(|(_, byte)| *byte).collect())
 }
 
+/// Returns the bytes with CRLF for each LF that has no CR before it.
+pub fn with_crlf(bytes: &[u8]) -> Vec<u8> {
+    let lines = bytes.split_inclusive(|byte| *byte == b'\n').flat_map(|line| {
+        let plain = line.strip_suffix(b"\n").filter(|line| !line.ends_with(b"\r"));
+        plain.map_or_else(|| line.to_vec(), |plain| [plain, b"\r\n"].concat())
+    });
+    lines.collect()
+}
+
 /// Returns whether git takes these bytes for no text: a CR alone, a NUL, or too much that cannot be shown.
 fn looks_binary(bytes: &[u8]) -> bool {
     let (mut shown, mut hidden) = (0_usize, 0_usize);

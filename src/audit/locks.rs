@@ -78,7 +78,7 @@ pub struct LockFile {
 pub struct Cleared {
     pub index_lock: bool,
     pub branch_lock: bool,
-    /// Where the branch is now: at the commit that the locks were taken for, or not.
+    /// Whether the branch has got to the commit that the locks were taken for; it may have gone on since.
     pub landed: bool,
 }
 
@@ -96,7 +96,8 @@ impl Repository {
                 cleared.branch_lock = branch.file.remove_if_same(&lock)?;
             }
             remove_temp(self.common_dir(), &branch.file.temp)?;
-            cleared.landed = self.resolve(&branch.reference)? == Some(branch.to);
+            let now = self.resolve(&branch.reference)?;
+            cleared.landed = now.map(|now| self.led_to(branch.to, now)).transpose()?.unwrap_or_default();
         }
         Ok(cleared)
     }
@@ -162,10 +163,13 @@ impl LockFile {
 }
 
 fn remove_temp(folder: &Path, name: &str) -> Result<(), AuditError> {
+    // A record may be damaged, or somebody else's.
+    if !name.starts_with(TEMP_PREFIX) || name.contains('/') {
+        return Ok(());
+    }
     let path = folder.join(name);
-    let is_ours = name.starts_with(TEMP_PREFIX) && !name.contains('/');
     match fs::remove_file(&path) {
-        Err(error) if is_ours && error.kind() != ErrorKind::NotFound => Err(error).at("remove", &path),
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(error).at("remove", &path),
         _ => Ok(()),
     }
 }

@@ -77,7 +77,7 @@ pub use id::{CommitId, NotAnId, ObjectId};
 pub use identity::Person;
 pub use join::{MergeDraft, Unshared};
 pub use left_behind::LeftBehind;
-pub use line_ends::with_lf;
+pub use line_ends::{with_crlf, with_lf};
 pub use locks::{BranchLock, Cleared, Files, LockFile, Locks};
 pub use log::Log;
 pub use merging::Hooks;

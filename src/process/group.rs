@@ -10,6 +10,9 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal};
 use serde::{Deserialize, Serialize};
 
+#[cfg(target_os = "linux")]
+use super::boot;
+
 const PAUSE: Duration = Duration::from_millis(5);
 /// How long the system may take to end what was killed.
 const UNKILLABLE: Duration = Duration::from_secs(5);
@@ -68,8 +71,8 @@ fn started(pid: u32) -> Option<String> {
     let mut fields = stat.rsplit_once(") ")?.1.split(' ');
     let state = fields.next()?;
     let ticks = fields.nth(18)?;
-    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-    (!matches!(state, "Z" | "X" | "x")).then(|| format!("{ticks} {}", boot.trim()).trim().to_owned())
+    let boot = boot().unwrap_or_default();
+    (!matches!(state, "Z" | "X" | "x")).then(|| format!("{ticks} {boot}").trim().to_owned())
 }
 
 /// Returns when a living process began; one that has ended and that nobody asked about does not live.

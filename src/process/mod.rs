@@ -8,6 +8,7 @@
 //! All of it is one loop without threads: a program that leaves others behind, which hold its pipes, leaves nothing here. What
 //! leaves the group (`setsid`) is out of reach.
 
+mod boot;
 mod group;
 mod mask;
 mod program;
@@ -17,6 +18,7 @@ mod streams;
 mod tail;
 mod transcript;
 
+pub use boot::boot;
 pub use group::Group;
 pub use program::{Obstacle, Program, StartError};
 pub use running::{Attendant, Ended, How, Limits, Lost, Orphans, Running};

@@ -42,6 +42,8 @@ const ROOM: usize = 4096;
 pub struct Intent {
     /// The process.
     pub pid: u32,
+    /// In which start of the machine it ran, where the system tells: what another one left may have lost names in a power cut.
+    pub boot: Option<String>,
     /// The files that it changes.
     pub writes: Vec<Write>,
     /// Git's locks, as `audit` describes them, once they are about to be taken.
@@ -59,8 +61,8 @@ pub struct Write {
     pub new: ProjectPath,
     /// What it is to say.
     pub sha256: Digest,
-    /// Where the files that go with it stood, and where they go.
-    pub companions: Vec<(ProjectPath, ProjectPath)>,
+    /// The files that go with it.
+    pub companions: Vec<Moved>,
     /// All the files beside tasks that are being written with this one, and this one: of a project, of its rules, for agents. As
     /// long as they are not committed, they are as they were.
     pub made: Vec<Made>,
@@ -74,7 +76,7 @@ impl Write {
 
     /// Returns every place that this changes.
     pub fn paths(&self) -> impl Iterator<Item = &ProjectPath> {
-        let companions = self.companions.iter().flat_map(|(old, new)| [old, new]);
+        let companions = self.companions.iter().flat_map(|file| [&file.from, &file.to]);
         self.places().chain(companions).chain(self.made.iter().map(|made| &made.path))
     }
 }
@@ -84,6 +86,17 @@ impl Write {
 pub struct Old {
     /// Where it stood.
     pub path: ProjectPath,
+    /// What it said.
+    pub sha256: Digest,
+}
+
+/// A file that goes with a task.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Moved {
+    /// Where it stood.
+    pub from: ProjectPath,
+    /// Where it goes.
+    pub to: ProjectPath,
     /// What it said.
     pub sha256: Digest,
 }
@@ -234,15 +247,17 @@ mod tests {
     fn intent() -> Intent {
         Intent {
             pid: 42,
+            boot: Some("this one".to_owned()),
             writes: vec![Write {
                 task: Some("AOF-abc".parse().unwrap()),
                 old: Some(Old { path: "tasks/AOF-abc.md".parse().unwrap(), sha256: Digest::of(b"as it was") }),
                 new: "tasks/archive/2026/02/16/AOF-abc.md".parse().unwrap(),
                 sha256: Digest::of(b"as it will be"),
-                companions: vec![(
-                    "tasks/AOF-abc.log".parse().unwrap(),
-                    "tasks/archive/2026/02/16/AOF-abc.log".parse().unwrap(),
-                )],
+                companions: vec![Moved {
+                    from: "tasks/AOF-abc.log".parse().unwrap(),
+                    to: "tasks/archive/2026/02/16/AOF-abc.log".parse().unwrap(),
+                    sha256: Digest::of(b"beside"),
+                }],
                 made: vec![Made {
                     path: "project.yaml".parse().unwrap(),
                     sha256: Digest::of(b"project"),

@@ -1,5 +1,7 @@
 //! A project in which a completion is about to be interrupted, by a kill or by a power cut, and what must hold of it afterwards.
 
+use std::process::Command;
+
 use crate::checker;
 use crate::environment::{Output, TestEnvironment};
 
@@ -40,6 +42,9 @@ pub(crate) const ACTS: [Act; 10] = [
     Act::FinishingByItself,
     Act::FinishingByItselfAfterAnEdit,
 ];
+
+/// What a start of the machine is called that is over.
+pub(crate) const BOOT_BEFORE: &str = "the one before";
 
 /// Gates that decide by themselves before the work and after it.
 pub(crate) const BY_ITSELF: &str = "\
@@ -118,12 +123,23 @@ impl Scene {
 
     /// Delivers the completion, killed at that point unless it never comes by.
     pub(crate) fn deliver(&self, stop: Option<&str>) -> Output {
+        self.env.run(self.delivery(stop))
+    }
+
+    /// Delivers the completion, cut off at that point together with the machine.
+    pub(crate) fn deliver_until_power_is_cut(&self, stop: &str) -> Output {
+        let mut command = self.delivery(Some(stop));
+        command.env("AOF_BOOT", BOOT_BEFORE);
+        self.env.run(command)
+    }
+
+    fn delivery(&self, stop: Option<&str>) -> Command {
         let mut command = self.env.aof_command(&["task", "complete", &self.id, "--agent", self.agent]);
         command.args(["--outcome", "complete", "--summary", "Did it", "--id", "delivery-1"]);
         if let Some(stop) = stop {
             command.env("AOF_STOP_AT", stop);
         }
-        self.env.run(command)
+        command
     }
 
     /// Runs a command about another task, which heals on its way.

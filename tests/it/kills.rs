@@ -189,3 +189,85 @@ fn healing_that_meets_a_lock_of_somebody_s_ends_and_is_done_later() {
     }
     findings.none();
 }
+
+/// Where the branch has moved, and the record of it is still there.
+const LANDED: [&str; 3] = ["audit.ref-moved", "ops.committed", "ops.settled"];
+
+#[test]
+fn what_has_landed_on_one_branch_is_not_done_again_on_another() {
+    let mut findings = Findings::default();
+    for act in [Act::Plain, Act::AfterAnEdit, Act::Finishing] {
+        for point in LANDED {
+            for power in [true, false] {
+                let how = format!("{act:?} killed at {point}, power lost: {power}");
+                let scene = Scene::new(act);
+                scene.env.git(&["branch", "feature"]);
+                let cut = if power { scene.deliver_until_power_is_cut(point) } else { scene.deliver(Some(point)) };
+                findings.expect(&how, None, &cut);
+                // What a move leaves at the old place would be in git's way.
+                scene.env.git(&["switch", "-q", "-f", "feature"]);
+                findings.expect(&how, Some(0), &scene.touch_other(None));
+                let counted = scene.env.git(&["log", "--all", "--format=%s", "--grep", "^Aof-Completion: delivery-1$"]);
+                if counted.lines().count() != 1 {
+                    findings.add(&how, vec![format!("the completion counts more than once:\n{counted}")]);
+                }
+                findings.add(&how, checker::faults(&scene.env));
+            }
+        }
+    }
+    findings.none();
+}
+
+#[test]
+fn what_a_person_puts_back_after_a_kill_stays_so() {
+    let mut findings = Findings::default();
+    for point in LANDED {
+        for staged in [true, false] {
+            let how = format!("killed at {point}, staged: {staged}");
+            let scene = Scene::new(Act::Plain);
+            let path = scene.env.task_path(&scene.id);
+            let before = scene.env.read(&path);
+            findings.expect(&how, None, &scene.deliver(Some(point)));
+            if staged {
+                scene.env.git(&["checkout", "-q", "HEAD~1", "--", &path]);
+            } else {
+                scene.env.write(&path, &before);
+            }
+            let status = scene.env.git(&["status", "--porcelain"]);
+            findings.expect(&how, Some(0), &scene.touch_other(None));
+            if scene.env.git(&["status", "--porcelain"]) != status || scene.env.read(&path) != before {
+                findings
+                    .add(&how, vec![format!("it was {status}and is {}", scene.env.git(&["status", "--porcelain"]))]);
+            }
+        }
+    }
+    findings.none();
+}
+
+#[test]
+fn a_file_beside_a_task_that_is_written_to_after_the_kill_goes_with_it_all_the_same() {
+    let mut findings = Findings::default();
+    for point in POINTS {
+        let scene = Scene::new(Act::Finishing);
+        let beside = format!("tasks/{}.tests.yaml", scene.id);
+        findings.expect(point, None, &scene.deliver(Some(point)));
+        if !scene.env.exists(&beside) {
+            continue;
+        }
+        let more = format!("{}more: []\n", scene.env.read(&beside));
+        scene.env.write(&beside, &more);
+        findings.expect(point, Some(0), &scene.touch_other(None));
+        findings.expect(point, Some(0), &scene.deliver(None));
+        let kept: Vec<String> =
+            scene.env.files("tasks").into_iter().filter(|path| path.ends_with(".tests.yaml")).collect();
+        if !kept.iter().any(|path| scene.env.read(path) == more) {
+            findings.add(point, vec![format!("what was written is lost: {kept:?}")]);
+        }
+        if LANDED.contains(point) {
+            // It has gone with the task as it was; what stands here by now is somebody's new file.
+            fs::remove_file(scene.env.path(&beside)).unwrap();
+        }
+        findings.add(point, checker::faults(&scene.env));
+    }
+    findings.none();
+}

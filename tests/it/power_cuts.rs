@@ -6,7 +6,7 @@ use std::fs;
 
 use crate::checker;
 use crate::environment::TestEnvironment;
-use crate::kill_scene::{ACTS, Act, Findings, Scene};
+use crate::kill_scene::{ACTS, Act, BOOT_BEFORE, Findings, Scene};
 
 /// Where the branch has moved, and nothing was confirmed by the disk.
 const MOVED: &str = "audit.ref-moved";
@@ -48,7 +48,7 @@ fn files_and_an_index_that_are_behind_the_branch_are_brought_forward() {
             let how = format!("{act:?}, files lost: {files}, index lost: {index}");
             let scene = Scene::new(act);
             let before = Before::of(&scene.env);
-            findings.expect(&how, None, &scene.deliver(Some(MOVED)));
+            findings.expect(&how, None, &scene.deliver_until_power_is_cut(MOVED));
             let landed = scene.env.head();
             if files {
                 before.files_again(&scene.env);
@@ -73,7 +73,7 @@ fn files_and_an_index_that_are_behind_the_branch_are_brought_forward() {
 fn a_new_task_whose_name_was_lost_is_there_again() {
     let env = TestEnvironment::new();
     let mut command = env.aof_command(&["task", "new", "Add login"]);
-    command.env("AOF_STOP_AT", MOVED);
+    command.env("AOF_STOP_AT", MOVED).env("AOF_BOOT", BOOT_BEFORE);
     assert_eq!(env.run(command).code, None);
     let tasks = env.files("tasks");
     let [task] = &tasks[..] else { panic!("there is {tasks:?}") };
@@ -88,7 +88,7 @@ fn a_new_task_whose_name_was_lost_is_there_again() {
 fn rules_whose_name_was_lost_are_there_again() {
     let env = TestEnvironment::without_repository();
     let mut command = env.aof_command(&["init"]);
-    command.env("AOF_STOP_AT", MOVED);
+    command.env("AOF_STOP_AT", MOVED).env("AOF_BOOT", BOOT_BEFORE);
     assert_eq!(env.run(command).code, None);
     let rules = env.read("project.yaml");
     for name in ["project.yaml", "org.yaml"] {
@@ -108,7 +108,7 @@ fn what_a_person_wrote_since_is_not_brought_forward() {
         let how = format!("{act:?}");
         let scene = Scene::new(act);
         let before = Before::of(&scene.env);
-        findings.expect(&how, None, &scene.deliver(Some(MOVED)));
+        findings.expect(&how, None, &scene.deliver_until_power_is_cut(MOVED));
         before.files_again(&scene.env);
         let path = scene.env.task_path(&scene.id);
         scene.env.edit(&path, "body", "body, as I have it,");
@@ -119,4 +119,41 @@ fn what_a_person_wrote_since_is_not_brought_forward() {
         }
     }
     findings.none();
+}
+
+#[test]
+fn what_is_behind_is_brought_forward_where_somebody_has_committed_since() {
+    let mut findings = Findings::default();
+    for act in [Act::Plain, Act::Finishing, Act::AfterAnEdit] {
+        let how = format!("{act:?}");
+        let scene = Scene::new(act);
+        let before = Before::of(&scene.env);
+        findings.expect(&how, None, &scene.deliver_until_power_is_cut(MOVED));
+        before.files_again(&scene.env);
+        before.index_again(&scene.env);
+        // By a program that asks no hook, and changes nothing else.
+        let commit = scene.env.git(&["commit-tree", "-p", "HEAD", "-m", "mine", "HEAD^{tree}"]);
+        scene.env.git(&["update-ref", "refs/heads/main", commit.trim()]);
+        findings.expect(&how, Some(0), &scene.touch_other(None));
+        findings.expect(&how, Some(0), &scene.deliver(None));
+        findings.add(&how, scene.faults());
+    }
+    findings.none();
+}
+
+#[test]
+fn a_file_that_git_has_with_crlf_is_brought_forward_so() {
+    let scene = Scene::new(Act::Plain);
+    let path = scene.env.task_path(&scene.id);
+    scene.env.write(".gitattributes", "tasks/**/*.md merge=aof text eol=crlf\n");
+    scene.env.git(&["add", ".gitattributes"]);
+    scene.env.git(&["commit", "-qm", "line ends", ".gitattributes"]);
+    let with_crlf = scene.env.read(&path).replace('\n', "\r\n");
+    scene.env.write(&path, &with_crlf);
+    assert_eq!(scene.deliver_until_power_is_cut(MOVED).code, None);
+    scene.env.write(&path, &with_crlf);
+    let _ = scene.touch_other(None).code(0);
+    let text = scene.env.read(&path);
+    assert!(text.contains("id: delivery-1\r\n"), "{text}");
+    assert_eq!(text.matches('\n').count(), text.matches("\r\n").count(), "{text}");
 }

@@ -124,6 +124,17 @@ fn locks_of_others_are_never_cleared() {
     assert!(test.path(".git/index.lock").exists() && test.path(".git/refs/heads/main.lock").exists());
     let written = serde_json::to_string(&locks).unwrap();
     assert_eq!(serde_json::from_str::<Locks>(&written).unwrap(), locks);
+
+    // A record may be somebody else's: nothing goes by it that is not called as these files are.
+    let victim = test.path("victim");
+    fs::write(&victim, "mine").unwrap();
+    for name in [victim.to_str().unwrap(), "config", "../victim", "aof-x/../../victim"] {
+        let mut forged = locks.clone();
+        forged.index.temp = name.to_owned();
+        forged.branch.as_mut().unwrap().file.temp = name.to_owned();
+        assert_eq!(repository.clear_stale(&forged).unwrap(), nothing, "{name}");
+    }
+    assert!(victim.exists() && test.path(".git/config").exists());
 }
 
 #[test]

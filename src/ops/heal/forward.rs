@@ -2,10 +2,12 @@
 //!
 //! The folders of the files and of the branch are synced side by side when all have their names, so any of the names may be on the
 //! disk without the others. A kill alone never leaves that: the files get their names first. Only a file that is exactly what it
-//! was before counts as left behind, or one that is missing where nobody can have removed it: whatever else stands there is
-//! somebody's.
+//! was before counts as left behind, or a new one that is missing, and only as long as the branch says of it what it was moved for:
+//! whatever else stands there is somebody's.
 
-use crate::audit::BranchLock;
+use std::borrow::Cow;
+
+use crate::audit::{BranchLock, Head, with_crlf, with_lf};
 use crate::model::Digest;
 use crate::ops::error::OpsError;
 use crate::ops::workspace::Workspace;
@@ -18,32 +20,44 @@ use super::read;
 pub(super) fn bring_forward(
     workspace: &Workspace,
     lock: &WriterLock,
+    head: &Head,
     branch: &BranchLock,
     write: &Intended,
 ) -> Result<(), OpsError> {
+    let repository = &workspace.repository;
     let read_at = |path| read(workspace, path);
-    let wanted_at = |path: &ProjectPath| workspace.repository.read(branch.to, path.as_str());
+    let wanted_at = |path: &ProjectPath| -> Result<Option<Vec<u8>>, OpsError> {
+        let Some(wanted) = repository.blob_id(branch.to, path.as_str())? else { return Ok(None) };
+        let now = head.commit.map(|commit| repository.blob_id(commit, path.as_str())).transpose()?.flatten();
+        if now != Some(wanted) {
+            return Ok(None);
+        }
+        Ok(Some(repository.read_blob(wanted)?))
+    };
     if write.task.is_some()
         && let Some(wanted) = wanted_at(&write.new)?
     {
         match (&write.old, read_at(&write.new)?) {
             (Some(old), Some(here)) if old.path == write.new && Digest::of(&here) == old.sha256 => {
+                let wanted = ended_as(workspace, &write.new, &here, wanted)?;
                 atomic::replace_if(lock, &write.new, &here, &wanted)?;
             }
             (None, None) => atomic::create_new(lock, &write.new, &wanted)?,
-            (Some(old), None)
-                if old.path != write.new
-                    && read_at(&old.path)?.is_some_and(|there| Digest::of(&there) == old.sha256) =>
-            {
-                atomic::create_new(lock, &write.new, &wanted)?;
+            (Some(old), None) if old.path != write.new => {
+                if let Some(there) = read_at(&old.path)?.filter(|there| Digest::of(there) == old.sha256) {
+                    let wanted = ended_as(workspace, &write.new, &there, wanted)?;
+                    atomic::create_new(lock, &write.new, &wanted)?;
+                }
             }
             _ => {}
         }
     }
-    for (old, new) in &write.companions {
-        let Some(wanted) = wanted_at(new)? else { continue };
-        if read_at(new)?.is_none() && read_at(old)?.as_ref() == Some(&wanted) {
-            atomic::create_new(lock, new, &wanted)?;
+    for file in &write.companions {
+        if wanted_at(&file.to)?.is_some()
+            && read_at(&file.to)?.is_none()
+            && let Some(there) = read_at(&file.from)?.filter(|there| Digest::of(there) == file.sha256)
+        {
+            atomic::create_new(lock, &file.to, &there)?;
         }
     }
     for made in &write.made {
@@ -58,4 +72,13 @@ pub(super) fn bring_forward(
         }
     }
     Ok(())
+}
+
+/// Returns what was committed with the line ends of the file that it comes after, where git converts them.
+fn ended_as(workspace: &Workspace, path: &ProjectPath, before: &[u8], wanted: Vec<u8>) -> Result<Vec<u8>, OpsError> {
+    let had_crlf = matches!(with_lf(before), Cow::Owned(plain) if with_crlf(&plain) == before);
+    if had_crlf && workspace.repository.converts_line_ends(path.as_str())? {
+        return Ok(with_crlf(&wanted));
+    }
+    Ok(wanted)
 }

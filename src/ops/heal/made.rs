@@ -1,6 +1,7 @@
 //! Files of a project's beginning and of its rules, killed on their way: committed all at once, or not there at all.
 
 use super::read;
+use crate::audit::with_crlf;
 use crate::model::Digest;
 use crate::ops::error::OpsError;
 use crate::ops::workspace::Workspace;
@@ -39,11 +40,7 @@ pub(super) fn undo_beginning(workspace: &Workspace, lock: &WriterLock, write: &I
 
 /// Returns what stood in the worktree, if it was what is committed: git may have written it with CRLF.
 fn as_it_was(committed: Vec<u8>, before: &Digest) -> Option<Vec<u8>> {
-    let written = committed.split_inclusive(|byte| *byte == b'\n').flat_map(|line| {
-        let plain = line.strip_suffix(b"\n").filter(|line| !line.ends_with(b"\r"));
-        plain.map_or_else(|| line.to_vec(), |plain| [plain, b"\r\n"].concat())
-    });
-    let written: Vec<u8> = written.collect();
+    let written = with_crlf(&committed);
     [committed, written].into_iter().find(|bytes| Digest::of(bytes) == *before)
 }
 

@@ -19,6 +19,7 @@ use super::error::OpsError;
 use super::sync;
 use super::workspace::Workspace;
 use crate::audit::{BranchLock, CommitId, Files, Locks};
+use crate::process::boot;
 use crate::store::intent::{self, Intent, Pending as Record, Write as Intended};
 use crate::store::{ProjectPath, StoreError, WriterLock, atomic, tasks};
 
@@ -62,14 +63,18 @@ pub(super) fn heal(workspace: &Workspace, lock: &WriterLock) -> Result<bool, Ops
     let is_there = |branch: &BranchLock| landed || workspace.repository.log_entry(branch.to).is_ok();
     let branch = locks.and_then(|locks| locks.branch).filter(is_there);
     unless_general(sweep_folders(lock, &record))?;
-    if let Some(branch) = branch.as_ref().filter(|_| landed) {
-        for write in &record.writes {
-            unless_general(forward::bring_forward(workspace, lock, branch, write))?;
+    let head = workspace.head()?;
+    match &branch {
+        Some(branch) if !landed => settle_index(workspace, lock, &record, branch, Some(branch.to))?,
+        // After a kill alone nothing is behind: whatever is as it was before was put back by somebody. On another branch it is as that
+        // one has it.
+        Some(branch) if is_of_another_boot(&record) && head.reference == branch.reference => {
+            for write in &record.writes {
+                unless_general(forward::bring_forward(workspace, lock, &head, branch, write))?;
+            }
+            settle_index(workspace, lock, &record, branch, branch.from)?;
         }
-    }
-    if let Some(branch) = &branch {
-        let left = if landed { branch.from } else { Some(branch.to) };
-        settle_index(workspace, lock, &record, branch, left)?;
+        _ => {}
     }
     for write in &record.writes {
         if !write.made.is_empty() && !made::is_committed(workspace, write)? {
@@ -80,9 +85,17 @@ pub(super) fn heal(workspace: &Workspace, lock: &WriterLock) -> Result<bool, Ops
             moved::settle_companions(workspace, lock, write).and_then(|()| moved::settle_move(workspace, lock, write));
         unless_general(settled)?;
     }
-    ahead::commit_what_is_ahead(workspace, lock, &record, branch.as_ref())?;
+    // What is on its branch already is ahead of nothing; on another branch it would be done a second time.
+    if !landed {
+        ahead::commit_what_is_ahead(workspace, lock, &record, branch.as_ref())?;
+    }
     intent::clear(lock)?;
     Ok(true)
+}
+
+/// Says whether the machine may have been started since: then names that were not on the disk are lost.
+fn is_of_another_boot(record: &Intent) -> bool {
+    record.boot.is_none() || record.boot != boot()
 }
 
 /// One task's trouble is shown when somebody asks for the task, and keeps none of the others waiting.

@@ -5,16 +5,28 @@ use crate::model::Digest;
 use crate::ops::error::OpsError;
 use crate::ops::workspace::Workspace;
 use crate::store::intent::Write as Intended;
-use crate::store::{WriterLock, atomic};
+use crate::store::{StoreError, WriterLock, atomic, tasks};
 
-/// Companions are copied before the branch moves and removed after it, so one may stand at both places.
+/// Companions are copied before the branch moves and removed after it, so one may stand at both places. What has not the bytes that
+/// were copied is somebody's.
 pub(super) fn settle_companions(workspace: &Workspace, lock: &WriterLock, write: &Intended) -> Result<(), OpsError> {
     let Some(commit) = workspace.head()?.commit else { return Ok(()) };
-    let landed = workspace.repository.blob_id(commit, write.new.as_str())?.is_some();
-    for (old, new) in &write.companions {
-        let (Some(here), Some(there)) = (read(workspace, old)?, read(workspace, new)?) else { continue };
-        if here == there {
-            atomic::remove_if(lock, if landed { old } else { new }, &here)?;
+    let repository = &workspace.repository;
+    let landed = repository.blob_id(commit, write.new.as_str())?.is_some();
+    for file in &write.companions {
+        let copied = |bytes: &Vec<u8>| Digest::of(bytes) == file.sha256;
+        let (here, there) = (read(workspace, &file.from)?, read(workspace, &file.to)?);
+        if landed {
+            let is_there = there.is_some() || repository.blob_id(commit, file.to.as_str())?.is_some();
+            if let Some(here) = here.filter(copied).filter(|_| is_there) {
+                atomic::remove_if(lock, &file.from, &here)?;
+            }
+        } else if let Some(there) = there.filter(copied) {
+            let committed = repository.blob_id(commit, file.from.as_str())?;
+            // Where it is the only one left it stays.
+            if here.is_some() || committed.is_some_and(|blob| repository.is_same_text(&there, blob)) {
+                atomic::remove_if(lock, &file.to, &there)?;
+            }
         }
     }
     Ok(())
@@ -24,15 +36,21 @@ pub(super) fn settle_companions(workspace: &Workspace, lock: &WriterLock, write:
 pub(super) fn settle_move(workspace: &Workspace, lock: &WriterLock, write: &Intended) -> Result<(), OpsError> {
     let old = write.old.as_ref().map(|old| &old.path).filter(|old| **old != write.new);
     let Some(old) = old else { return Ok(()) };
-    let (Some(here), Some(there)) = (read(workspace, old)?, read(workspace, &write.new)?) else { return Ok(()) };
-    let head = workspace.head()?;
-    let Some(commit) = head.commit else { return Ok(()) };
+    let Some(there) = read(workspace, &write.new)? else { return Ok(()) };
+    let Some(commit) = workspace.head()?.commit else { return Ok(()) };
     let repository = &workspace.repository;
     let landed = repository.blob_id(commit, write.new.as_str())?.is_some();
     if !landed && Digest::of(&there) != write.sha256 {
         // It was in the way, or has been changed since: it is somebody's.
         return Ok(());
     }
+    let Some(here) = read(workspace, old)? else {
+        if !landed && is_elsewhere(workspace, write)? {
+            // A person has moved the old one meanwhile, so it is that one that counts.
+            atomic::remove_if(lock, &write.new, &there)?;
+        }
+        return Ok(());
+    };
     if landed {
         // The move is committed; what is left at the old place goes if it is what was moved.
         let moved = repository.has_had_text(commit, old.as_str(), &here)?;
@@ -49,4 +67,14 @@ pub(super) fn settle_move(workspace: &Workspace, lock: &WriterLock, write: &Inte
         atomic::remove_if(lock, &write.new, &there)?;
     }
     Ok(())
+}
+
+/// Says whether the task stands at a place that is neither of the two.
+fn is_elsewhere(workspace: &Workspace, write: &Intended) -> Result<bool, OpsError> {
+    let Some(id) = &write.task else { return Ok(false) };
+    match tasks::find(&workspace.paths, id) {
+        Ok(found) => Ok(found.path != write.new),
+        Err(StoreError::TaskDoubled { .. } | StoreError::Gone { .. }) => Ok(false),
+        Err(fault) => Err(fault.into()),
+    }
 }

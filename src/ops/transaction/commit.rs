@@ -13,6 +13,7 @@ use crate::ops::error::OpsError;
 use crate::ops::files::{self, Named};
 use crate::ops::heal;
 use crate::ops::workspace::Workspace;
+use crate::process::boot;
 use crate::stop;
 use crate::store::intent::{self, Intent};
 use crate::store::{StoreError, WriterLock};
@@ -56,7 +57,8 @@ pub(in crate::ops) fn commit_unhealed(
         workspace.deadline(),
         &mut |locks| {
             let intended = writes.iter().map(Write::intended).collect();
-            let record = Intent { pid: std::process::id(), writes: intended, locks: serde_json::to_value(locks).ok() };
+            let locks = serde_json::to_value(locks).ok();
+            let record = Intent { pid: std::process::id(), boot: boot(), writes: intended, locks };
             let written = intent::write(lock, &record).map_err(std::io::Error::other)?;
             stop::point("ops.intent-written");
             let waiting = files::stage(lock, writes).and_then(|files| {

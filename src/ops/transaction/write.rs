@@ -4,7 +4,7 @@ use crate::audit::{Change, Draft, Person};
 use crate::model::{Digest, TaskId, Timestamp};
 use crate::ops::standing::Version;
 use crate::store::ProjectPath;
-use crate::store::intent::{Made, Old, Write as Intended};
+use crate::store::intent::{Made, Moved, Old, Write as Intended};
 
 /// One change on its way to disk: of a task, or a new file of the rules.
 pub(in crate::ops) struct Write {
@@ -51,6 +51,8 @@ impl Write {
             sha256: Digest::of(bytes),
             before: before.map(Digest::of),
         };
+        let moved =
+            |file: &Companion| Moved { from: file.from.clone(), to: file.to.clone(), sha256: Digest::of(&file.bytes) };
         let beside = self.beside.iter().map(|file| (&file.path, file.before.as_deref(), file.bytes.as_slice()));
         let before = self.from.as_ref().map(|(_, before)| before.as_slice());
         let own = (!self.beside.is_empty() || self.id.is_none()).then(|| (&self.to, before, self.bytes()));
@@ -59,7 +61,7 @@ impl Write {
             old: self.from.as_ref().map(|(path, bytes)| Old { path: path.clone(), sha256: Digest::of(bytes) }),
             new: self.to.clone(),
             sha256: Digest::of(self.bytes()),
-            companions: self.companions.iter().map(|file| (file.from.clone(), file.to.clone())).collect(),
+            companions: self.companions.iter().map(moved).collect(),
             made: beside.chain(own).map(made).collect(),
         }
     }

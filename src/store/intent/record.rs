@@ -3,13 +3,15 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Intent, Made, Old, Write};
+use super::{Intent, Made, Moved, Old, Write};
 use crate::model::Digest;
 use crate::store::{ProjectPath, StoreError};
 
 #[derive(Serialize, Deserialize)]
 struct Record {
     pid: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    boot: Option<String>,
     writes: Vec<WriteRecord>,
     locks: Option<serde_json::Value>,
 }
@@ -20,7 +22,7 @@ struct WriteRecord {
     old: Option<OldRecord>,
     new: String,
     sha256: String,
-    companions: Vec<(String, String)>,
+    companions: Vec<MovedRecord>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     made: Vec<MadeRecord>,
 }
@@ -28,6 +30,13 @@ struct WriteRecord {
 #[derive(Serialize, Deserialize)]
 struct OldRecord {
     path: String,
+    sha256: String,
+}
+
+#[derive(Serialize, Deserialize)]
+struct MovedRecord {
+    from: String,
+    to: String,
     sha256: String,
 }
 
@@ -62,15 +71,20 @@ impl Record {
             old: write.old.as_ref().map(OldRecord::of),
             new: write.new.to_string(),
             sha256: write.sha256.as_str().to_owned(),
-            companions: write.companions.iter().map(|(old, new)| (old.to_string(), new.to_string())).collect(),
+            companions: write.companions.iter().map(MovedRecord::of).collect(),
             made: write.made.iter().map(MadeRecord::of).collect(),
         };
-        Self { pid: intent.pid, writes: intent.writes.iter().map(written).collect(), locks: intent.locks.clone() }
+        Self {
+            pid: intent.pid,
+            boot: intent.boot.clone(),
+            writes: intent.writes.iter().map(written).collect(),
+            locks: intent.locks.clone(),
+        }
     }
 
     fn intent(self) -> Result<Intent, String> {
         let writes: Result<_, String> = self.writes.into_iter().map(WriteRecord::write).collect();
-        Ok(Intent { pid: self.pid, writes: writes?, locks: self.locks })
+        Ok(Intent { pid: self.pid, boot: self.boot, writes: writes?, locks: self.locks })
     }
 }
 
@@ -80,10 +94,10 @@ impl WriteRecord {
             text.parse().map_err(|fault: StoreError| fault.to_string())
         };
         let task = |text: String| text.parse().map_err(|fault: crate::model::IdFault| fault.to_string());
-        let companions: Result<_, String> =
-            self.companions.into_iter().map(|(old, new)| Ok((path(old)?, path(new)?))).collect();
         let digest = |text: String| text.parse().map_err(|fault: crate::model::IdFault| fault.to_string());
         let old = |old: OldRecord| Ok::<_, String>(Old { path: path(old.path)?, sha256: digest(old.sha256)? });
+        let moved =
+            |file: MovedRecord| Ok(Moved { from: path(file.from)?, to: path(file.to)?, sha256: digest(file.sha256)? });
         let made = |made: MadeRecord| {
             let before = made.before.map(digest).transpose()?;
             Ok(Made { path: path(made.path)?, sha256: digest(made.sha256)?, before })
@@ -93,7 +107,7 @@ impl WriteRecord {
             old: self.old.map(old).transpose()?,
             new: path(self.new)?,
             sha256: digest(self.sha256)?,
-            companions: companions?,
+            companions: self.companions.into_iter().map(moved).collect::<Result<_, String>>()?,
             made: self.made.into_iter().map(made).collect::<Result<_, String>>()?,
         })
     }
@@ -102,6 +116,12 @@ impl WriteRecord {
 impl OldRecord {
     fn of(old: &Old) -> Self {
         Self { path: old.path.to_string(), sha256: old.sha256.as_str().to_owned() }
+    }
+}
+
+impl MovedRecord {
+    fn of(file: &Moved) -> Self {
+        Self { from: file.from.to_string(), to: file.to.to_string(), sha256: file.sha256.as_str().to_owned() }
     }
 }
 
