@@ -28,7 +28,7 @@ use super::difference::Changes;
 use super::error::{At, AuditError};
 use super::head::Head;
 use super::id::CommitId;
-use super::in_the_way::keeps_out;
+use super::in_the_way::{NOTHING, keeps_out};
 use super::index::Index;
 use super::locks::{BranchLock, Files, Held, Locks};
 use super::objects::{Temp, sync_files, unsynced_folder};
@@ -51,13 +51,14 @@ pub(super) struct Way {
 }
 
 impl Repository {
-    /// Says whether `bring` would be refused, and changes nothing.
-    pub fn may_bring(&self, base: &Head, to: CommitId) -> Result<(), AuditError> {
+    /// Says whether `bring` would be refused, and changes nothing. Of files that were changed, and not staged, `gives_way` says which
+    /// the caller takes out of the way before, each by its path from the worktree's top.
+    pub fn may_bring(&self, base: &Head, to: CommitId, gives_way: &dyn Fn(&str) -> bool) -> Result<(), AuditError> {
         let copy = self.index_copy()?;
         let difference = self.difference(base.commit, to)?;
         keeps_out(&difference)?;
         self.look_afresh(&copy.path, &difference, PATIENCE);
-        self.ask(&copy.path, base.commit, to, &difference)
+        self.ask(&copy.path, base.commit, to, &difference, gives_way)
     }
 
     /// Moves the branch from where it is to a commit that it led to, with index and worktree. The files are those that were prepared
@@ -82,7 +83,7 @@ impl Repository {
         let copy = self.index_copy()?;
         let sights = self.sights(&difference.files)?;
         self.look_afresh(&copy.path, &difference, PATIENCE);
-        self.ask(&copy.path, base.commit, to, &difference)?;
+        self.ask(&copy.path, base.commit, to, &difference, NOTHING)?;
         // Without that nobody takes for brought what people have done themselves by then.
         lock.locks.files = Files::Coming;
         sync_files(intent(&lock.locks).at("record what comes to", self.worktree_root())?)?;

@@ -39,14 +39,32 @@ pub(super) fn keeps_out(difference: &Difference) -> Result<(), AuditError> {
     }
 }
 
+/// A file that is not as HEAD has it.
+struct Changed {
+    path: String,
+    is_staged: bool,
+}
+
+impl Changed {
+    /// Reads a line of `git status`: two letters, the first for the index, and the path.
+    fn of(line: &[u8]) -> Option<Self> {
+        let path = String::from_utf8_lossy(line.get(3..)?).into_owned();
+        Some(Self { path, is_staged: !line.starts_with(b" ") })
+    }
+}
+
+/// Nothing gives way.
+pub(super) const NOTHING: &dyn Fn(&str) -> bool = &|_| false;
+
 impl Repository {
-    /// Asks whether anything is in the way, by this index.
+    /// Asks whether anything is in the way, by this index. What was changed and not staged `gives_way` may pass over, by its path.
     pub(super) fn ask(
         &self,
         index: &Path,
         from: Option<CommitId>,
         to: CommitId,
         difference: &Difference,
+        gives_way: &dyn Fn(&str) -> bool,
     ) -> Result<(), AuditError> {
         let files = self.untracked_in_the_way(index, difference)?;
         if !files.is_empty() {
@@ -55,9 +73,14 @@ impl Repository {
         let mut git = self.read_tree(index, from, to);
         git.arg("-n");
         let Err(error) = spawn::run_git(git, &[]) else { return Ok(()) };
-        let files = self.changed_in_the_way(difference)?;
+        let changed = self.changed_in_the_way(difference)?;
+        let is_left = |file: &&Changed| file.is_staged || !gives_way(&file.path);
+        let files: Vec<String> = changed.iter().filter(is_left).take(MOST_TOLD).map(|file| file.path.clone()).collect();
         if !files.is_empty() {
             return Err(AuditError::InTheWay { files });
+        }
+        if !changed.is_empty() {
+            return Ok(());
         }
         let marked = self.marked_in_the_way(difference)?;
         let detail = if marked.is_empty() {
@@ -126,7 +149,7 @@ impl Repository {
     }
 
     /// Returns what people staged, changed or left untracked where something is to change.
-    fn changed_in_the_way(&self, difference: &Difference) -> Result<Vec<String>, AuditError> {
+    fn changed_in_the_way(&self, difference: &Difference) -> Result<Vec<Changed>, AuditError> {
         let mut files = Vec::new();
         let paths: Vec<&OsStr> = difference.paths().map(|(path, _)| OsStr::from_bytes(path)).collect();
         for paths in paths.chunks(PATHS_A_COMMAND) {
@@ -134,13 +157,8 @@ impl Repository {
             git.args(["--literal-pathspecs", "status", "--porcelain", "-z", "--no-renames", "--untracked-files=all"]);
             git.arg("--ignore-submodules=dirty").arg("--").args(paths);
             let output = spawn::run_git(git, &[])?;
-            let lines = output.split(|byte| *byte == 0).filter_map(|line| line.get(3..));
-            files.extend(lines.map(|path| String::from_utf8_lossy(path).into_owned()));
-            if files.len() > MOST_TOLD {
-                break;
-            }
+            files.extend(output.split(|byte| *byte == 0).filter_map(Changed::of));
         }
-        files.truncate(MOST_TOLD);
         Ok(files)
     }
 }

@@ -7,6 +7,9 @@ use crate::store::layout::{TASKS, is_archived};
 use crate::store::tasks::read;
 use crate::store::{ProjectPath, StoreError, WriterLock, atomic};
 
+/// Stands for every task where git's attributes are asked.
+pub(super) const TASK: &str = "tasks/AOF-abc.md";
+
 /// One of them.
 pub(super) struct Elsewise {
     pub path: ProjectPath,
@@ -43,10 +46,47 @@ fn among(workspace: &Workspace, head: &Head, wanted: fn(&ProjectPath) -> bool) -
     Ok(found)
 }
 
-/// Writes them as they were committed; what somebody changed since stays, and what somebody has staged of another version.
-pub(super) fn write_as_committed(workspace: &Workspace, lock: &WriterLock, files: &[Elsewise]) -> Result<(), OpsError> {
+/// Returns whether a file, by its path from the worktree's top, is one of them where git does not convert line ends: git takes it for
+/// modified, and nobody has edited it.
+pub(super) fn gives_way(workspace: &Workspace, head: &Head, full_path: &str) -> bool {
+    let repository = &workspace.repository;
+    let judged = || {
+        let path: ProjectPath = repository.own_path(full_path)?.parse().ok()?;
+        let committed = repository.blob_id(head.commit?, path.as_str()).ok()??;
+        let is_task = is_below_tasks(&path) && path.name().strip_suffix(".md").is_some();
+        let is_kept = is_task && !repository.converts_line_ends(path.as_str()).ok()?;
+        let bytes = read(&workspace.paths, &path).ok().filter(|_| is_kept)?.bytes;
+        Some(repository.hash_blob(&bytes) != committed && repository.is_same_text(&bytes, committed))
+    };
+    judged().unwrap_or(false)
+}
+
+fn is_below_tasks(path: &ProjectPath) -> bool {
+    path.as_str().strip_prefix(TASKS).is_some_and(|rest| rest.starts_with('/'))
+}
+
+/// Where any of these files is one that gives way, all of them are written as committed. Says whether any was.
+pub(super) fn clear_the_way(
+    workspace: &Workspace,
+    lock: &WriterLock,
+    head: &Head,
+    files: &[String],
+) -> Result<bool, OpsError> {
+    if !files.iter().any(|file| gives_way(workspace, head, file)) {
+        return Ok(false);
+    }
+    write_as_committed(workspace, lock, &elsewise(workspace, head)?)
+}
+
+/// Writes them as they were committed, and says whether there was any; what somebody changed since stays, and what somebody has
+/// staged of another version.
+pub(super) fn write_as_committed(
+    workspace: &Workspace,
+    lock: &WriterLock,
+    files: &[Elsewise],
+) -> Result<bool, OpsError> {
     if files.is_empty() {
-        return Ok(());
+        return Ok(false);
     }
     let staged = workspace.repository.staged_below(TASKS)?;
     let is_staged = |path: &ProjectPath| staged.iter().any(|file| file.path == path.as_str());
@@ -59,5 +99,6 @@ pub(super) fn write_as_committed(workspace: &Workspace, lock: &WriterLock, files
             Err(fault) => return Err(fault.into()),
         }
     }
-    Ok(workspace.repository.look_again(&written)?)
+    workspace.repository.look_again(&written)?;
+    Ok(!written.is_empty())
 }

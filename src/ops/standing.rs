@@ -9,7 +9,7 @@ use super::in_force::{InForce, in_force};
 use super::message;
 use super::way_back::{WayBack, with_way_back};
 use super::workspace::Workspace;
-use crate::audit::{CommitId, Head, ObjectId, Person};
+use crate::audit::{CommitId, Head, ObjectId, Person, with_lf};
 use crate::engine::{Act, Change, Found, explain, flaw};
 use crate::format::diagnostic::Diagnostic;
 use crate::format::task_file::{self, Defaults, Origin, Spliced, TaskFile};
@@ -173,7 +173,7 @@ impl Standing {
                     earlier.map_err(|refusal| OpsError::Splice { path: self.snapshot.path.clone(), refusal })?;
                 earlier.text().as_bytes().to_vec()
             } else {
-                self.snapshot.bytes.clone()
+                self.file.bytes().to_vec()
             };
             let message = match (act, before) {
                 // Whoever claimed it was never answered, and hears of it as if it had been handed out.
@@ -233,7 +233,8 @@ pub(super) fn find(workspace: &Workspace, id: &TaskId) -> Result<(Snapshot, Plac
 }
 
 /// Returns what of a file counts, and whether that is what HEAD has. Line ends alone are no edit: git may have written them. Where git
-/// converts them, the file goes on as it stands; where it no longer does, as HEAD has it.
+/// converts them, the file goes on as it stands; where it no longer does, as HEAD has it. A file that was edited since git converted it
+/// goes on with the line ends that HEAD has.
 fn counts<'s>(
     workspace: &Workspace,
     snapshot: &'s Snapshot,
@@ -247,8 +248,17 @@ fn counts<'s>(
             let is_converted = repository.converts_line_ends(snapshot.path.as_str())?;
             Ok((if is_converted { stands } else { Cow::Owned(repository.read_blob(blob)?) }, true))
         }
+        Some(blob) if is_converted(&snapshot.bytes) && !repository.converts_line_ends(snapshot.path.as_str())? => {
+            let has_crlf = matches!(with_lf(&repository.read_blob(blob)?), Cow::Owned(_));
+            Ok((if has_crlf { stands } else { with_lf(&snapshot.bytes) }, false))
+        }
         _ => Ok((stands, false)),
     }
+}
+
+/// Returns whether git may have written a file with CRLF: then the first line ends so. What somebody added since may end otherwise.
+fn is_converted(bytes: &[u8]) -> bool {
+    bytes.split_inclusive(|byte| *byte == b'\n').next().is_some_and(|line| line.ends_with(b"\r\n"))
 }
 
 /// A file that was moved is gone from where it was; what stands in both places was copied, and either may be the right one.

@@ -1,6 +1,7 @@
 //! Where git converts line ends, what it calls unmodified is no edit, and a transition is committed as git would commit it.
 
-use crate::environment::TestEnvironment;
+use crate::environment::{PROJECT, TestEnvironment};
+use crate::syncing::Clones;
 
 const LINE: &str = "tasks/**/*.md merge=aof\n";
 
@@ -28,13 +29,18 @@ fn check_out_again(env: &TestEnvironment) {
     is_clean(env);
 }
 
-/// Expects that git says so, having looked at the files again.
-#[track_caller]
-fn is_clean(env: &TestEnvironment) {
-    for file in env.files("tasks") {
+/// Has git look at the files below a folder again: else it goes by when they were written.
+fn touch(env: &TestEnvironment, folder: &str) {
+    for file in env.files(folder) {
         let file = std::fs::File::open(env.path(&file)).unwrap();
         file.set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
     }
+}
+
+/// Expects that git says so, having looked at the files again.
+#[track_caller]
+fn is_clean(env: &TestEnvironment) {
+    touch(env, "tasks");
     assert_eq!(env.git(&["status", "--porcelain"]), "");
 }
 
@@ -134,4 +140,124 @@ fn doctor_has_a_converted_project_kept_as_committed() {
     assert!(!std::fs::read_to_string(&file).unwrap().contains('\r'));
     assert_eq!(env.git(&["-C", clone, "status", "--porcelain"]), "");
     let _ = there(&["verify"]).success();
+}
+
+/// A project as of before `-text`, with two tasks; in the clone `b` git has converted its files.
+fn apart() -> (Clones, [String; 2]) {
+    let clones = Clones::new(PROJECT, &[]);
+    clones.env.write(".gitattributes", LINE);
+    clones.env.commit_all("as it was written before");
+    let ids = ["One", "Two"].map(|title| clones.env.new_task(&[title]));
+    clones.does(".", &["sync"]);
+    clones.env.git(&["clone", "-q", "-c", "core.autocrlf=true", "../hub.git", "../b"]);
+    assert!(in_b(&clones, &ids[0]).contains("\r\n"));
+    (clones, ids)
+}
+
+fn in_b(clones: &Clones, id: &str) -> String {
+    clones.env.read(&format!("../b/{}", clones.env.task_path(id)))
+}
+
+/// Has the first clone bring the project up to date, and send that.
+fn migrates(clones: &Clones) {
+    clones.does(".", &["doctor", "--fix"]);
+    clones.does(".", &["sync"]);
+}
+
+/// Has git alone bring that to the other clone.
+fn pulls(clones: &Clones) {
+    clones.git("b", &["pull", "--quiet"]);
+    touch(&clones.env, "../b/tasks");
+}
+
+#[test]
+fn a_sync_that_brings_the_line_has_files_written_as_committed() {
+    let (clones, [one, two]) = apart();
+    migrates(&clones);
+    clones.does("b", &["sync"]);
+    assert!(!in_b(&clones, &one).contains('\r') && !in_b(&clones, &two).contains('\r'));
+    assert_eq!(clones.status("b"), "");
+    clones.completes(".", &one, "agent-1");
+    clones.does(".", &["sync"]);
+    clones.does("b", &["sync"]);
+    assert_eq!((clones.head("b"), clones.status("b")), (clones.head("."), String::new()));
+}
+
+#[test]
+fn what_git_had_converted_is_in_no_way_of_a_sync() {
+    // By itself, and where this side went on as well.
+    for both in [false, true] {
+        let (clones, [one, two]) = apart();
+        migrates(&clones);
+        pulls(&clones);
+        clones.completes(".", &one, "agent-1");
+        clones.does(".", &["sync"]);
+        if both {
+            clones.completes("b", &two, "agent-2");
+        }
+        assert!(clones.status("b").contains(&one));
+        clones.does("b", &["sync", "--dry-run"]);
+        assert!(in_b(&clones, &one).contains('\r'));
+        clones.does("b", &["sync"]);
+        clones.does(".", &["sync"]);
+        assert_eq!((clones.head("b"), clones.status("b")), (clones.head("."), String::new()), "{both}");
+        assert!(!in_b(&clones, &one).contains('\r') && in_b(&clones, &one).contains("agent-1"));
+        clones.does("b", &["verify"]);
+    }
+}
+
+#[test]
+fn what_somebody_edited_or_staged_stays_in_the_way_of_a_sync() {
+    let (clones, [one, two]) = apart();
+    migrates(&clones);
+    pulls(&clones);
+    for id in [&one, &two] {
+        clones.completes(".", id, "agent-1");
+    }
+    clones.does(".", &["sync"]);
+    let edited = in_b(&clones, &one).replace("title: One", "title: Ones");
+    clones.env.write(&format!("../b/tasks/{one}.md"), &edited);
+    clones.git("b", &["add", &format!("tasks/{two}.md")]);
+    let head = clones.head("b");
+    for args in [&["sync", "--dry-run"][..], &["sync"]] {
+        let stopped = clones.aof("b", args).code(5);
+        assert_eq!(stopped.stdout.matches("`tasks/AOF-").count(), 2, "{stopped}");
+        assert_eq!((in_b(&clones, &one), clones.head("b")), (edited.clone(), head.clone()));
+    }
+}
+
+#[test]
+fn an_edit_of_a_file_that_git_had_converted_is_that_edit() {
+    let (clones, [one, two]) = apart();
+    migrates(&clones);
+    pulls(&clones);
+    let lines = || clones.git("b", &["show", "--format=", "--numstat", "HEAD"]);
+    let edited = in_b(&clones, &one).replace("title: One", "title: Ones");
+    clones.env.write(&format!("../b/tasks/{one}.md"), edited);
+    clones.does("b", &["watch", "--once"]);
+    assert_eq!(lines(), format!("1\t1\ttasks/{one}.md\n"));
+    // With lines that end otherwise, and together with a completion.
+    let edited = in_b(&clones, &two) + "More of it.\n";
+    clones.env.write(&format!("../b/tasks/{two}.md"), edited);
+    clones.completes("b", &two, "agent-1");
+    let log = clones.git("b", &["log", "-1", "--format=%s", "HEAD~"]);
+    assert!(log.contains("edited by hand"), "{log}");
+    assert!(!clones.git("b", &["log", "-p", "-3"]).contains('\r'));
+    assert!(in_b(&clones, &two).contains("More of it.\n") && !in_b(&clones, &two).contains('\r'));
+    assert_eq!(clones.status("b"), "");
+    clones.does("b", &["verify"]);
+}
+
+#[test]
+fn what_was_committed_with_crlf_keeps_it() {
+    let env = TestEnvironment::new();
+    let id = env.new_task(&["Add login"]);
+    let path = env.task_path(&id);
+    env.write(&path, env.read(&path).replace('\n', "\r\n"));
+    env.commit_all("as Windows has it");
+    env.edit(&path, "title: Add login", "title: Add logins");
+    let _ = env.aof(&["watch", "--once"]).success();
+    let text = env.read(&path);
+    assert_eq!(text.matches('\n').count(), text.matches("\r\n").count());
+    assert_eq!(env.git(&["show", "--format=", "--numstat", "HEAD"]), format!("1\t1\t{path}\n"));
 }

@@ -26,7 +26,7 @@ use super::difference::Difference;
 use super::error::{At, AuditError, Unsettled, with_cause};
 use super::head::Head;
 use super::id::CommitId;
-use super::in_the_way::keeps_out;
+use super::in_the_way::{NOTHING, keeps_out};
 use super::locks::{BranchLock, Files};
 use super::objects::{Temp, sync_files};
 use super::publish::Intent;
@@ -190,7 +190,7 @@ impl Repository {
         let arrived = arrived.map(|known| (known.path.clone(), (known.before, known.after))).collect();
         self.enter(&copy.path, &arrived)?;
         self.enter_odd(&copy.path, &self.known_odd(&difference.odd, was.from, left(*forward))?)?;
-        self.ask(&copy.path, was.from, was.to, difference)?;
+        self.ask(&copy.path, was.from, was.to, difference, NOTHING)?;
         let sights = known.iter().filter_map(|known| Some((known.path.clone(), known.seen?))).collect();
         let way = Way { from: was.from, to: was.to, patience: left(*forward) };
         self.settle_files(coming, &copy, way, &difference.files, &sights)?;

@@ -2,12 +2,9 @@
 
 use super::{Complaint, Patient, count};
 use crate::ops::error::OpsError;
-use crate::ops::line_ends::{elsewise, elsewise_active, write_as_committed};
+use crate::ops::line_ends::{TASK, elsewise, elsewise_active, write_as_committed};
 use crate::ops::merge_driver::commit_attributes;
 use crate::ops::workspace::Workspace;
-
-/// Stands for every task.
-const TASK: &str = "tasks/AOF-abc.md";
 
 pub(super) fn look(patient: &Patient<'_>) -> Result<Vec<Complaint>, OpsError> {
     let workspace = patient.workspace;
@@ -67,5 +64,6 @@ fn keep(workspace: &mut Workspace) -> Result<(), OpsError> {
 fn restore(workspace: &mut Workspace) -> Result<(), OpsError> {
     let head = workspace.head()?;
     let lock = workspace.lock()?;
-    write_as_committed(workspace, &lock, &elsewise(workspace, &head)?)
+    write_as_committed(workspace, &lock, &elsewise(workspace, &head)?)?;
+    Ok(())
 }

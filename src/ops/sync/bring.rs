@@ -2,10 +2,13 @@
 
 use std::time::{Duration, Instant};
 
+use tracing::warn;
+
 use super::Left;
-use crate::audit::{AuditError, BranchLock, CommitId, Finished, Head, Locks, Unsettled};
+use crate::audit::{AuditError, BranchLock, Coming, CommitId, Finished, Head, Locks, Unsettled};
 use crate::ops::error::OpsError;
 use crate::ops::heal;
+use crate::ops::line_ends::{self, TASK};
 use crate::ops::workspace::Workspace;
 use crate::process::boot;
 use crate::store::intent::{self, Intent};
@@ -32,26 +35,62 @@ pub(super) fn bring(workspace: &Workspace, head: &Head, to: CommitId, subject: &
     if heal::heal(workspace, &lock)? {
         return Ok(Brought::Moved);
     }
+    let was_converted = workspace.repository.converts_line_ends(TASK)?;
+    let mut brought = bring_once(workspace, &lock, head, to, &coming, subject)?;
+    if let Brought::Left(Left::InTheWay { files }) = &brought
+        && line_ends::clear_the_way(workspace, &lock, head, files)?
+    {
+        brought = bring_once(workspace, &lock, head, to, &coming, subject)?;
+    }
+    if let Brought::There = brought
+        && was_converted
+        && let Err(fault) = keep_from_now_on(workspace, &lock)
+    {
+        // All has come, so this is no failure of it: they count as unedited as they are.
+        warn!("not all task files are written with the line ends that were committed: {fault}");
+    }
+    Ok(brought)
+}
+
+/// Where what came has git keep line ends from now on, files that it had converted are written as committed: else git takes them
+/// for modified.
+fn keep_from_now_on(workspace: &Workspace, lock: &WriterLock) -> Result<(), OpsError> {
+    if workspace.repository.converts_line_ends(TASK)? {
+        return Ok(());
+    }
+    let head = workspace.head()?;
+    line_ends::write_as_committed(workspace, lock, &line_ends::elsewise(workspace, &head)?)?;
+    Ok(())
+}
+
+fn bring_once(
+    workspace: &Workspace,
+    lock: &WriterLock,
+    head: &Head,
+    to: CommitId,
+    coming: &Coming,
+    subject: &str,
+) -> Result<Brought, OpsError> {
     let deadline = Instant::now().max(workspace.deadline());
-    let brought = workspace.repository.bring(head, to, &coming, subject, deadline, &mut |locks| record(&lock, locks));
+    let brought = workspace.repository.bring(head, to, coming, subject, deadline, &mut |locks| record(lock, locks));
     match left(brought) {
         Ok(Ok(published)) => {
             if let Some(fault) = published.not_synced {
                 // The record stays for the next command.
                 return Err(StoreError::from(fault).into());
             }
-            intent::clear(&lock)?;
+            intent::clear(lock)?;
             Ok(Brought::There)
         }
         // That is asked before any file is changed.
         Ok(Err(left)) => {
-            intent::clear(&lock)?;
+            intent::clear(lock)?;
             Ok(Brought::Left(left))
         }
         Err(error) => {
             // It may have got half-way; before the first file the record is only cleared, and nobody waited for. If that cannot be
             // healed now, the record stays, and the next command does it.
-            heal::heal(workspace, &lock)?;
+            heal::heal(workspace, lock)?;
             match error {
                 AuditError::Moved { .. } | AuditError::Waiting { .. } => Ok(Brought::Moved),
                 _ if workspace.head()?.commit == Some(to) => Ok(Brought::There),

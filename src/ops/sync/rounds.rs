@@ -11,6 +11,7 @@ use crate::audit::{AuditError, CommitId, Distance, Head, Prompts, Pushed, Remote
 use crate::format::shell::quoted;
 use crate::ops::error::OpsError;
 use crate::ops::heal;
+use crate::ops::line_ends;
 use crate::ops::transaction::DryRun;
 use crate::ops::workspace::Workspace;
 use crate::store::contact::{Contact, Trouble};
@@ -188,7 +189,7 @@ impl Rounds<'_> {
     /// Only the remote went on.
     fn come(&self, head: &Head, remote: CommitId) -> Result<Round, OpsError> {
         if self.wish.dry_run == DryRun::Yes {
-            let asked = left(self.workspace.repository.may_bring(head, remote))?;
+            let asked = left(self.may_bring(head, remote))?;
             return Ok(Round::Over(asked.map_or_else(End::Left, |()| End::Rehearsed)));
         }
         let subject = format!("sync: fast-forward to {}", self.upstream.name());
@@ -244,7 +245,7 @@ impl Rounds<'_> {
             return Ok(Round::Over(End::Rehearsed));
         }
         let joined = join(self.workspace, &sides, mixed)?;
-        if let Err(left) = left(repository.may_bring(head, joined.commit))? {
+        if let Err(left) = left(self.may_bring(head, joined.commit))? {
             return Ok(Round::Over(End::Left(left)));
         }
         let end = match self.offer(joined.commit)? {
@@ -265,6 +266,12 @@ impl Rounds<'_> {
             Brought::There | Brought::Moved => Round::Over(end),
             Brought::Left(left) => Round::Over(End::Left(left)),
         })
+    }
+
+    /// Says whether files are in the way; those that differ in line ends alone are put right when it comes to it.
+    fn may_bring(&self, head: &Head, to: CommitId) -> Result<(), AuditError> {
+        let gives_way = |file: &str| line_ends::gives_way(self.workspace, head, file);
+        self.workspace.repository.may_bring(head, to, &gives_way)
     }
 
     fn offer(&mut self, commit: CommitId) -> Result<Result<Pushed, String>, OpsError> {
