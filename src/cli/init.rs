@@ -182,7 +182,8 @@ fn show(session: &Session, args: &Args, begun: &Begun, added: &Added, mode: DryR
     ];
     for (path, what) in set_up {
         if let Some(path) = path {
-            output.line(format!("  {}  {what}", styled(CYAN, inert(&format!("{:<18}", in_git(path))))));
+            let path = in_git(path, &session.directory.join(&args.folder));
+            output.line(format!("  {}  {what}", styled(CYAN, inert(&format!("{path:<18}")))));
         }
     }
     if let Some(wired) = &added.wired {
@@ -210,10 +211,13 @@ fn show(session: &Session, args: &Args, begun: &Begun, added: &Added, mode: DryR
     }
 }
 
-/// Returns the path from `.git` on, where it is in a folder of that name.
-fn in_git(path: &Path) -> String {
-    let git = path.ancestors().find(|above| above.file_name().is_some_and(|name| name == ".git"));
-    let rest = git.and_then(|git| path.strip_prefix(git.parent()?).ok());
+/// Returns the path from `.git` on, where that is the folder which people see around this one; a linked worktree has a file of that name,
+/// and the folder is elsewhere.
+fn in_git(path: &Path, folder: &Path) -> String {
+    let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+    // A new project has none before it is begun.
+    let around = folder.ancestors().find(|above| above.join(".git").exists()).unwrap_or(&folder);
+    let rest = path.strip_prefix(around).ok().filter(|rest| rest.starts_with(".git"));
     rest.unwrap_or(path).display().to_string()
 }
 

@@ -326,3 +326,23 @@ fn what_a_clone_is_told_beside_the_commit_is_said() {
     assert_eq!(files(&value), (Some("config".to_owned()), None), "{value}");
     assert_eq!(other.read(".git/hooks/prepare-commit-msg"), "#!/bin/sh\n");
 }
+
+#[test]
+fn in_a_linked_worktree_what_is_set_up_is_named_where_it_is() {
+    let env = TestEnvironment::without_rules();
+    env.write("code.txt", "one\n");
+    env.commit_all("code");
+    // There `.git` is a file, also where the worktree lies inside of the first one.
+    for (folder, branch) in [("../linked", "one"), ("linked", "two")] {
+        env.git(&["worktree", "add", "--quiet", "-b", branch, folder]);
+        let said = env.aof(&["-C", folder, "init"]).success().stdout;
+        for line in ["  $PROJECT/.git/config  merges", "  $PROJECT/.git/hooks/prepare-commit-msg  lists"] {
+            assert!(said.contains(line), "{said}");
+        }
+        env.git(&["config", "--remove-section", "merge.aof"]);
+        std::fs::remove_file(env.path(".git/hooks/prepare-commit-msg")).unwrap();
+    }
+    // From a folder of the first one it is the `.git` that one sees.
+    let said = env.aof(&["init", "code/project"]).success().stdout;
+    assert!(said.contains("  .git/config         merges"), "{said}");
+}
