@@ -253,6 +253,24 @@ fn of_two_files_that_differ_nobody_is_chosen() {
 }
 
 #[test]
+fn what_stands_in_the_archive_besides_an_active_task_keeps_it_from_no_list() {
+    let (env, id) = scene();
+    let copy = format!("tasks/archive/2026/02/16/{id}.md");
+    env.write(&copy, "---\ntitle: Mine\n---\n");
+    assert!(env.aof(&["task", "list"]).success().stdout.contains("Add login"));
+    let told = env.aof(&["doctor"]).code(1).stdout;
+    assert!(told.contains("what the others say is lost on everybody\n"), "{told}");
+    // Git knows nothing of one of them.
+    let fix = "and remove the others, with `git rm`, or, where git does not know it, with `rm`: \
+               `tasks/archive/2026/02/16/AOF-xxxxx.md`";
+    assert!(told.contains(fix), "{told}");
+    env.git(&["add", "--all"]);
+    env.git(&["commit", "--quiet", "--no-verify", "--message", "copy"]);
+    let told = env.aof(&["doctor"]).code(1).stdout;
+    assert!(told.contains("and remove the others with `git rm`\n"), "{told}");
+}
+
+#[test]
 fn of_two_files_it_is_said_which_one_counts_and_whether_any_does() {
     let (env, id) = scene();
     env.write(&format!("tasks/copy/{id}.md"), env.task_text(&id));

@@ -7,6 +7,7 @@ use crate::audit::CommitId;
 use crate::model::{TaskId, listed};
 use crate::ops::error::OpsError;
 use crate::ops::workspace::Workspace;
+use crate::store::layout::is_archived;
 use crate::store::tasks::{self, Entry, walk_active, walk_archived};
 use crate::store::{ProjectPath, atomic};
 
@@ -15,10 +16,13 @@ pub(super) fn look(patient: &Patient<'_>) -> Result<Vec<Complaint>, OpsError> {
     let head = workspace.repository.look()?.commit;
     let complaints = doubled(workspace).into_iter().map(|(id, files)| {
         let why = match tasks::counting(&id, &files) {
-            Some(path) => format!(
-                "`{path}` counts where the task is named, since it stands where it is looked for first; what the others say \
-                 is lost on everybody, and lists leave the task out"
-            ),
+            Some(path) => {
+                let lists = if active(&files) > 1 { ", and lists leave the task out" } else { "" };
+                format!(
+                    "`{path}` counts where the task is named, since it stands where it is looked for first; what the others \
+                     say is lost on everybody{lists}"
+                )
+            }
             None => "nobody can tell which of them counts, so no command touches the task".to_owned(),
         };
         let complaint = Complaint::wrong(
@@ -27,7 +31,7 @@ pub(super) fn look(patient: &Patient<'_>) -> Result<Vec<Complaint>, OpsError> {
             &why,
             match spare(workspace, head, &files) {
                 Some(spare) => format!("`{spare}` is a copy that was never committed: `aof doctor --fix` removes it"),
-                None => "see what differs, keep one, and remove the others with `git rm`".to_owned(),
+                None => format!("see what differs, keep one, and remove the others{}", removal(workspace, head, &files)),
             },
         );
         if spare(workspace, head, &files).is_none() {
@@ -53,12 +57,34 @@ pub(super) fn doubled(workspace: &Workspace) -> BTreeMap<TaskId, Vec<ProjectPath
     files
 }
 
+/// Returns how many of them are among the active ones.
+fn active(files: &[ProjectPath]) -> usize {
+    files.iter().filter(|path| !is_archived(path)).count()
+}
+
+/// Says how a file is removed: `git rm` refuses one that git does not know.
+fn removal(workspace: &Workspace, head: Option<CommitId>, files: &[ProjectPath]) -> String {
+    let is_known = |path: &&ProjectPath| is_committed(workspace, head, path).unwrap_or(true);
+    let (known, unknown): (Vec<_>, Vec<_>) = files.iter().partition(is_known);
+    match (known.is_empty(), unknown.is_empty()) {
+        (_, true) => " with `git rm`".to_owned(),
+        (true, _) => " with `rm`".to_owned(),
+        _ => format!(
+            ", with `git rm`, or, where git does not know it, with `rm`: {}",
+            listed(unknown.into_iter().map(ProjectPath::to_string))
+        ),
+    }
+}
+
+fn is_committed(workspace: &Workspace, head: Option<CommitId>, path: &ProjectPath) -> Option<bool> {
+    workspace.repository.blob_id(head?, path.as_str()).ok().map(|found| found.is_some())
+}
+
 /// Returns of two files the one that HEAD does not have, if both say the same.
 fn spare<'f>(workspace: &Workspace, head: Option<CommitId>, files: &'f [ProjectPath]) -> Option<&'f ProjectPath> {
     let [one, other] = files else { return None };
     let bytes = |path| tasks::read(&workspace.paths, path).ok().map(|file| file.bytes);
-    let is_committed =
-        |path: &ProjectPath| workspace.repository.blob_id(head?, path.as_str()).ok().map(|found| found.is_some());
+    let is_committed = |path: &ProjectPath| is_committed(workspace, head, path);
     if bytes(one)? != bytes(other)? {
         return None;
     }
