@@ -101,7 +101,8 @@ pub fn overview(workspace: &Workspace, watcher: bool) -> Result<Overview, OpsErr
                 "{waiting} completion {} in `.aof/inbox`",
                 if waiting == 1 { "file waits" } else { "files wait" }
             ),
-            fix: "`aof watch` takes them as they come; `aof watch --once` takes them now".to_owned(),
+            fix: "`aof watch` takes them as they come; `aof watch --once` takes them now, and says what keeps one back"
+                .to_owned(),
         });
     }
     undelivered(workspace, &mut attention)?;

@@ -1,5 +1,7 @@
 //! `.aof/contact`: when the remote was last spoken to, and since when it cannot be. It only saves asking: without it, nobody knows.
 
+use std::path::PathBuf;
+
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -28,6 +30,9 @@ pub struct Trouble {
     pub said: String,
     /// Since when.
     pub since: Timestamp,
+    /// The lock of git's that it was; where that is gone, so is the trouble.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lock: Option<PathBuf>,
 }
 
 impl Contact {
@@ -38,6 +43,11 @@ impl Contact {
             serde_json::from_slice(&bytes).ok()
         };
         read().unwrap_or_default()
+    }
+
+    /// Returns what keeps commits from getting there, as far as it still stands.
+    pub fn trouble_now(&self) -> Option<&Trouble> {
+        self.trouble.as_ref().filter(|trouble| trouble.lock.as_ref().is_none_or(|lock| lock.exists()))
     }
 
     /// Keeps it.

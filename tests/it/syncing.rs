@@ -410,6 +410,12 @@ fn a_lock_here_is_no_want_of_a_network() {
     assert!(status.stdout.contains("in step with origin/main, as it was last seen"), "{status}");
     assert!(status.stdout.contains("and this clone are not in step since"), "{status}");
     assert!(status.stdout.contains("main.lock` is held by") && !status.stdout.contains("offline"), "{status}");
+    let (before, after) = status.stdout.split_once("main.lock` is held by another git process; ").unwrap();
+    assert!(after.starts_with("if no git is running, delete that file\n"), "no age of it: {before}, {after}");
+    fs::rename(clones.env.path(lock), clones.env.path("../away")).unwrap();
+    let status = clones.aof("b", &["status"]).success();
+    assert!(!status.stdout.contains("main.lock") && !status.stdout.contains("not in step"), "{status}");
+    fs::rename(clones.env.path("../away"), clones.env.path(lock)).unwrap();
     let old = SystemTime::now() - Duration::from_hours(1);
     fs::File::options().write(true).open(clones.env.path(lock)).unwrap().set_modified(old).unwrap();
     let told = clones.aof("b", &["doctor"]);

@@ -39,8 +39,9 @@ pub(in crate::ops) fn remote_standing(
         (Some(here), Some(there)) => Some(repository.distance(here, there)?),
         _ => None,
     };
-    let Contact { reached, trouble } = Contact::load(&workspace.paths);
-    Ok(Some(RemoteStanding { upstream, synced: git.sync, distance, reached, trouble }))
+    let contact = Contact::load(&workspace.paths);
+    let trouble = contact.trouble_now().cloned();
+    Ok(Some(RemoteStanding { upstream, synced: git.sync, distance, reached: contact.reached, trouble }))
 }
 
 /// Returns how often the project is to be synced, if it is, and whether the branch is not where the remote was last seen. Costs next
