@@ -24,13 +24,27 @@ use super::tree::{Edit, Trees};
 /// From this many commits on, their objects go into one pack: fewer syncs, but a pack more for `git gc`.
 const PACK_FROM: usize = 4;
 
-/// One file of a commit. Its mode stays what the branch has; new files are plain ones.
+/// One file of a commit. Its mode stays what the branch has.
 #[derive(Debug, Clone)]
 pub struct Change {
     /// Relative to the project.
     pub path: String,
     /// `None` deletes the file.
     pub content: Option<Vec<u8>>,
+    /// Whether a file can be run that the branch does not have.
+    pub is_program: bool,
+}
+
+impl Change {
+    /// A file that says this, and, where it is new, cannot be run.
+    pub fn plain(path: &impl ToString, content: Vec<u8>) -> Self {
+        Self { path: path.to_string(), content: Some(content), is_program: false }
+    }
+
+    /// A file that goes.
+    pub fn gone(path: &impl ToString) -> Self {
+        Self { path: path.to_string(), content: None, is_program: false }
+    }
 }
 
 /// A commit to be.
@@ -156,7 +170,8 @@ impl Repository {
                 None => None,
             };
             passed.entry(path.clone()).or_default().extend(blob.as_ref().map(|blob| blob.id));
-            if edits.insert(path, blob.as_ref().map(|blob| blob.id)).is_some() {
+            let edit = (blob.as_ref().map(|blob| blob.id), change.is_program);
+            if edits.insert(path, edit).is_some() {
                 return Err(AuditError::BadPath {
                     path: change.path.clone(),
                     reason: "the same change names it twice",
@@ -164,7 +179,7 @@ impl Repository {
             }
             objects.extend(blob);
         }
-        let edits: Vec<_> = edits.iter().map(|(path, blob)| Edit { path, blob: *blob }).collect();
+        let edits: Vec<_> = edits.iter().map(|(path, &(blob, is_program))| Edit { path, blob, is_program }).collect();
         trees.splice(root, &edits, objects)
     }
 

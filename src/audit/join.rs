@@ -133,34 +133,36 @@ impl Repository {
         ours: CommitId,
         files: &BTreeMap<String, Option<Vec<u8>>>,
     ) -> Result<Option<(String, &'static str)>, AuditError> {
-        match self.merged_tree(ours, files) {
+        match self.merged_tree([ours, ours], files) {
             Ok(_) => Ok(None),
             Err(AuditError::BadPath { path, reason }) => Ok(Some((path, reason))),
             Err(error) => Err(error),
         }
     }
 
-    /// Makes the tree of a commit with these files in it, and what is new of it.
+    /// Makes the tree of the first commit with these files in it, and what is new of it. What it has not yet can be run where it can in
+    /// the other.
     fn merged_tree(
         &self,
-        ours: CommitId,
+        [ours, theirs]: [CommitId; 2],
         files: &BTreeMap<String, Option<Vec<u8>>>,
     ) -> Result<(ObjectId, Vec<Object>), AuditError> {
         let mut objects = Vec::new();
-        let mut blobs: Vec<(&str, Option<ObjectId>)> = Vec::new();
+        let mut edits = Vec::new();
+        let (trees, theirs) = (self.trees(), self.root_tree(theirs)?);
         for (path, content) in files {
             let blob = content.as_ref().map(|content| Object::new(Kind::Blob, content.clone()));
-            blobs.push((path, blob.as_ref().map(|blob| blob.id)));
+            let is_program = trees.file(Some(theirs), path)?.is_some_and(|leaf| leaf.mode == MODE_EXECUTABLE);
+            edits.push(Edit { path, blob: blob.as_ref().map(|blob| blob.id), is_program });
             objects.extend(blob);
         }
-        let edits: Vec<Edit<'_>> = blobs.iter().map(|(path, blob)| Edit { path, blob: *blob }).collect();
         let root = self.trees().splice(Some(self.root_tree(ours)?), &edits, &mut objects)?;
         Ok((root, objects))
     }
 
     /// Writes a merge commit that is on no branch yet, durably.
     pub fn write_merge(&self, draft: &MergeDraft) -> Result<CommitId, AuditError> {
-        let (root, mut objects) = self.merged_tree(draft.ours, &draft.files)?;
+        let (root, mut objects) = self.merged_tree([draft.ours, draft.theirs], &draft.files)?;
         let stamps = [(&draft.author, draft.at), (&draft.committer, draft.at)];
         let unsigned = encode(root, &[draft.ours, draft.theirs], stamps, &draft.message)?;
         let signed = match Signers::default().of(self, &draft.committer)? {
@@ -177,7 +179,7 @@ impl Repository {
     }
 }
 
-/// Says what a change is besides one of what a plain file says; nothing where it is no more. A new file that cannot be run is plain.
+/// Says what a change is besides one of what a file says; nothing where it is no more. A new file is what it is.
 fn more_than_content(before: Option<Leaf>, after: Option<Leaf>) -> Option<&'static str> {
     let modes = || [before, after].into_iter().flatten().map(|leaf| leaf.mode);
     if modes().any(|mode| mode == MODE_SUBMODULE) {
@@ -186,6 +188,6 @@ fn more_than_content(before: Option<Leaf>, after: Option<Leaf>) -> Option<&'stat
     if modes().any(|mode| !matches!(mode, MODE_FILE | MODE_EXECUTABLE)) {
         return Some("it is or was a link, which is git's to merge");
     }
-    let was = before.map_or(MODE_FILE, |before| before.mode);
-    after.filter(|after| after.mode != was).map(|_| "whether it can be run was changed, which is git's to merge")
+    let was_otherwise = before.zip(after).is_some_and(|(before, after)| before.mode != after.mode);
+    was_otherwise.then_some("whether it can be run was changed, which is git's to merge")
 }

@@ -17,7 +17,7 @@ use super::objects::{Kind, ObjectFolder, name};
 use super::quarantine;
 use super::reading::{Known, Reader};
 use super::shallow::read_ends;
-use super::tree::Trees;
+use super::tree::{MODE_EXECUTABLE, Trees};
 use super::worktrees::link_of;
 
 /// A file of a commit.
@@ -149,6 +149,19 @@ impl Repository {
     pub fn blob_id(&self, commit: CommitId, path: &str) -> Result<Option<ObjectId>, AuditError> {
         let root = self.root_tree(commit)?;
         Ok(self.trees().file(Some(root), &self.full_path(path))?.map(|leaf| leaf.id))
+    }
+
+    /// Returns whether a file of the project can be run: by what stands there, or, where git takes no heed of that here, by a commit.
+    pub fn is_program(&self, head: Option<CommitId>, path: &str) -> Result<bool, AuditError> {
+        use std::os::unix::fs::PermissionsExt;
+        let full = self.full_path(path);
+        if self.switch("core.fileMode")?.unwrap_or(true) {
+            let standing = std::fs::metadata(self.worktree_root().join(full));
+            return Ok(standing.is_ok_and(|file| file.permissions().mode() & 0o100 != 0));
+        }
+        let Some(commit) = head else { return Ok(false) };
+        let leaf = self.trees().file(Some(self.root_tree(commit)?), &full)?;
+        Ok(leaf.is_some_and(|leaf| leaf.mode == MODE_EXECUTABLE))
     }
 
     /// Lists the files below a folder of the project in a commit; `""` is the whole project.

@@ -30,6 +30,8 @@ pub(super) struct Leaf {
 pub(super) struct Edit<'a> {
     pub path: &'a str,
     pub blob: Option<ObjectId>,
+    /// Whether it can be run, where there is no file of that path yet.
+    pub is_program: bool,
 }
 
 /// The trees of a repository, and those that are about to be written.
@@ -208,7 +210,8 @@ impl<'r> Trees<'r> {
                     Some((_, Leaf { mode: MODE_FILE | MODE_EXECUTABLE, .. })) | None => {}
                     Some(_) => return refuse("the branch has a link or a submodule of that name"),
                 }
-                let mode = old.as_ref().map_or(MODE_FILE, |(_, leaf)| leaf.mode);
+                let new = if edit.is_program { MODE_EXECUTABLE } else { MODE_FILE };
+                let mode = old.as_ref().map_or(new, |(_, leaf)| leaf.mode);
                 edit.blob.map(|id| Leaf { mode, id })
             } else if below.len() < group.len() {
                 return refuse("the same change has a file and a folder of that name");

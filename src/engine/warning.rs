@@ -42,6 +42,13 @@ pub enum Warning {
     DependencyCircle(Vec<String>),
     /// A condition failed to evaluate (spec 1, 9.8).
     ConditionError(ConditionTrouble),
+    /// Files beside a task did not go where it went.
+    CompanionsStay {
+        /// Those that git is told to leave out.
+        ignored: Vec<String>,
+        /// Those that are too large to be committed.
+        too_large: Vec<String>,
+    },
 }
 
 impl Warning {
@@ -62,6 +69,7 @@ impl Warning {
             Self::UnknownPriority(_) => "unknown_priority",
             Self::DependencyCircle(_) => "dependency_circle",
             Self::ConditionError(_) => "gate_condition_error",
+            Self::CompanionsStay { .. } => "companions_stay",
         }
     }
 
@@ -113,6 +121,12 @@ impl Warning {
                     trouble.gate, trouble.error, trouble.expression
                 )
             }
+            Self::CompanionsStay { ignored, too_large } => {
+                let reasons = [(ignored, "which git is told to ignore"), (too_large, "too large to be committed")];
+                let stays = reasons.iter().filter(|(files, _)| !files.is_empty());
+                let stays: Vec<String> = stays.map(|(files, why)| format!("{} ({why})", listed(*files))).collect();
+                format!("the task has moved without {}: move or remove that yourself", stays.join(" and "))
+            }
         }
     }
 
@@ -138,6 +152,9 @@ impl Warning {
                 ("error", json!(trouble.error)),
                 ("action", json!(if trouble.entered { "enter" } else { "skip" })),
             ],
+            Self::CompanionsStay { ignored, too_large } => {
+                vec![("ignored", json!(ignored)), ("tooLarge", json!(too_large))]
+            }
         }
     }
 }

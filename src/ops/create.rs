@@ -134,6 +134,7 @@ pub(super) fn opened(
         head_path: None,
         from: None,
         to,
+        is_program: false,
         versions,
         companions: Vec::new(),
         beside: Vec::new(),

@@ -62,10 +62,11 @@ fn stage_one(lock: &WriterLock, write: &Write) -> Result<Files, StoreError> {
         Some(_) | None => Some(Over::Nothing),
     };
     if let Some(over) = over {
-        files.push(Staged::new(lock, &write.to, over, bytes)?);
+        files.push(Staged::new(lock, &write.to, over, bytes)?.runnable_if(write.is_program)?);
     }
     for companion in &write.companions {
-        files.push(Staged::new(lock, &companion.to, Over::Nothing, &companion.bytes)?);
+        let file = Staged::new(lock, &companion.to, Over::Nothing, &companion.bytes)?;
+        files.push(file.runnable_if(companion.is_program)?);
     }
     Ok(files)
 }

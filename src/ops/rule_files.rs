@@ -44,6 +44,7 @@ pub(super) fn commit_files(
         head_path: first.before.as_ref().map(|_| first.path.clone()),
         from: first.before.as_ref().map(|before| (first.path.clone(), before.clone())),
         to: first.path.clone(),
+        is_program: false,
         versions: vec![Version { bytes, message: message.to_owned(), author: None, authored }],
         companions: Vec::new(),
         beside: beside.to_vec(),

@@ -49,6 +49,14 @@ impl Staged {
         Ok(Self { file, path: path.clone(), over })
     }
 
+    /// Has whoever may read it run it as well, if that is so.
+    pub fn runnable_if(self, is_program: bool) -> Result<Self, StoreError> {
+        if is_program {
+            self.file.make_runnable()?;
+        }
+        Ok(self)
+    }
+
     /// Returns the file if it is not on the disk yet. Whoever takes it syncs it before [`Staged::put`].
     pub fn unsynced(&mut self) -> Result<Option<Unsynced>, StoreError> {
         self.file.unsynced()

@@ -184,7 +184,7 @@ impl StoreError {
             Self::Gone { .. } | Self::Changed { .. } => {
                 "run the command again: it starts from what stands there now".into()
             }
-            Self::Exists { path } => format!("choose another name, or move `{}` away first", path.display()),
+            Self::Exists { path } => format!("move `{}` away, then run the command again", path.display()),
             Self::TaskNotFound { .. } => "see the ids with `aof task list`".into(),
             Self::TaskDoubled { .. } => {
                 "keep the right one and remove the others (`git log -- PATH` shows where each comes from)".into()

@@ -179,6 +179,13 @@ pub fn task_id(name: &str) -> Option<Result<TaskId, IdFault>> {
     (!stem.eq_ignore_ascii_case("readme")).then(|| stem.parse())
 }
 
+/// Returns the file of the task that a file of that name goes with, where it stands beside it: `AOF-abc.md` for `AOF-abc.plan.md`.
+pub fn companion_of(name: &str) -> Option<String> {
+    let (stem, rest) = name.split_once('.')?;
+    let task = stem.parse::<TaskId>().ok().filter(|_| rest != "md" && !rest.starts_with("md."));
+    task.map(|id| format!("{id}.md"))
+}
+
 /// Returns the files that go where a task's file goes: `AOF-abc.tests.yaml` beside `AOF-abc.md`. Reads the whole folder.
 pub fn companions(paths: &Paths, task: &ProjectPath) -> Result<Vec<ProjectPath>, StoreError> {
     let stem = task.name().strip_suffix("md").unwrap_or(task.name());
@@ -232,6 +239,10 @@ mod tests {
         assert_eq!(task_id("AOF-abc.md"), Some(Ok(id("AOF-abc"))));
         assert_eq!(task_id("AOF-abc.tests.yaml"), None);
         assert_eq!(task_id("README.md"), None);
+        assert_eq!(companion_of("AOF-abc.plan.md").as_deref(), Some("AOF-abc.md"));
+        for name in ["AOF-abc.md", "AOF-abc.md.md", "notes.plan.md", "AOF-abc-plan.md", "AOF-abc"] {
+            assert_eq!(companion_of(name), None, "{name}");
+        }
         for name in ["notes.md", ".md", "aof-abc.md", "AOF-abc (copy).md"] {
             assert!(task_id(name).unwrap().is_err(), "{name}");
         }

@@ -55,6 +55,14 @@ impl<F: Borrow<Folder>> Staged<F> {
         Ok(staged)
     }
 
+    /// Has whoever may read it run it as well.
+    pub(super) fn make_runnable(&self) -> Result<(), StoreError> {
+        let fault = |cause| StoreError::io("set the mode in", self.folder().path(), cause);
+        let mode = rustix::fs::fstat(&self.file).map_err(fault)?.st_mode;
+        let runs = Mode::from_raw_mode(mode | (mode & 0o444) >> 2);
+        rustix::fs::fchmod(&self.file, runs).map_err(fault)
+    }
+
     /// Adds bytes to the file that is to have that name.
     pub(super) fn write(&mut self, name: &str, bytes: &[u8]) -> Result<(), StoreError> {
         self.file.write_all(bytes).map_err(|cause| StoreError::io("write", &self.folder().path().join(name), cause))

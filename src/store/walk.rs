@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use walkdir::{DirEntry, WalkDir};
 
-use super::layout::{ARCHIVE, TASKS, task_id};
+use super::layout::{ARCHIVE, TASKS, companion_of, task_id};
 use super::{FileStat, Kind, Paths, ProjectPath};
 use crate::model::{IdFault, TaskId};
 
@@ -140,6 +140,8 @@ fn entry_of(paths: &Paths, entry: &DirEntry) -> Option<Entry> {
     };
     let id = match task_id(name)? {
         Ok(id) => id,
+        // The text of a plan, say, goes with its task.
+        Err(_) if companion_of(name).is_some_and(|task| entry.path().with_file_name(task).is_file()) => return None,
         Err(fault) => return as_stray(StrayReason::NotAnId(fault)),
     };
     match entry.metadata() {

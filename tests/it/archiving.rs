@@ -1,8 +1,12 @@
 //! A task that is finished moves to the archive: what goes with it, what stays, and what is in the way there.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use insta::assert_snapshot;
 
 use crate::environment::{TestEnvironment, eventually};
+use crate::syncing::executable;
 
 /// A task that the next completion finishes, and where its file goes then.
 fn last_gate(env: &TestEnvironment) -> (String, String) {
@@ -20,6 +24,9 @@ fn what_a_person_has_at_its_place_in_the_archive_stays_theirs() {
     let head = env.head();
     let refused = env.say(&id, "agent-3", "complete", &[]).code(1);
     assert!(refused.stderr.contains(&env.plain(&place)), "{refused}");
+    // Nobody has chosen a name.
+    let hint = format!("hint: move `$PROJECT/{}` away, then run the command again", env.plain(&place));
+    assert!(refused.stderr.contains(&hint), "{refused}");
     assert_eq!((env.read(&place), env.head()), ("My notes\n".to_owned(), head));
     fs::remove_file(env.path(&place)).unwrap();
     let _ = env.complete(&id, "agent-3");
@@ -53,12 +60,82 @@ fn what_git_ignores_and_what_is_too_large_stays() {
     env.write(&format!("tasks/{id}.log"), "not for git\n");
     env.write(&format!("tasks/{id}.mp4"), vec![b'x'; 17 * 1024 * 1024]);
     env.write(&format!("tasks/{id}.plan.md"), "the plan\n");
-    let _ = env.complete(&id, "agent-3");
+    let said = env.say(&id, "agent-3", "complete", &["--json"]).success().json();
+    let stays = &said["warnings"][0];
+    assert_eq!((&stays["warning"], &stays["ignored"][0]), (&"companions_stay".into(), &"tasks/AOF-xxxxx.log".into()));
+    assert_eq!(stays["tooLarge"][0], "tasks/AOF-xxxxx.mp4");
+    assert_snapshot!(stays["message"].as_str().unwrap(), @"the task has moved without `tasks/AOF-xxxxx.log` (which git is told to ignore) and `tasks/AOF-xxxxx.mp4` (too large to be committed): move or remove that yourself");
     assert_eq!(
         env.files("tasks"),
         [format!("tasks/{id}.log"), format!("tasks/{id}.mp4"), place.clone(), place.replace(".md", ".plan.md")]
     );
     assert_eq!(env.git(&["status", "--porcelain"]), format!("?? tasks/{id}.mp4\n"));
+}
+
+#[test]
+fn what_can_be_run_can_be_run_there() {
+    let env = TestEnvironment::new();
+    let (id, place) = last_gate(&env);
+    // One is committed, one is not; nor can another be run.
+    for name in ["check.sh", "fix.sh", "log"] {
+        env.write(&format!("tasks/{id}.{name}"), "#!/bin/sh\n");
+    }
+    executable(&env.path(&format!("tasks/{id}.check.sh")));
+    env.commit_all("check");
+    executable(&env.path(&format!("tasks/{id}.fix.sh")));
+    env.git(&["commit", "--quiet", "--no-verify", "--all", "--message", "fix"]);
+    let there = |name: &str| place.replace(".md", &format!(".{name}"));
+    env.write(&format!("tasks/{id}.new.sh"), "#!/bin/sh\n");
+    executable(&env.path(&format!("tasks/{id}.new.sh")));
+    let _ = env.complete(&id, "agent-3");
+    for (name, runs) in [("check.sh", true), ("fix.sh", true), ("new.sh", true), ("log", false), ("md", false)] {
+        let mode = fs::metadata(env.path(&there(name))).unwrap().permissions().mode();
+        assert_eq!(mode & 0o111 != 0, runs, "{name}");
+        let listed = env.git(&["ls-tree", "HEAD", &there(name)]);
+        assert_eq!(listed.starts_with("100755"), runs, "{listed}");
+    }
+    assert_eq!(env.git(&["status", "--porcelain"]), "");
+    let _ = env.aof(&["verify"]).success();
+}
+
+#[test]
+fn where_git_takes_no_heed_of_modes_the_committed_one_counts() {
+    let env = TestEnvironment::new();
+    let (id, place) = last_gate(&env);
+    let here = format!("tasks/{id}.check.sh");
+    env.write(&here, "#!/bin/sh\n");
+    executable(&env.path(&here));
+    env.commit_all("check");
+    env.git(&["config", "core.fileMode", "false"]);
+    fs::set_permissions(env.path(&here), fs::Permissions::from_mode(0o644)).unwrap();
+    let _ = env.complete(&id, "agent-3");
+    let listed = env.git(&["ls-tree", "HEAD", &place.replace(".md", ".check.sh")]);
+    assert!(listed.starts_with("100755"), "{listed}");
+    assert_eq!(env.git(&["status", "--porcelain"]), "");
+}
+
+#[test]
+fn a_companion_whose_name_ends_as_that_of_a_task_is_none() {
+    let env = TestEnvironment::new();
+    let _ = env.aof(&["doctor", "--fix"]).success();
+    let (id, place) = last_gate(&env);
+    let plan = format!("tasks/{id}.plan.md");
+    env.write(&plan, "The plan\n");
+    env.commit_all("plan");
+    let is_quiet = || {
+        for args in [&["status"][..], &["doctor"], &["task", "list", "--all"]] {
+            let output = env.aof(args).success();
+            assert!(!output.to_string().contains("plan.md"), "{output}");
+        }
+    };
+    is_quiet();
+    let _ = env.complete(&id, "agent-3");
+    assert!(env.exists(&place.replace(".md", ".plan.md")) && !env.exists(&plan));
+    is_quiet();
+    let _ = env.aof(&["verify"]).success();
+    // Without its task it is nobody's.
+    env.write("tasks/AOF-zzz.plan.md", "The plan\n");
+    assert!(env.aof(&["status"]).stdout.contains("plan.md` cannot be read"));
 }
 
 #[cfg(debug_assertions)]

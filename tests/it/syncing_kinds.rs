@@ -2,7 +2,7 @@
 //! stands twice.
 
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
 use crate::environment::PROJECT;
@@ -53,12 +53,8 @@ fn is_left_to_git(clones: &Clones, file: &str, why: &str) {
 #[test]
 fn what_is_more_than_the_content_of_a_file_is_left_to_git() {
     type Change = fn(&Path);
-    let table: [(&str, &str, Change); 7] = [
+    let table: [(&str, &str, Change); 6] = [
         ("tasks/tool.sh", "whether it can be run was changed", |tasks| executable(&tasks.join("tool.sh"))),
-        ("tasks/new", "whether it can be run was changed", |tasks| {
-            fs::write(tasks.join("new"), "#!/bin/sh\n").unwrap();
-            executable(&tasks.join("new"));
-        }),
         ("tasks/new", "it is or was a link", |tasks| symlink("tool.sh", tasks.join("new")).unwrap()),
         ("tasks/link", "it is or was a link", |tasks| fs::remove_file(tasks.join("link")).unwrap()),
         ("tasks/tool.sh", "it is or was a link", |tasks| {
@@ -88,6 +84,40 @@ fn what_is_more_than_the_content_of_a_file_is_left_to_git() {
         changes(&clones, change);
         is_left_to_git(&clones, file, why);
     }
+}
+
+#[test]
+fn what_is_new_and_can_be_run_can_be_run_everywhere() {
+    let (clones, [one, two]) = alike();
+    let program = |clone: &str, name: &str| {
+        clones.env.write(&format!("{clone}/tasks/{name}"), "#!/bin/sh\n");
+        executable(&clones.env.path(&format!("{clone}/tasks/{name}")));
+    };
+    program(".", &format!("{two}.check.sh"));
+    clones.env.commit_all("check");
+    clones.does(".", &["sync"]);
+    clones.does("b", &["sync"]);
+    clones.completes(".", &one, "agent-1");
+    clones.does(".", &["sync"]);
+    // One that is new, one that nobody has committed, and one that moves with a task.
+    program("../b", "new");
+    clones.git("b", &["add", "tasks/new"]);
+    clones.git("b", &["commit", "--quiet", "--no-verify", "--message", "mine"]);
+    program("../b", &format!("{two}.fix.sh"));
+    clones.does("b", &["task", "cancel", &two, "--reason", "Not wanted"]);
+    clones.does("b", &["sync"]);
+    clones.does(".", &["sync"]);
+    assert_eq!((clones.head("."), clones.status(".")), (clones.head("b"), clones.status("b")));
+    assert_eq!(clones.status("."), "");
+    let listed = clones.git("b", &["ls-tree", "-r", "HEAD", "tasks"]);
+    for name in ["tasks/new", ".check.sh", ".fix.sh"] {
+        let line = listed.lines().find(|line| line.ends_with(name)).unwrap();
+        assert!(line.starts_with("100755"), "{line}");
+        let path = line.split('\t').nth(1).unwrap();
+        let mode = fs::metadata(clones.env.path(path)).unwrap().permissions().mode();
+        assert!(mode & 0o100 != 0, "{path}");
+    }
+    clones.does(".", &["verify"]);
 }
 
 #[test]

@@ -148,11 +148,11 @@ impl TestRepository {
 }
 
 pub(in crate::audit) fn put(path: &str, content: &str) -> Change {
-    Change { path: path.to_owned(), content: Some(content.as_bytes().to_vec()) }
+    Change::plain(&path, content.as_bytes().to_vec())
 }
 
 pub(in crate::audit) fn delete(path: &str) -> Change {
-    Change { path: path.to_owned(), content: None }
+    Change::gone(&path)
 }
 
 pub(in crate::audit) fn draft(changes: Vec<Change>) -> Draft {

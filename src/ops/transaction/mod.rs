@@ -19,7 +19,7 @@ mod write;
 
 use std::time::Instant;
 
-use self::place::companions_of;
+use self::place::{Following, following};
 use super::adopt;
 use super::automatic::{owed_first, pass_on};
 use super::error::OpsError;
@@ -153,6 +153,7 @@ pub(super) fn plan(workspace: &Workspace, standing: &Standing, choice: Choice) -
         head_path: standing.head_path.clone(),
         from: Some((standing.snapshot.path.clone(), standing.snapshot.bytes.clone())),
         to: standing.snapshot.path.clone(),
+        is_program: false,
         versions: Vec::new(),
         companions: Vec::new(),
         beside: Vec::new(),
@@ -198,7 +199,10 @@ pub(super) fn plan(workspace: &Workspace, standing: &Standing, choice: Choice) -
     }
     write.to = place.unwrap_or_else(|| destination(standing, &after));
     if write.to != standing.snapshot.path {
-        write.companions = companions_of(workspace, standing, &write.to)?;
+        write.is_program = workspace.repository.is_program(standing.head.commit, standing.snapshot.path.as_str())?;
+        let Following { companions, left } = following(workspace, standing, &write.to)?;
+        write.companions = companions;
+        warnings.extend(left);
     }
     let changed = Changed {
         before: Some(standing.file.clone()),

@@ -1,6 +1,7 @@
 //! Where the file of a task stands after a change, and what goes there with it. Reads, and changes nothing.
 
 use super::write::Companion;
+use crate::engine::Warning;
 use crate::format::task_file::{Origin, TaskFile};
 use crate::model::Layout;
 use crate::ops::error::OpsError;
@@ -22,27 +23,36 @@ pub(in crate::ops) fn destination(standing: &Standing, after: &TaskFile) -> Proj
     }
 }
 
+/// What becomes of the files beside a task that moves.
+pub(super) struct Following {
+    pub companions: Vec<Companion>,
+    /// What is told of those that stay.
+    pub left: Option<Warning>,
+}
+
 /// Returns what goes where the task goes. What git is told to leave out is in no commit because of that, and what is too large to
 /// be read at once, a recording, say, keeps no task from being finished: both stay.
-pub(super) fn companions_of(
-    workspace: &Workspace,
-    standing: &Standing,
-    to: &ProjectPath,
-) -> Result<Vec<Companion>, OpsError> {
-    let repository = &workspace.repository;
-    let mut list = Vec::new();
+pub(super) fn following(workspace: &Workspace, standing: &Standing, to: &ProjectPath) -> Result<Following, OpsError> {
+    let (repository, head) = (&workspace.repository, standing.head.commit);
+    let (mut list, mut ignored, mut too_large) = (Vec::new(), Vec::new(), Vec::new());
     for path in companions(&workspace.paths, &standing.snapshot.path)? {
-        let committed = standing.head.commit.map(|commit| repository.blob_id(commit, path.as_str())).transpose()?;
+        let committed = head.map(|commit| repository.blob_id(commit, path.as_str())).transpose()?;
         if committed.flatten().is_none() && repository.is_ignored(path.as_str())? {
+            ignored.push(path.to_string());
             continue;
         }
         let bytes = match tasks::read(&workspace.paths, &path) {
             Ok(snapshot) => snapshot.bytes,
-            Err(StoreError::TooLarge { .. }) => continue,
+            Err(StoreError::TooLarge { .. }) => {
+                too_large.push(path.to_string());
+                continue;
+            }
             Err(fault) => return Err(fault.into()),
         };
         let target = to.sibling(path.name())?;
-        list.push(Companion { from: path, to: target, bytes });
+        let is_program = repository.is_program(head, path.as_str())?;
+        list.push(Companion { from: path, to: target, bytes, is_program });
     }
-    Ok(list)
+    let stays = !ignored.is_empty() || !too_large.is_empty();
+    Ok(Following { companions: list, left: stays.then_some(Warning::CompanionsStay { ignored, too_large }) })
 }

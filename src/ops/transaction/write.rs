@@ -14,6 +14,8 @@ pub(in crate::ops) struct Write {
     /// The file as it was read; nothing for a new one.
     pub from: Option<(ProjectPath, Vec<u8>)>,
     pub to: ProjectPath,
+    /// Whether the file can be run, where it moves.
+    pub is_program: bool,
     /// The commits to be, oldest first; the last one's bytes are the file's.
     pub versions: Vec<Version>,
     /// Files that go with the task.
@@ -36,6 +38,7 @@ pub(in crate::ops) struct Companion {
     pub from: ProjectPath,
     pub to: ProjectPath,
     pub bytes: Vec<u8>,
+    pub is_program: bool,
 }
 
 impl Write {
@@ -74,17 +77,19 @@ impl Write {
         let mut drafts = Vec::new();
         for (index, version) in self.versions.iter().enumerate() {
             let path = if index == last { &self.to } else { here };
-            let mut changes = vec![Change { path: path.to_string(), content: Some(version.bytes.clone()) }];
+            let is_program = self.is_program;
+            let mut changes = vec![Change { is_program, ..Change::plain(path, version.bytes.clone()) }];
             if let Some(old) = at.filter(|old| old != path) {
-                changes.push(Change { path: old.to_string(), content: None });
+                changes.push(Change::gone(&old));
             }
             if index == last {
                 for companion in &self.companions {
-                    changes.push(Change { path: companion.from.to_string(), content: None });
-                    changes.push(Change { path: companion.to.to_string(), content: Some(companion.bytes.clone()) });
+                    let Companion { from, to, bytes, is_program } = companion;
+                    changes.push(Change::gone(from));
+                    changes.push(Change { is_program: *is_program, ..Change::plain(to, bytes.clone()) });
                 }
                 for file in &self.beside {
-                    changes.push(Change { path: file.path.to_string(), content: Some(file.bytes.clone()) });
+                    changes.push(Change::plain(&file.path, file.bytes.clone()));
                 }
             }
             at = Some(path.clone());
