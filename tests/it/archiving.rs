@@ -162,3 +162,27 @@ fn what_cannot_be_cleared_away_behind_a_commit_is_no_failure_of_the_act() {
     assert!(env.read(&place).contains("status: complete"));
     assert_eq!(env.git(&["status", "--porcelain"]), "");
 }
+
+#[test]
+fn what_could_not_be_cleared_away_is_found_by_the_doctor() {
+    let env = TestEnvironment::new();
+    let (id, place) = last_gate(&env);
+    let mut command = env.aof_command(&["task", "complete", &id, "--agent", "agent-3", "--outcome", "complete"]);
+    command.args(["--summary", "Fine"]).env("AOF_STOP_AT", "ops.committed");
+    assert_eq!(env.run(command).code, None);
+    // Healing that cannot remove the old file either keeps nobody waiting for it, and then nothing tells of it any more.
+    fs::write(env.path(".aof/intent"), " ".repeat(4096)).unwrap();
+    let left = format!("tasks/{id}.md");
+    let told = env.aof(&["doctor"]).code(1);
+    assert!(told.stdout.contains("`tasks/AOF-xxxxx.md` is a copy that nobody committed, or was left behind"), "{told}");
+    let _ = env.aof(&["doctor", "--fix"]);
+    let _ = env.aof(&["doctor"]).success();
+    assert!(!env.exists(&left));
+    assert!(env.read(&place).contains("status: complete"));
+
+    // What a person made of it is theirs.
+    env.write(&left, "---\ntitle: Mine\n---\n");
+    let told = env.aof(&["doctor", "--fix"]).code(1);
+    assert!(told.stdout.contains("see what differs, keep one"), "{told}");
+    assert!(env.exists(&left));
+}

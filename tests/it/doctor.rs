@@ -116,7 +116,7 @@ fn each_complaint_says_what_why_and_what_to_do() {
       fix  commit it to bring it into force: `git commit -m "rules" -- project.yaml`
     wrong: AOF-xxxxx has 2 files: `tasks/AOF-xxxxx.md`, `tasks/copy/AOF-xxxxx.md` [task_doubled]
       why  `tasks/AOF-xxxxx.md` counts where the task is named, since it stands where it is looked for first; what the others say is lost on everybody, and lists leave the task out
-      fix  `tasks/copy/AOF-xxxxx.md` is a copy that was never committed: `aof doctor --fix` removes it
+      fix  `tasks/copy/AOF-xxxxx.md` is a copy that nobody committed, or was left behind: `aof doctor --fix` removes it
     2 things are wrong; `aof doctor --fix` mends 2 of what was found
     "#);
     assert_snapshot!(page(&env.aof(&["doctor", "--fix", "--dry-run"]).code(1)), @r#"

@@ -1,4 +1,5 @@
-//! Tasks with two files. Which of them counts is a person's to say, unless one is a copy of the other that was never committed.
+//! Tasks with two files. Which of them counts is a person's to say, unless one is a copy of the other
+//! that was never committed, or was left behind where the other moved from.
 
 use std::collections::BTreeMap;
 
@@ -30,7 +31,7 @@ pub(super) fn look(patient: &Patient<'_>) -> Result<Vec<Complaint>, OpsError> {
             format!("{id} has {} files: {}", files.len(), listed(files.iter().map(ProjectPath::to_string))),
             &why,
             match spare(workspace, head, &files) {
-                Some(spare) => format!("`{spare}` is a copy that was never committed: `aof doctor --fix` removes it"),
+                Some(spare) => format!("`{spare}` is a copy that nobody committed, or was left behind: `aof doctor --fix` removes it"),
                 None => format!("see what differs, keep one, and remove the others{}", removal(workspace, head, &files)),
             },
         );
@@ -80,19 +81,20 @@ fn is_committed(workspace: &Workspace, head: Option<CommitId>, path: &ProjectPat
     workspace.repository.blob_id(head?, path.as_str()).ok().map(|found| found.is_some())
 }
 
-/// Returns of two files the one that HEAD does not have, if both say the same.
+/// Returns of two files the one that HEAD does not have, if it says what the other does, or what HEAD once had at its place: what could
+/// not be removed there when the task moved.
 fn spare<'f>(workspace: &Workspace, head: Option<CommitId>, files: &'f [ProjectPath]) -> Option<&'f ProjectPath> {
     let [one, other] = files else { return None };
     let bytes = |path| tasks::read(&workspace.paths, path).ok().map(|file| file.bytes);
     let is_committed = |path: &ProjectPath| is_committed(workspace, head, path);
-    if bytes(one)? != bytes(other)? {
-        return None;
-    }
-    match (is_committed(one)?, is_committed(other)?) {
-        (true, false) => Some(other),
-        (false, true) => Some(one),
-        _ => None,
-    }
+    let (committed, spare) = match (is_committed(one)?, is_committed(other)?) {
+        (true, false) => (one, other),
+        (false, true) => (other, one),
+        _ => return None,
+    };
+    let own = bytes(spare)?;
+    let was_there = || workspace.repository.has_had_text(head?, spare.as_str(), &own).ok();
+    (bytes(committed)? == own || was_there()?).then_some(spare)
 }
 
 fn remove_spare(workspace: &Workspace, files: &[ProjectPath]) -> Result<(), OpsError> {

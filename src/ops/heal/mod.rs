@@ -13,7 +13,7 @@ mod moved;
 use std::collections::BTreeSet;
 use std::time::Instant;
 
-use tracing::info;
+use tracing::{info, warn};
 
 use super::error::OpsError;
 use super::sync;
@@ -98,11 +98,16 @@ fn is_of_another_boot(record: &Intent) -> bool {
     record.boot.is_none() || record.boot != boot()
 }
 
-/// One task's trouble is shown when somebody asks for the task, and keeps none of the others waiting.
+/// One task's trouble is shown when somebody asks for the task, by the doctor where it is only in the way, and keeps none of the others
+/// waiting.
 fn unless_general(result: Result<(), OpsError>) -> Result<(), OpsError> {
     match result {
         Err(error) if error.is_general() => Err(error),
-        _ => Ok(()),
+        Err(error) => {
+            warn!("not finished: {error}");
+            Ok(())
+        }
+        Ok(()) => Ok(()),
     }
 }
 
