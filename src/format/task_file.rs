@@ -154,7 +154,8 @@ impl TaskFile {
         match before.history.len() {
             0 => edits.push(Edit::remove(history)),
             kept => {
-                edits.extend((kept..self.task.history.len()).map(|index| Edit::remove(history.clone().then(index))));
+                let later = kept..self.task.history.len();
+                edits.extend(later.rev().map(|index| Edit::remove(history.clone().then(index))));
             }
         }
         self.splice(&edits, self.source.rest())

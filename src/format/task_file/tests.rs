@@ -231,4 +231,12 @@ fn a_file_is_brought_back_to_an_earlier_state_of_its_task() {
     for (state, text) in [(&open.task, OPEN), (&done, later.text())] {
         assert_eq!(newest.rewind(state).unwrap().text(), text);
     }
+    let mut thrice = twice.clone();
+    thrice.history.push(Visit { summary: "Once more".into(), ..twice.history[1].clone() });
+    if let Some(open) = &mut thrice.gate {
+        open.visit = 3;
+    }
+    let last = newest.update(&thrice).unwrap();
+    let last = read(&last, &id(), &defaults()).unwrap();
+    assert_eq!(last.rewind(&done).unwrap().text(), later.text());
 }
