@@ -125,11 +125,7 @@ pub(super) fn key_value(text: &str) -> Result<(String, serde_json::Value), Strin
 /// Returns the value that somebody typed. What is JSON (a number, `true`, a list) is taken as such, anything else as a text, and so is
 /// a number that would not be written as it was typed: `1.10` is a version.
 pub(super) fn value_of(text: &str) -> serde_json::Value {
-    match json::value(text) {
-        Ok(serde_json::Value::Number(number)) if number.to_string() != text.trim() => text.into(),
-        Ok(value) => value,
-        Err(_) => text.into(),
-    }
+    json::typed(text).unwrap_or_else(|_| text.into())
 }
 
 /// Returns the visit and the run of which a runner told this process, if one did.

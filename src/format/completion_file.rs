@@ -147,7 +147,7 @@ enum Strangers {
 pub fn front_of(text: &str) -> Option<(Map, String)> {
     let front = frontmatter::parse(text.as_bytes()).ok()?;
     front.root().entry(STATUS)?;
-    let Value::Object(outputs) = front.root().kept() else { return None };
+    let Value::Object(outputs) = front.root().to_value() else { return None };
     Some((outputs, front.body().to_owned()))
 }
 
@@ -205,7 +205,7 @@ fn fields(node: &Node<'_>, strangers: Strangers, names: Names, faults: &mut Vec<
     }
     if strangers == Strangers::AreOutputs && fields.has(STATUS) {
         for entry in fields.unknown() {
-            answer.outputs.insert(entry.key.text.clone().into_owned(), entry.value.kept());
+            answer.outputs.insert(entry.key.text.clone().into_owned(), entry.value.to_value());
         }
     } else {
         fields.refuse_unknown(faults);

@@ -110,10 +110,10 @@ impl<'n, 's> Fields<'n, 's> {
         None
     }
 
-    /// Returns a mapping as it stands; numbers that would say less than what is written are texts.
+    /// Returns a mapping as it stands.
     pub(super) fn object(&mut self, key: &'static str, faults: &mut Vec<Fault>) -> Option<Map> {
         let node = self.take(key)?;
-        if let serde_json::Value::Object(map) = node.kept() {
+        if let serde_json::Value::Object(map) = node.to_value() {
             return Some(map);
         }
         faults.push(wrong_kind(node, format_args!("`{key}` is a mapping of keys and values")));

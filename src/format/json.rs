@@ -1,6 +1,6 @@
 //! JSON as the same tree that YAML gives: with places, and with duplicate keys refused.
 
-use serde_json::Value;
+use serde_json::{Number, Value};
 
 use super::yaml::{self, Decimal, Entry, Fault, Key, Kind, Layout, Limits, Node, Sharing};
 
@@ -26,10 +26,29 @@ pub(super) fn parse(text: &str) -> Result<Node<'_>, Fault> {
     }
 }
 
-/// Returns what a JSON text says; what a number would lose is kept as a text.
-pub fn value(text: &str) -> Result<Value, serde_json::Error> {
-    let value = serde_json::from_str(text)?;
-    Ok(written(value, &mut numbers(text)).kept())
+/// Returns what somebody typed as JSON. A number that would not be written as it was typed is kept as a text: `1.10` is a version.
+pub fn typed(text: &str) -> Result<Value, serde_json::Error> {
+    let mut value = serde_json::from_str(text)?;
+    keep(&mut value, &mut numbers(text));
+    Ok(value)
+}
+
+fn keep<'t>(value: &mut Value, numbers: &mut impl Iterator<Item = &'t str>) {
+    match value {
+        Value::Number(number) => {
+            if let Some(text) = next(number, numbers).filter(|text| *text != number.to_string()) {
+                *value = text.into();
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| keep(item, numbers)),
+        Value::Object(map) => map.values_mut().for_each(|value| keep(value, numbers)),
+        Value::Null | Value::Bool(_) | Value::String(_) => {}
+    }
+}
+
+/// Returns the number as it is written. Of two that have one key the value has the later one alone: then they are out of step.
+fn next<'t>(number: &Number, numbers: &mut impl Iterator<Item = &'t str>) -> Option<&'t str> {
+    numbers.next().filter(|text| serde_json::from_str(text).ok().as_ref() == Some(number))
 }
 
 /// Returns the numbers of a JSON text as they are written.
@@ -74,12 +93,9 @@ fn written<'t>(value: Value, numbers: &mut impl Iterator<Item = &'t str>) -> Nod
     let kind = match value {
         Value::Null => Kind::Null,
         Value::Bool(value) => Kind::Bool(value),
-        // Of two that have one key the value has the later one alone: then they are out of step.
-        Value::Number(number) => match numbers.next() {
-            Some(text) if serde_json::from_str(text).ok().as_ref() == Some(&number) => {
-                Kind::Number(Decimal::new(number, text.to_owned().into()))
-            }
-            _ => Kind::Number(number.into()),
+        Value::Number(number) => match next(&number, numbers) {
+            Some(text) => Kind::Number(Decimal::new(number, text.to_owned().into())),
+            None => Kind::Number(number.into()),
         },
         Value::String(text) => Kind::String(text.into()),
         Value::Array(items) => Kind::Sequence(items.into_iter().map(|item| written(item, numbers)).collect()),
@@ -98,6 +114,7 @@ fn written<'t>(value: Value, numbers: &mut impl Iterator<Item = &'t str>) -> Nod
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::format::yaml::Step;
 
     #[test]
     fn json_has_places_where_yaml_agrees() {
@@ -109,23 +126,35 @@ mod tests {
     }
 
     #[test]
-    fn numbers_that_do_not_come_back_are_kept_as_texts() {
+    fn numbers_are_numbers_and_known_as_they_are_written() {
         let long = "12345678901234567890123";
         let text = format!(
             r#"{{"1.20": 1.10, "s": "\"1.30\\", "l": [2.0, {long}, 1e3, 1e-7, "x\u00e9", 7], "o": {{"v": 0.50}}}}"#
         );
+        let plain: Value = serde_json::from_str(&text).unwrap();
+        let source = |node: &Node<'_>, path: &[Step<'_>]| match &node.at(path.iter().copied()).unwrap().kind {
+            Kind::Number(number) => number.source().to_owned(),
+            other => panic!("{other:?} is no number"),
+        };
+        // One has its places, and one has not: of the long number YAML has another opinion.
+        for text in [&text, &text.replace(long, "7.00")] {
+            let node = parse(text).unwrap();
+            assert_eq!(node.to_value(), serde_json::from_str::<Value>(text).unwrap());
+            assert_eq!(node.get("o").unwrap().span == (0..0), text.contains(long));
+            assert_eq!(source(&node, &["1.20".into()]), "1.10");
+            assert_eq!(source(&node, &["l".into(), 2.into()]), "1e3");
+            assert_eq!(source(&node, &["o".into(), "v".into()]), "0.50");
+        }
+        assert_eq!(source(&parse(&text).unwrap(), &["l".into(), 1.into()]), long);
         let wanted = serde_json::json!(
             {"1.20": "1.10", "s": "\"1.30\\", "l": [2.0, long, "1e3", 1e-7, "xé", 7], "o": {"v": "0.50"}}
         );
-        assert_eq!(value(&text).unwrap(), wanted);
-        let node = parse(&text).unwrap();
-        assert_eq!(node.kept(), wanted);
-        assert_ne!(node.get("o").unwrap().span, 0..0, "it has its places");
-        // Without places it says the same.
-        assert_eq!(parse(&text.replace("\\u00e9", "\\ud83d\\ude00")).unwrap().get("o").unwrap().kept()["v"], "0.50");
-        assert_eq!(value("-0").unwrap(), "-0");
+        assert_eq!(typed(&text).unwrap(), wanted);
+        assert_ne!(typed(&text).unwrap(), plain);
+        assert_eq!(typed("-0").unwrap(), "-0");
+        assert_eq!(typed(" [1e-5, 0.00001] ").unwrap(), serde_json::json!(["1e-5", 0.00001]));
         // Nobody writes one key twice; no number becomes another one by it.
-        assert_eq!(value(r#"{"a": "x", "b": 1.10, "a": 2.50}"#).unwrap(), serde_json::json!({"a": 2.5, "b": 1.1}));
+        assert_eq!(typed(r#"{"a": "x", "b": 1.10, "a": 2.50}"#).unwrap(), serde_json::json!({"a": 2.5, "b": 1.1}));
     }
 
     #[test]

@@ -57,7 +57,7 @@ pub(super) fn read(root: &Node<'_>, faults: &mut Vec<Fault>) -> ProjectFile {
     let Some(mut fields) = Fields::of(root, "project.yaml", faults) else { return ProjectFile::default() };
     let mut file = ProjectFile::default();
     if let Some(mut project) = fields.take("project").and_then(|node| Fields::of(node, "`project`", faults)) {
-        file.name = project.text("name", faults);
+        file.name = name(&mut project, faults);
         file.id_prefix = project.parsed("idPrefix", faults);
         file.owner = project.text("owner", faults);
         project.refuse_unknown(faults);
@@ -94,6 +94,14 @@ pub(super) fn read(root: &Node<'_>, faults: &mut Vec<Fault>) -> ProjectFile {
         _ => None,
     });
     file
+}
+
+/// Returns the name. One that looks like a number is that number's text: signatures are of it, and older ones have to stay good.
+fn name(project: &mut Fields<'_, '_>, faults: &mut Vec<Fault>) -> Option<String> {
+    match project.take("name").map(|node| &node.kind) {
+        Some(Kind::Number(number)) => Some(number.number().to_string()),
+        _ => project.text("name", faults),
+    }
 }
 
 fn read_workflows(fields: &mut Fields<'_, '_>, file: &mut ProjectFile, faults: &mut Vec<Fault>) {

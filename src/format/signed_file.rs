@@ -3,29 +3,28 @@
 
 use serde_json::Value;
 
-use super::completion_file::{Syntax, parse};
+use super::completion_file::{Syntax, parse, write};
 use super::frontmatter::{self, Edit, splice};
-use super::json;
 use super::yaml::{self, Limits};
-use crate::model::Completion;
+use crate::model::{Completion, Map};
 
 /// Returns the file with what the completion has more than it: ticket, id and signature. Nothing where they cannot be written into it.
 pub fn signed_file(bytes: &[u8], syntax: Syntax, completion: &Completion) -> Option<Vec<u8>> {
     let signature = format!("{}\n", completion.signature.as_ref()?);
     let facts = [("task", completion.ticket.to_string()), ("id", completion.id.to_string()), ("signature", signature)];
     let file = match syntax {
-        Syntax::Json => object(bytes, facts)?,
+        Syntax::Json => object(bytes, completion)?,
         Syntax::Yaml => yaml(bytes, facts)?,
         Syntax::Markdown => front(bytes, facts)?,
     };
     (parse(&file, syntax, &completion.id).as_ref() == Ok(completion)).then_some(file)
 }
 
-fn object(bytes: &[u8], facts: [(&str, String); 3]) -> Option<Vec<u8>> {
-    let Value::Object(mut object) = json::value(std::str::from_utf8(bytes).ok()?).ok()? else { return None };
-    for (key, value) in facts {
-        object.insert(key.to_owned(), Value::String(value));
-    }
+/// Of a text that looks like a number the parser has nothing but the number: what is signed is what the completion says.
+fn object(bytes: &[u8], completion: &Completion) -> Option<Vec<u8>> {
+    let mut object: Map = serde_json::from_slice(bytes).ok()?;
+    let Value::Object(said) = write(completion) else { return None };
+    object.extend(said);
     let mut text = serde_json::to_string_pretty(&object).ok()?;
     text.push('\n');
     Some(text.into_bytes())
@@ -100,6 +99,13 @@ mod tests {
         assert!(json.starts_with(
             "{\n  \"summary\": \"x\",\n  \"task\": \"AOF-abc@2\",\n  \"agent\": \"human-ada\",\n  \"id\": \"given\",\n"
         ));
+        let numbers =
+            "\"summary\": 1.10, \"blockers\": [2.50], \"outputs\": {\"v\": 1.10, \"n\": 12345678901234567890123}";
+        let json_numbers = format!("{{{numbers}, \"task\": \"AOF-abc\", \"agent\": \"human-ada\"}}");
+        let made_of_numbers = signed(&json_numbers, Syntax::Json);
+        assert!(made_of_numbers.starts_with("{\n  \"summary\": \"1.10\",\n"), "{made_of_numbers}");
+        let yaml_numbers = "task: AOF-abc\nagent: human-ada\nsummary: 1.10\nblockers: [2.50]\noutputs: {v: 1.10}\n";
+        assert!(signed(yaml_numbers, Syntax::Yaml).contains("summary: 1.10\nblockers: [2.50]\noutputs: {v: 1.10}\n"));
         for (made, syntax) in
             [(signed(yaml, Syntax::Yaml), Syntax::Yaml), (json, Syntax::Json), (made, Syntax::Markdown)]
         {

@@ -120,10 +120,9 @@ impl TaskFile {
         self.source.root().get(key)
     }
 
-    /// Returns the frontmatter as it stands, unknown keys included.
+    /// Returns the frontmatter as it stands, unknown keys included; what is a text is one, however it looks.
     pub fn raw(&self) -> Map {
-        let entries = self.source.root().entries().iter();
-        entries.map(|entry| (entry.key.text.clone().into_owned(), entry.value.kept())).collect()
+        people::said(self.source.root().entries())
     }
 
     /// Returns the file with everything changed in which `after` differs from what it says now. No other byte changes.

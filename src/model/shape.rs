@@ -5,7 +5,7 @@ mod number;
 
 use serde_json::{Number, Value};
 
-pub use number::{compare, is_whole, same, significant_digits};
+pub use number::{compare, is_whole, same};
 
 /// How many shapes may lie inside each other.
 pub const DEPTH_LIMIT: usize = 16;

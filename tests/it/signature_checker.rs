@@ -28,7 +28,11 @@ pub(crate) fn signature_fault(env: &TestEnvironment, commit: &str, task: &str, h
         (None, false) => fault(&format!("{agent} has a key and did not sign")),
         (Some(_), true) => fault(&format!("{agent} has signed and has no key")),
         (Some(signature), false) if has_ssh_keygen() => {
-            let text = signed_text(&rules("project.yaml")["project"]["name"], task, history);
+            let mut project = rules("project.yaml")["project"]["name"].clone();
+            if project.is_number() {
+                project = project.to_string().into();
+            }
+            let text = signed_text(&project, task, history);
             let problem = verify(env, &text, signature, agent, &keys)?;
             fault(&format!("ssh-keygen: {problem}\n{text}"))
         }

@@ -184,7 +184,7 @@ pub(super) fn project(session: &Session, workspace: &Workspace) -> Result<Projec
 /// Reads what a task begins with: `KEY=VALUE`, or an object.
 pub(super) fn context(text: &str) -> Result<Vec<(String, serde_json::Value)>, String> {
     if text.trim_start().starts_with('{') {
-        let object = json::value(text).map_err(|error| format!("it is no JSON object: {error}"))?;
+        let object = json::typed(text).map_err(|error| format!("it is no JSON object: {error}"))?;
         return Ok(object.as_object().cloned().unwrap_or_default().into_iter().collect());
     }
     key_value(text).map(|pair| vec![pair])

@@ -18,7 +18,9 @@ use crate::ops::{Changed, DryRun, Fields, Workspace, edit_fields, edit_text, ope
 Examples:
   aof task edit AOF-7qk                                 the whole file, in your editor
   aof task edit AOF-7qk --title \"Add login\" --tag auth --untag later
-  aof task edit AOF-7qk --meta priority=high --depends AOF-m2x")]
+  aof task edit AOF-7qk --meta priority=high --depends AOF-m2x
+
+In KEY=VALUE the value is JSON, else a text; a number that would not come back as it is typed (1.10, 1e3) is a text, too.")]
 pub(in crate::cli) struct Args {
     /// The task, as in `AOF-abc`
     #[arg(value_name = "ID")]

@@ -7,7 +7,6 @@ use crate::cli::arguments::{Rehearsal, Who, key_value, object};
 use crate::cli::input;
 use crate::cli::session::Session;
 use crate::cli::trouble::Trouble;
-use crate::format::json;
 use crate::model::{TaskId, WorkflowName};
 use crate::ops::{NewTask, changed_value, create};
 
@@ -18,7 +17,9 @@ Examples:
   aof task new \"Add login\"
   aof task new \"Add login\" --tag auth --meta priority=high --body - < login.md
   aof task new \"Ship it\" --depends AOF-7qk
-  echo '[{\"title\": \"One\"}, {\"title\": \"Two\", \"tags\": [\"api\"]}]' | aof task new --from -")]
+  echo '[{\"title\": \"One\"}, {\"title\": \"Two\", \"tags\": [\"api\"]}]' | aof task new --from -
+
+In KEY=VALUE the value is JSON, else a text; a number that would not come back as it is typed (1.10, 1e3) is a text, too.")]
 pub(in crate::cli) struct Args {
     /// What is to be done, in a few words
     #[arg(required_unless_present = "from", allow_hyphen_values = true)]
@@ -114,10 +115,7 @@ fn many(text: &str) -> Result<Vec<NewTask>, Trouble> {
     };
     let entries: Vec<Entry> =
         serde_json::from_str(text).map_err(|error| unfit(format!("these are no tasks: {error}")))?;
-    // The same list once more, for the numbers in it that would not come back.
-    let said = json::value(text).unwrap_or_default();
-    let task = |(index, entry): (usize, Entry)| {
-        let kept = |key: &str| said[index][key].as_object().cloned();
+    let task = |entry: Entry| {
         let workflow = entry.workflow.map(|name| name.parse()).transpose();
         let depends_on: Result<Vec<TaskId>, _> = entry.depends_on.iter().map(|id| id.parse()).collect();
         Ok(NewTask {
@@ -125,11 +123,11 @@ fn many(text: &str) -> Result<Vec<NewTask>, Trouble> {
             description: entry.description,
             body: entry.body,
             tags: entry.tags,
-            metadata: kept("metadata").unwrap_or(entry.metadata),
-            input: kept("context").unwrap_or(entry.context),
+            metadata: entry.metadata,
+            input: entry.context,
             workflow: workflow.map_err(|fault: crate::model::IdFault| unfit(fault.to_string()))?,
             depends_on: depends_on.map_err(|fault| unfit(fault.to_string()))?,
         })
     };
-    entries.into_iter().enumerate().map(task).collect()
+    entries.into_iter().map(task).collect()
 }

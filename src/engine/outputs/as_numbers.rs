@@ -1,5 +1,5 @@
-//! Numbers where a gate asks for numbers: one that does not come back from its text (`85.50`, `1e3`) is handed in as a text, for it
-//! may be a version. What the gate declares knows better.
+//! Numbers where a gate asks for numbers: one that was typed and does not come back from its text (`85.50`, `1e3`) is handed in as
+//! a text, for it may be a version. What the gate declares knows better.
 
 use std::str::FromStr;
 
@@ -8,7 +8,7 @@ use serde_json::{Number, Value};
 use super::judge::judge_value;
 use super::problem::Fact;
 use crate::model::Shape;
-use crate::model::shape::{Kind, significant_digits};
+use crate::model::shape::Kind;
 
 /// Puts numbers for the texts in a value that the shape does not take as texts, and would take as numbers.
 pub(super) fn as_numbers(shape: &Shape, value: &mut Value) {
@@ -56,8 +56,8 @@ fn is_better(shape: &Shape, text: &Value, number: &Value) -> bool {
     }
 }
 
-/// Returns the number that a text stands for, with every digit of it. A text that would have come as a number without its quotes is
-/// meant to be none.
+/// Returns the number that a text stands for, as near as there is one: the gate asks for no more, and through other doors it comes
+/// so as well. A text that would have come as a number without its quotes is meant to be none.
 fn number(text: &str) -> Option<Number> {
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
     let is_octal = unsigned.len() > 1 && unsigned.starts_with('0') && unsigned.as_bytes()[1].is_ascii_digit();
@@ -66,6 +66,5 @@ fn number(text: &str) -> Option<Number> {
     }
     let whole = || i64::from_str(text).map(Number::from).or_else(|_| u64::from_str(text).map(Number::from)).ok();
     let number = whole().or_else(|| Number::from_f64(f64::from_str(text).ok()?))?;
-    let canonical = number.to_string();
-    (canonical != text && significant_digits(&canonical) == significant_digits(text)).then_some(number)
+    (number.to_string() != text).then_some(number)
 }

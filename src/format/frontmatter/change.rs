@@ -29,7 +29,7 @@ pub(super) struct Inside {
 /// Returns what a node says once a change is made.
 pub(super) fn value_after(node: &Node<'_>, change: Option<&Change>) -> Value {
     match change {
-        None => node.kept(),
+        None => node.to_value(),
         Some(Change::Remove) => Value::Null,
         Some(Change::Replace(value)) => value.clone(),
         Some(Change::Inside(inside)) => collection_after(node, inside),
@@ -55,6 +55,6 @@ pub(super) fn collection_after(node: &Node<'_>, inside: &Inside) -> Value {
             let new = inside.added.iter().map(|(key, value)| (key.clone().unwrap_or_default(), value.clone()));
             Value::Object(old.chain(new).collect())
         }
-        _ => node.kept(),
+        _ => node.to_value(),
     }
 }

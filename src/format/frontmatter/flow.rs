@@ -2,9 +2,10 @@
 
 use std::ops::Range;
 
-use super::change::{Change, Inside, collection_after, value_after};
+use super::change::{Change, Inside, value_after};
 use super::emit::{flow, flow_entry};
 use super::quote::{Context, scalar_like};
+use super::refusal::SpliceRefusal;
 use super::render::{Outcome, Renderer, child, empties};
 use crate::format::yaml::{Kind, Layout, Node};
 
@@ -45,8 +46,34 @@ impl Renderer<'_> {
         if self.text()[node.span.clone()].contains(['\n', '\r', '#']) {
             return Err(self.layout(node.span.start, "the end of a list in brackets is both removed and extended"));
         }
-        self.patches.replace(node.span.clone(), flow(&collection_after(node, inside)));
+        let text = self.rewritten(node, inside)?;
+        self.patches.replace(node.span.clone(), text);
         Ok(())
+    }
+
+    /// Returns the collection on one line; what stays is as it is written.
+    fn rewritten(&self, node: &Node<'_>, inside: &Inside) -> Result<String, SpliceRefusal> {
+        let mut texts = Vec::new();
+        for index in 0..node.items().len() + node.entries().len() {
+            let (value, _) = child(node, index);
+            let new = match inside.children.get(&index) {
+                Some(Change::Remove) => continue,
+                None => {
+                    texts.push(self.text()[self.child_start(node, index)?..flow_end(node, index)].to_owned());
+                    continue;
+                }
+                Some(Change::Inside(inside)) if value.layout == Layout::Flow => self.rewritten(value, inside)?,
+                change => flow(&value_after(value, change)),
+            };
+            let key = node.entries().get(index).map(|entry| &self.text()[entry.key.span.clone()]);
+            texts.push(key.map_or_else(|| new.clone(), |key| format!("{key}: {new}")));
+        }
+        texts.extend(inside.added.iter().map(|(key, value)| match key {
+            Some(key) => flow_entry(key, value),
+            None => flow(value),
+        }));
+        let text = texts.join(", ");
+        Ok(if matches!(node.kind, Kind::Mapping(_)) { format!("{{{text}}}") } else { format!("[{text}]") })
     }
 
     fn flow_value(&mut self, node: &Node<'_>, index: usize, change: &Change) -> Outcome {

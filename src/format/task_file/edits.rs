@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Origin, TaskFile, own_fields, people_fields};
+use super::{Origin, TaskFile, own_fields, people, people_fields};
 use crate::format::frontmatter::{Edit, Path};
 use crate::format::visit_entry;
 use crate::format::yaml::{Kind, Node};
@@ -18,8 +18,7 @@ pub(super) fn to(file: &TaskFile, after: &Task) -> Vec<Edit> {
         }
         // What a hand-made file says is compared as it is written: foreign words give way.
         Origin::HandMade => {
-            let entries = file.source.root().entries().iter().filter(|entry| now.contains_key(entry.key.text.as_ref()));
-            entries.map(|entry| (entry.key.text.clone().into_owned(), entry.value.kept())).collect()
+            people::said(file.source.root().entries().iter().filter(|entry| now.contains_key(entry.key.text.as_ref())))
         }
     };
     let mut edits = between(file, &then, now);
@@ -45,7 +44,7 @@ pub(super) fn between(file: &TaskFile, then: &Map, mut now: Map) -> Vec<Edit> {
     edits
 }
 
-/// Says how a value becomes another: mappings key by key, lists of mappings item by item, everything else as a whole.
+/// Says how a value becomes another: mappings key by key, lists of mappings and of texts item by item, everything else as a whole.
 fn change(path: &Path, old: &Value, new: Value, written: Option<&Node<'_>>, edits: &mut Vec<Edit>) {
     if *old == new {
         return;
@@ -57,6 +56,11 @@ fn change(path: &Path, old: &Value, new: Value, written: Option<&Node<'_>>, edit
             for (index, (old, new)) in old.iter().zip(new).enumerate() {
                 change(&path.clone().then(index), old, new, written.get(index), edits);
             }
+        }
+        (Value::Array(old), Value::Array(new), Some(Kind::Sequence(written)))
+            if written.len() == old.len() && !new.is_empty() && old.iter().chain(&new).all(Value::is_string) =>
+        {
+            change_texts(path, old, new, edits);
         }
         (Value::Object(old), Value::Object(mut new), Some(Kind::Mapping(_))) if !new.is_empty() => {
             for (key, old) in old {
@@ -72,4 +76,24 @@ fn change(path: &Path, old: &Value, new: Value, written: Option<&Node<'_>>, edit
         }
         (_, new, _) => edits.push(Edit::set(path.clone(), new)),
     }
+}
+
+/// Says how a list of texts becomes another, so that those which stay are left as they are written. Those at its start stay, and at
+/// its end if it does not grow.
+fn change_texts(path: &Path, old: &[Value], new: Vec<Value>, edits: &mut Vec<Edit>) {
+    let same = |(old, new): &(&Value, &Value)| old == new;
+    let start = old.iter().zip(&new).take_while(same).count();
+    let mut end = 0;
+    if new.len() <= old.len() {
+        end = old.iter().rev().zip(new.iter().rev()).take(new.len() - start).take_while(same).count();
+    }
+    let paired = old.len().min(new.len()) - end;
+    for (index, new) in new.into_iter().enumerate().skip(start) {
+        match old.get(index) {
+            Some(old) if index < paired && *old != new => edits.push(Edit::set(path.clone().then(index), new)),
+            Some(_) => {}
+            None => edits.push(Edit::append(path.clone(), new)),
+        }
+    }
+    edits.extend((paired..old.len() - end).rev().map(|index| Edit::remove(path.clone().then(index))));
 }

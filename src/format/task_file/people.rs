@@ -1,7 +1,14 @@
 //! What people keep in a task file beside what the engine keeps there: keys of their own, and the body.
 
+use serde_json::Value;
+
 use super::{Spliced, TaskFile, edits};
+use crate::format::decode::text_of;
+use crate::format::yaml::{Entry, Kind, Node};
 use crate::model::Map;
+
+/// The keys whose values are texts, or lists of them: what looks like a number there is the text that is written.
+const TEXTS: [&str; 4] = ["title", "description", "tags", "blockers"];
 
 /// The keys that are the engine's.
 const OWN: [&str; 11] = [
@@ -25,6 +32,23 @@ pub enum Scope {
     People,
     /// All: nobody has taken the task up, so there are no others.
     All,
+}
+
+/// Returns what entries say, each as it is read: a change of a text is seen where the numbers that it looks like are the same.
+pub(super) fn said<'n, 's: 'n>(entries: impl IntoIterator<Item = &'n Entry<'s>>) -> Map {
+    let value = |entry: &Entry<'_>| {
+        let is_text = TEXTS.contains(&entry.key.text.as_ref());
+        if is_text { texts(&entry.value) } else { entry.value.to_value() }
+    };
+    entries.into_iter().map(|entry| (entry.key.text.clone().into_owned(), value(entry))).collect()
+}
+
+fn texts(node: &Node<'_>) -> Value {
+    match (&node.kind, text_of(node)) {
+        (_, Some(text)) => Value::String(text.into_owned()),
+        (Kind::Sequence(items), None) => items.iter().map(texts).collect(),
+        (_, None) => node.to_value(),
+    }
 }
 
 impl TaskFile {

@@ -169,6 +169,45 @@ fn a_hand_made_file_needs_a_title_and_nothing_else() {
 }
 
 #[test]
+fn texts_that_look_like_numbers_stay_as_they_are_written() {
+    let head =
+        "title: 43\ndescription: 2.0\ntags: [43, 2.0, 1.10, true, 2024]\nmetadata: {v: 1.10, w: [1e3]}\nown: 7.50\n";
+    let file = read_file(&format!("---\n{head}---\n"));
+    assert_eq!((file.task.title.as_str(), file.task.description.as_deref()), ("43", Some("2.0")));
+    assert_eq!(file.task.tags, ["43", "2.0", "1.10", "true", "2024"]);
+    assert_eq!(file.task.metadata["v"], 1.1);
+    let said = json!({
+        "title": "43", "description": "2.0", "tags": ["43", "2.0", "1.10", "true", "2024"],
+        "metadata": {"v": 1.1, "w": [1000.0]}, "own": 7.5,
+    });
+    assert_eq!(Value::Object(file.raw()), said);
+    assert_eq!(file.keys(Scope::All), file.raw());
+    // Taken up, and taken up with a change of one item.
+    for (tags, written) in [
+        (vec!["43", "2.0", "1.10", "true", "2024"], "[43, 2.0, 1.10, true, 2024]"),
+        (vec!["43", "2.0", "1.1", "true", "2024"], "[43, 2.0, \"1.1\", true, 2024]"),
+        (vec!["43", "1.10", "true", "2024"], "[43, 1.10, true, 2024]"),
+        (vec!["43", "2024"], "[43, 2024]"),
+        (vec!["43", "2.0", "1.10", "true", "2024", "x", "7"], "[43, 2.0, 1.10, true, 2024, x, \"7\"]"),
+        (vec!["x", "43"], "[x, \"43\"]"),
+    ] {
+        let mut after = file.task.clone();
+        after.tags = tags.into_iter().map(str::to_owned).collect();
+        let changed = file.update(&after).unwrap();
+        let wanted = head.replace("[43, 2.0, 1.10, true, 2024]", written);
+        assert!(changed.text().starts_with(&format!("---\n{wanted}id: ")), "{}", changed.text());
+        let again = read_file(changed.text());
+        assert_eq!(again.task.tags, after.tags);
+        assert_eq!(again.update(&again.task).unwrap().text(), changed.text());
+    }
+    let mut after = file.task.clone();
+    after.title = "43.0".to_owned();
+    after.metadata.insert("v".to_owned(), json!("1.10"));
+    let text = file.update(&after).unwrap();
+    assert!(text.text().starts_with("---\ntitle: \"43.0\"\n") && text.text().contains("{v: \"1.10\", w: [1e3]}"));
+}
+
+#[test]
 fn a_new_file_reads_back() {
     let file = read_file(OPEN);
     let text = create(&file.task, "Do it.");

@@ -203,43 +203,30 @@ impl<'s> Node<'s> {
         }
     }
 
-    /// Returns the value without places, numbers as numbers: for rules, which are read and never written again.
+    /// Returns the value without places.
     pub fn to_value(&self) -> Value {
-        self.valued(|decimal| Value::Number(decimal.number().clone()))
-    }
-
-    /// Returns the value without places, for whatever is handed on: what a number would lose is kept as a text ([`Decimal::kept`]).
-    pub fn kept(&self) -> Value {
-        fn kept(decimal: &Decimal<'_>) -> Value {
-            decimal.kept()
-        }
-        self.valued(kept)
-    }
-
-    fn valued(&self, number: fn(&Decimal<'_>) -> Value) -> Value {
         match &self.kind {
             Kind::Null => Value::Null,
             Kind::Bool(value) => Value::Bool(*value),
-            Kind::Number(decimal) => number(decimal),
+            Kind::Number(decimal) => Value::Number(decimal.number().clone()),
             Kind::String(text) => Value::String(text.clone().into_owned()),
-            Kind::Sequence(items) => Value::Array(items.iter().map(|item| item.valued(number)).collect()),
+            Kind::Sequence(items) => Value::Array(items.iter().map(Node::to_value).collect()),
             Kind::Mapping(entries) => {
                 let mut map = Map::with_capacity(entries.len());
                 for Entry { key, value } in entries {
-                    map.insert(key.text.clone().into_owned(), value.valued(number));
+                    map.insert(key.text.clone().into_owned(), value.to_value());
                 }
                 Value::Object(map)
             }
         }
     }
 
-    /// Tells whether the node says the same as a value, be it [kept](Node::kept) or not, key order aside.
+    /// Tells whether the node says the same as a value, key order aside.
     pub fn says(&self, value: &Value) -> bool {
         match (&self.kind, value) {
             (Kind::Null, Value::Null) => true,
             (Kind::Bool(own), Value::Bool(other)) => own == other,
             (Kind::Number(own), Value::Number(other)) => own.number() == other,
-            (Kind::Number(own), Value::String(other)) => own.source() == other && !own.is_exact(),
             (Kind::String(own), Value::String(other)) => own.as_ref() == other,
             (Kind::Sequence(own), Value::Array(other)) => {
                 own.len() == other.len() && own.iter().zip(other).all(|(a, b)| a.says(b))
@@ -260,9 +247,6 @@ impl<'s> Node<'s> {
             (Kind::Null, Kind::Null) => true,
             (Kind::Bool(own), Kind::Bool(other)) => own == other,
             (Kind::Number(own), Kind::Number(other)) => own.number() == other.number(),
-            (Kind::Number(number), Kind::String(text)) | (Kind::String(text), Kind::Number(number)) => {
-                number.source() == text && !number.is_exact()
-            }
             (Kind::String(own), Kind::String(other)) => own == other,
             (Kind::Sequence(own), Kind::Sequence(other)) => {
                 own.len() == other.len() && own.iter().zip(other).all(|(a, b)| a.agrees(b))

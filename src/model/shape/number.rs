@@ -34,13 +34,6 @@ pub fn same(left: &Value, right: &Value) -> bool {
     }
 }
 
-/// Returns the digits of a decimal that count: without its sign, its point, its exponent, and the zeros at its ends.
-pub fn significant_digits(text: &str) -> String {
-    let mantissa = text.split(['e', 'E']).next().unwrap_or_default();
-    let digits: String = mantissa.chars().filter(char::is_ascii_digit).collect();
-    digits.trim_matches('0').to_owned()
-}
-
 fn with_float(whole: i128, number: &Number) -> Ordering {
     let float = float(number);
     // Whole JSON numbers have 64 bits: beyond 2^100 the float is on its side of all of them, below it converts exactly.

@@ -476,6 +476,30 @@ fn edits_follow_one_another() {
     ");
 }
 
+/// Of `[1.10, a]` the end goes, and another item comes: `1.10` is no business of theirs.
+#[test]
+fn what_stays_in_brackets_stays_as_it_is_written() {
+    let file =
+        "---\nlist: [1.10,  'a', [+5, k: 2.50, {x: 1e3, y: 1}], z]\nmap: {v: 1.10, 'x y': {a: .5, b: 1}, w: 1}\n---\n";
+    let list = || Path::from("list");
+    let edits = [
+        Edit::set(list().then(2).then(2).then("y"), 2),
+        Edit::remove(list().then(2).then(0)),
+        Edit::remove(list().then(3)),
+        Edit::append("list", "new"),
+        Edit::set(["map", "x y", "b"], 2),
+        Edit::remove(["map", "w"]),
+        Edit::set(["map", "n"], "new"),
+    ];
+    assert_snapshot!(diff(file, &edits), @r#"
+      ---
+    - list: [1.10,  'a', [+5, k: 2.50, {x: 1e3, y: 1}], z]
+    - map: {v: 1.10, 'x y': {a: .5, b: 1}, w: 1}
+    + list: [1.10, 'a', [k: 2.50, {x: 1e3, y: 2}], new]
+    + map: {v: 1.10, 'x y': {a: .5, b: 2}, "n": new}
+    "#);
+}
+
 #[test]
 fn a_new_document_reads_well() {
     let value = json!({"id": "AOF-abc", "title": "Fix: login", "tags": ["a", "on"], "gate": {"current": "implement",
