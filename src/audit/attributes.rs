@@ -1,4 +1,4 @@
-//! What git's attributes say of a file. libgit2 tells, unless it cannot read the index, in which some may stand; git tells then.
+//! What git's attributes say of files. libgit2 tells, unless it cannot read the index, in which some may stand; git tells then.
 
 use std::path::Path;
 
@@ -20,26 +20,65 @@ pub(super) enum Attribute {
 impl Repository {
     /// Returns what is said of a file of the project.
     pub(super) fn attribute(&self, path: &str, name: &str) -> Result<Attribute, AuditError> {
-        let full = self.full_path(path);
-        if let Ok(said) = self.git().get_attr_bytes(Path::new(&full), name, AttrCheckFlags::FILE_THEN_INDEX) {
-            return Ok(match AttrValue::from_bytes(said) {
-                AttrValue::True => Attribute::Set,
-                AttrValue::False => Attribute::Unset,
-                AttrValue::Unspecified => Attribute::Unspecified,
-                AttrValue::String(value) => Attribute::Value(value.to_owned()),
-                AttrValue::Bytes(value) => Attribute::Value(String::from_utf8_lossy(value).into_owned()),
-            });
+        let said = self.attributes(&[&self.full_path(path)], [name])?;
+        Ok(said.into_iter().flatten().next().unwrap_or(Attribute::Unspecified))
+    }
+
+    /// Returns what is said of each of these files, by their paths from the top, as git goes by it for what comes from the worktree.
+    pub(super) fn attributes<const N: usize>(
+        &self,
+        full_paths: &[&str],
+        names: [&str; N],
+    ) -> Result<Vec<[Attribute; N]>, AuditError> {
+        let told = full_paths.iter().map(|path| self.told(path, names, AttrCheckFlags::FILE_THEN_INDEX));
+        if let Some(told) = told.collect() {
+            return Ok(told);
         }
         let mut git = spawn::git(self);
-        git.args(["check-attr", "-z", name, "--", &full]);
-        let told = spawn::run_git(git, &[])?;
+        git.args(["check-attr", "-z", "--stdin"]).args(names);
+        let told = spawn::run_git(git, full_paths.iter().flat_map(|path| [path, "\0"]).collect::<String>().as_bytes())?;
         // The path, the attribute, and what is said.
-        let said = told.split(|byte| *byte == 0).nth(2).map(String::from_utf8_lossy).unwrap_or_default();
-        Ok(match said.as_ref() {
-            "set" => Attribute::Set,
-            "unset" => Attribute::Unset,
-            "unspecified" | "" => Attribute::Unspecified,
-            value => Attribute::Value(value.to_owned()),
-        })
+        let mut said = told.split(|byte| *byte == 0).skip(2).step_by(3).map(Attribute::of_git);
+        Ok(full_paths.iter().map(|_| names.map(|_| said.next().unwrap_or(Attribute::Unspecified))).collect())
+    }
+
+    /// Returns what is said of a file as a checkout goes by it, first of all by the index; nothing where only a checkout of git itself
+    /// would know.
+    pub(super) fn attributes_of_checkout<const N: usize>(
+        &self,
+        full_path: &str,
+        names: [&str; N],
+    ) -> Option<[Attribute; N]> {
+        self.told(full_path, names, AttrCheckFlags::INDEX_THEN_FILE)
+    }
+
+    /// Returns what libgit2 says of a file.
+    fn told<const N: usize>(&self, full_path: &str, names: [&str; N], by: AttrCheckFlags) -> Option<[Attribute; N]> {
+        let mut said = names.map(|_| Attribute::Unspecified);
+        for (said, name) in said.iter_mut().zip(names) {
+            *said = Attribute::of_libgit2(self.git().get_attr_bytes(Path::new(full_path), name, by).ok()?);
+        }
+        Some(said)
+    }
+}
+
+impl Attribute {
+    fn of_libgit2(said: Option<&[u8]>) -> Self {
+        match AttrValue::from_bytes(said) {
+            AttrValue::True => Self::Set,
+            AttrValue::False => Self::Unset,
+            AttrValue::Unspecified => Self::Unspecified,
+            AttrValue::String(value) => Self::Value(value.to_owned()),
+            AttrValue::Bytes(value) => Self::Value(String::from_utf8_lossy(value).into_owned()),
+        }
+    }
+
+    fn of_git(said: &[u8]) -> Self {
+        match said {
+            b"set" => Self::Set,
+            b"unset" => Self::Unset,
+            b"unspecified" | b"" => Self::Unspecified,
+            value => Self::Value(String::from_utf8_lossy(value).into_owned()),
+        }
     }
 }

@@ -9,8 +9,7 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::time::Duration;
 
-use git2::{AttrCheckFlags, AttrValue};
-
+use super::attributes::Attribute;
 use super::bring::PATIENCE;
 use super::coming::Coming;
 use super::difference::{Changes, Difference};
@@ -120,15 +119,12 @@ impl Repository {
         let odb = self.git().odb().during(|| "read objects".to_owned())?;
         // Git writes a large one piece by piece.
         let is_small = |leaf: Leaf| odb.read_header(leaf.id.to_git()).is_ok_and(|(size, _)| size <= LARGEST);
-        let is_stored = |path: &str, name| {
-            // As a checkout goes by them: first of all those in the index.
-            let value = self.git().get_attr_bytes(Path::new(path), name, AttrCheckFlags::INDEX_THEN_FILE);
-            value.is_ok_and(|value| matches!(AttrValue::from_bytes(value), AttrValue::Unspecified | AttrValue::False))
+        let is_stored = |path: &str| {
+            let said = self.attributes_of_checkout(path, CONVERSIONS);
+            said.is_some_and(|said| said.iter().all(|said| matches!(said, Attribute::Unspecified | Attribute::Unset)))
         };
         let is_plain = |(path, leaf): &(&String, Leaf)| {
-            matches!(leaf.mode, MODE_FILE | MODE_EXECUTABLE)
-                && is_small(*leaf)
-                && CONVERSIONS.iter().all(|name| is_stored(path, name))
+            matches!(leaf.mode, MODE_FILE | MODE_EXECUTABLE) && is_small(*leaf) && is_stored(path)
         };
         Ok(files.iter().all(is_plain))
     }

@@ -17,11 +17,9 @@
 //! ```
 //! What is kept out of aof's own folder is asked before the first of these. After a kill or a failure `finish` says what is done.
 
-use std::path::Path;
 use std::time::{Duration, Instant};
 
-use git2::AttrCheckFlags;
-
+use super::attributes::Attribute;
 use super::coming::Coming;
 use super::commit::Step;
 use super::difference::Changes;
@@ -163,16 +161,11 @@ impl Repository {
         self.enter(&copy.path, &placed)?;
         self.take(copy, way)?;
         // What a filter would have to be asked about is left to whoever looks next.
-        let is_plain = |path: &&String| {
-            self.git()
-                .get_attr(Path::new(path), "filter", AttrCheckFlags::FILE_THEN_INDEX)
-                .is_ok_and(|name| name.is_none())
-        };
-        self.refresh(
-            &copy.path,
-            &placed.keys().filter(is_plain).map(String::as_bytes).collect::<Vec<_>>(),
-            way.patience,
-        );
+        let paths: Vec<&str> = placed.keys().map(String::as_str).collect();
+        let said = self.attributes(&paths, ["filter"]).unwrap_or_default();
+        let is_plain = |said: &[Attribute; 1]| matches!(said, [Attribute::Unspecified | Attribute::Unset]);
+        let plain = paths.iter().zip(&said).filter(|(_, said)| is_plain(said));
+        self.refresh(&copy.path, &plain.map(|(path, _)| path.as_bytes()).collect::<Vec<_>>(), way.patience);
         Ok(())
     }
 

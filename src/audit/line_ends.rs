@@ -5,11 +5,9 @@
 //! unless there is a CRLF in it, so where nothing is converted nothing of this is noticed.
 
 use std::borrow::Cow;
-use std::path::Path;
 
-use git2::{AttrCheckFlags, AttrValue};
-
-use super::error::{AuditError, During};
+use super::attributes::Attribute;
+use super::error::AuditError;
 use super::id::ObjectId;
 use super::repository::Repository;
 
@@ -54,20 +52,18 @@ impl Repository {
     }
 
     fn conversion(&self, full_path: &str) -> Result<Conversion, AuditError> {
-        let attribute = |name: &str| {
-            let value = self.git().get_attr(Path::new(full_path), name, AttrCheckFlags::FILE_THEN_INDEX);
-            value.during(|| format!("read git's attributes of `{full_path}`"))
-        };
         // `crlf` is what `text` was called before.
-        for name in ["text", "crlf"] {
-            match AttrValue::from_string(attribute(name)?) {
-                AttrValue::True | AttrValue::String("input") => return Ok(Conversion::Always),
-                AttrValue::False => return Ok(Conversion::Never),
-                AttrValue::String("auto") => return Ok(Conversion::Guessed),
-                _ => {}
+        let [text, crlf, eol] = self.attributes(&[full_path], ["text", "crlf", "eol"])?.remove(0);
+        for said in [text, crlf] {
+            match said {
+                Attribute::Set => return Ok(Conversion::Always),
+                Attribute::Unset => return Ok(Conversion::Never),
+                Attribute::Value(value) if value == "input" => return Ok(Conversion::Always),
+                Attribute::Value(value) if value == "auto" => return Ok(Conversion::Guessed),
+                Attribute::Value(_) | Attribute::Unspecified => {}
             }
         }
-        if let AttrValue::String("lf" | "crlf") = AttrValue::from_string(attribute("eol")?) {
+        if matches!(eol, Attribute::Value(value) if value == "lf" || value == "crlf") {
             return Ok(Conversion::Always);
         }
         let setting = self.config()?.text("core.autocrlf").map(str::to_ascii_lowercase);

@@ -1,6 +1,7 @@
 //! Where git converts line ends, what it calls unmodified is no edit, and a transition is committed as git would commit it.
 
 use crate::environment::{PROJECT, TestEnvironment};
+use crate::git_states::LAYOUTS;
 use crate::syncing::Clones;
 
 const LINE: &str = "tasks/**/*.md merge=aof\n";
@@ -84,6 +85,36 @@ fn what_git_calls_unmodified_is_no_edit() {
         let _ = env.aof(&["task", "new", "Another"]).success();
         is_clean(&env);
         let _ = env.aof(&["verify"]).success();
+    }
+}
+
+#[test]
+fn an_index_that_only_git_reads_keeps_no_line_end_from_anything() {
+    for layout in LAYOUTS {
+        for by in ["", "*.md text eol=crlf\n*.log text eol=crlf\n*.yaml eol=crlf"] {
+            let (env, id) = converted(by);
+            env.write("src/main.rs", "fn main() {}\n");
+            env.commit_all("code");
+            env.git(layout);
+            let _ = env.complete(&id, "agent-7").success();
+            assert!(changed_lines(&env) < 30, "{layout:?}, {by:?}");
+            assert!(env.task_text(&id).contains("\r\n"));
+            // From the inbox, with a file beside that goes along.
+            env.write(&format!("tasks/{id}.log"), "one\r\ntwo\r\n");
+            let other = env.new_task(&["Another", "--body", "one\r\ntwo"]);
+            for (task, agent) in [(&id, "agent-3"), (&other, "agent-7")] {
+                let said = format!("task: {task}\r\nagent: {agent}\r\noutcome: complete\r\nsummary: Done\r\n");
+                env.write(&format!(".aof/inbox/{task}.yaml"), said);
+                let file = std::fs::File::open(env.path(&format!(".aof/inbox/{task}.yaml"))).unwrap();
+                file.set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
+            }
+            let _ = env.aof(&["watch", "--once"]).success();
+            let archived = env.task_path(&id);
+            assert!(archived.starts_with("tasks/archive/"), "{layout:?}, {by:?}: {archived}");
+            assert_eq!(env.read(&archived.replace(".md", ".log")), "one\r\ntwo\r\n");
+            is_clean(&env);
+            let _ = env.aof(&["verify"]).success();
+        }
     }
 }
 
