@@ -30,6 +30,14 @@ pub(super) struct Listed {
     pub stage: u8,
 }
 
+/// Returns what is wrong where git itself cannot read an index.
+pub(super) fn unreadable(file: &Path, error: AuditError) -> AuditError {
+    match error {
+        AuditError::Command { detail, .. } => AuditError::Index { path: file.to_owned(), detail },
+        other => other,
+    }
+}
+
 impl Repository {
     /// Returns the worktree's index as it is now.
     pub(super) fn index_now(&self) -> Result<Index, AuditError> {
@@ -41,10 +49,7 @@ impl Repository {
         if let Ok(index) = Index::open(file) {
             return Ok(index);
         }
-        let listed = self.listed(file, &[]).map_err(|error| match error {
-            AuditError::Command { detail, .. } => AuditError::Index { path: file.to_owned(), detail },
-            other => other,
-        })?;
+        let listed = self.listed(file, &[]).map_err(|error| unreadable(file, error))?;
         let doing = || format!("read git's index `{}`", file.display());
         let mut index = Index::new().during(doing)?;
         for entry in listed {

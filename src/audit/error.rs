@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::id::{CommitId, ObjectId};
+use super::own_folder::OwnFolder;
 use crate::format::shell::quoted;
 
 /// Everything that reading from or committing to the repository can fail with.
@@ -60,6 +61,12 @@ pub enum AuditError {
         /// Relative to the worktree.
         files: Vec<String>,
     },
+    #[error(
+        "`{}` is {} here, and it is each clone's alone: what lies there would act for you, whoever put it there, so nothing is done",
+        .0.name,
+        if .0.is_committed { "committed" } else { "staged" }
+    )]
+    OwnFolderInGit(OwnFolder),
     #[error("`{}` is no path that git puts anything at; nothing was changed", .path.escape_debug())]
     Forbidden {
         /// As the tree has it.

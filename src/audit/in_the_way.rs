@@ -17,16 +17,14 @@ use crate::format::shell::quoted;
 use crate::model::listed;
 
 /// What each clone has for itself: locks, records, what is dropped there. Whoever could put files there would act for its user.
-const OWN_FOLDER: &str = ".aof";
+pub(super) const OWN_FOLDER: &str = ".aof";
 /// So many files in the way are told.
 const MOST_TOLD: usize = 20;
 
 /// Refuses what would change aof's own folder, of whichever project. What is only to go from it would go from here as well, where it may
 /// be in use.
 pub(super) fn keeps_out(difference: &Difference) -> Result<(), AuditError> {
-    // Where names differ by case alone they may mean the same file.
-    let is_own =
-        |path: &[u8]| path.split(|byte| *byte == b'/').any(|part| part.eq_ignore_ascii_case(OWN_FOLDER.as_bytes()));
+    let is_own = |path: &[u8]| path.split(|byte| *byte == b'/').any(is_own_folder);
     let own: Vec<_> = difference.paths().filter(|(path, _)| is_own(path)).collect();
     let told = |comes: bool| {
         let files = own.iter().filter(|(_, (_, after))| after.is_some() == comes);
@@ -55,6 +53,11 @@ impl Changed {
 
 /// Nothing gives way.
 pub(super) const NOTHING: &dyn Fn(&str) -> bool = &|_| false;
+
+/// Returns whether a folder of that name is aof's own. Where names differ by case alone they may mean the same one.
+pub(super) fn is_own_folder(name: &[u8]) -> bool {
+    name.eq_ignore_ascii_case(OWN_FOLDER.as_bytes())
+}
 
 impl Repository {
     /// Asks whether anything is in the way, by this index. What was changed and not staged `gives_way` may pass over, by its path.

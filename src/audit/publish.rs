@@ -5,7 +5,7 @@
 //!   temp files       made, their inodes told to the caller            kill: a leftover `aof-*` file
 //!   objects, branch  synced side by side with what the caller wrote meanwhile; the objects named    kill: unreachable objects
 //!   index.lock       given its name; waited for, never broken         kill: our `index.lock`
-//!   check            HEAD, the branch and the staged entries are still what was prepared for
+//!   check            HEAD, the branch and the staged entries are still what was prepared for, aof's own folder this clone's alone
 //!   files            given their names by the caller                  kill: files ahead of HEAD, our `index.lock`
 //!   new index        written into `index.lock`
 //!   REF.lock         given its name, holds the new commit; the branch compared again   kill: both locks
@@ -90,6 +90,8 @@ impl Repository {
         if now != prepared.base {
             return Err(AuditError::Moved { reference: now.reference, found: now.commit });
         }
+        // It may have come with what git just brought, and what is about to be committed out of it.
+        self.own_folder_is_ours()?;
         let reread;
         let index = if prepared.index.is_current()? {
             &prepared.index

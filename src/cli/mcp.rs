@@ -97,7 +97,7 @@ fn show(session: &Session, checked: &Checked) -> ExitCode {
     match checked.findings.first().map(|finding| finding.code) {
         None => ExitCode::SUCCESS,
         Some("no_project" | "no_repository") => ExitCode::from(3),
-        Some("workflow_config_invalid" | "rules_not_committed") => ExitCode::from(6),
+        Some("workflow_config_invalid" | "rules_not_committed" | "own_folder_in_git") => ExitCode::from(6),
         Some(_) => ExitCode::FAILURE,
     }
 }

@@ -206,6 +206,7 @@ pub(super) fn code(error: &OpsError) -> u8 {
         | OpsError::InvalidImport { .. }
         | OpsError::LossyImport { .. }
         | OpsError::Splice { .. }
+        | OpsError::Audit(AuditError::OwnFolderInGit(_))
         | OpsError::Unfit { code: "rules_not_committed", .. }
         | OpsError::Store(
             StoreError::TaskDoubled { .. } | StoreError::WrongKind { .. } | StoreError::TooLarge { .. },

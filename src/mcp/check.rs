@@ -110,6 +110,9 @@ fn identify(desk: &Desk, checked: &mut Checked) {
         Ok(project) => project,
         Err(error) => return checked.find(error.code(), error.problem(), fix_of(&error)),
     };
+    if let Err(error) = project.workspace.own_folder_is_ours() {
+        checked.find(error.code(), error.problem(), fix_of(&error));
+    }
     checked.root = Some(project.workspace.paths.root().display().to_string());
     let rules = project.rules();
     let Some(agent) = project.viewer() else {

@@ -80,6 +80,7 @@ pub trait Recipient {
 /// Works on what was taken from the inbox and not settled: by somebody who was killed, or could not write then. What somebody
 /// holds is left to them.
 pub fn resume(workspace: &mut Workspace, wait: Duration, recipient: &mut dyn Recipient) -> Result<(), OpsError> {
+    workspace.own_folder_is_ours()?;
     let paths = workspace.paths.clone();
     let inbox = Inbox::of(&paths);
     let mut queue = Vec::new();
@@ -101,6 +102,7 @@ pub fn resume(workspace: &mut Workspace, wait: Duration, recipient: &mut dyn Rec
 /// Takes what is in the inbox, the oldest first; a bad one stops none of the others. Returns whether files are left that may
 /// still be written.
 pub fn deliver(workspace: &mut Workspace, wait: Duration, recipient: &mut dyn Recipient) -> Result<bool, OpsError> {
+    workspace.own_folder_is_ours()?;
     let paths = workspace.paths.clone();
     let clock = workspace.clock();
     let inbox = Inbox::of(&paths);

@@ -1,7 +1,7 @@
 //! What an operation can fail with; each says what is wrong and what to do about it.
 
 use super::way_back::WayBack;
-use crate::audit::{AuditError, RemoteError};
+use crate::audit::{AuditError, OwnFolder, RemoteError};
 use crate::engine::Refusal;
 use crate::format::diagnostic::Diagnostic;
 use crate::format::frontmatter::SpliceRefusal;
@@ -275,6 +275,7 @@ impl OpsError {
             Self::Audit(AuditError::StagedElsewise { .. }) => "staged_elsewise",
             Self::Audit(AuditError::Unmerged { .. }) => "unmerged",
             Self::Audit(AuditError::InTheWay { .. }) => "in_the_way",
+            Self::Audit(AuditError::OwnFolderInGit(_)) => "own_folder_in_git",
             Self::Audit(_) => "git",
             Self::Remote(error) => error.code(),
             Self::ClaimLost { .. } => "claim_lost",
@@ -298,6 +299,7 @@ impl OpsError {
         Some(match self {
             Self::Refused(refusal) => refusal.fix(),
             Self::Store(error) => return error.hint(),
+            Self::Audit(AuditError::OwnFolderInGit(folder)) => take_out(folder),
             Self::Remote(error) => error.fix(),
             Self::ClaimLost { ticket } => {
                 format!("see who has it with `aof task show {}`, or take another with `aof task next`", ticket.task)
@@ -364,6 +366,21 @@ impl OpsError {
 pub(super) fn missing(path: &ProjectPath) -> String {
     let path = quoted(path.as_str());
     format!("bring it back with `git restore --source=HEAD --staged --worktree {path}`, or commit that it is gone")
+}
+
+/// Returns how aof's own folder comes out of git; what is not the clone's own goes first, so that nothing is done with it behind that.
+fn take_out(OwnFolder { name, is_committed, is_staged }: &OwnFolder) -> String {
+    let name = quoted(name);
+    if !is_staged {
+        return format!(
+            "delete there what is not yours, and commit that it was taken out: `git commit -m \"{name} is local\"`"
+        );
+    }
+    let commit =
+        if *is_committed { format!(", and commit that: `git commit -m \"{name} is local\"`") } else { String::new() };
+    format!(
+        "see what git has there with `git ls-files {name}`, delete what is not yours, and take it out with `git rm -r --cached {name}`{commit}"
+    )
 }
 
 /// What is said to be changed where nobody can tell, since what HEAD has cannot be read.

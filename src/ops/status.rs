@@ -17,7 +17,7 @@ use super::sync::{RemoteStanding, remote_standing, remote_value};
 use super::unmerged::unmerged;
 use super::way_back::{WayBack, ways_back};
 use super::workspace::Workspace;
-use crate::audit::{Head, ObjectId};
+use crate::audit::{AuditError, Head, ObjectId};
 use crate::format::shell::all_quoted;
 use crate::model::TaskId;
 use crate::store::{ProjectPath, intent, layout, tasks};
@@ -61,6 +61,7 @@ pub fn overview(workspace: &Workspace, watcher: bool) -> Result<Overview, OpsErr
             fix: "changes wait until that is done; dropped files stay in the inbox".to_owned(),
         });
     }
+    attention.extend(own_folder(workspace)?);
     let branch = (head.reference != "HEAD").then(|| head.branch().to_owned());
     let in_force = match super::in_force::in_force_and_seen(workspace, &head) {
         Ok(in_force) => in_force,
@@ -185,6 +186,14 @@ fn undelivered(workspace: &Workspace, attention: &mut Vec<Attention>) -> Result<
         });
     }
     Ok(())
+}
+
+/// Says where git has what is this clone's alone.
+fn own_folder(workspace: &Workspace) -> Result<Option<Attention>, OpsError> {
+    match workspace.own_folder_is_ours() {
+        Err(error @ OpsError::Audit(AuditError::OwnFolderInGit(_))) => Ok(Some(of_rules(&error))),
+        asked => asked.map(|()| None),
+    }
 }
 
 /// Without rules in force nothing else can be told.

@@ -288,8 +288,15 @@ impl Workspace {
         (self.tell)(Aside::Warning(&self.git_words.said(text)));
     }
 
+    /// Refuses where git has something in `.aof`: records to heal by, completions, messages and what runners left are this clone's own, or
+    /// whoever commits them could act for its user. Whoever acts on any of these without the lock asks for it.
+    pub fn own_folder_is_ours(&self) -> Result<(), OpsError> {
+        Ok(self.repository.own_folder_is_ours()?)
+    }
+
     /// Takes the right to write; waits for whoever has it.
     pub(super) fn lock(&self) -> Result<WriterLock, OpsError> {
+        self.own_folder_is_ours()?;
         let holder = Holder::this_process(self.command.clone(), self.now());
         let wait = self.deadline.saturating_duration_since(Instant::now());
         let start = Instant::now();

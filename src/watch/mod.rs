@@ -44,6 +44,7 @@ pub fn watch(
     endpoint: Option<Endpoint>,
     tell: &mut dyn FnMut(Report),
 ) -> Result<(), OpsError> {
+    workspace.own_folder_is_ours()?;
     let bell = bell_of(&workspace)?;
     let fault = |doing, cause| StoreError::Io { doing, path: workspace.paths.root().into(), cause };
     // Fails early where no watcher can work at all; later it is only trouble.
@@ -64,6 +65,7 @@ pub fn watch(
 
 /// Looks once: takes what is there, waits for what is still being written, and returns whether everything could be done.
 pub fn watch_once(workspace: Workspace, wait: Duration, tell: &mut dyn FnMut(Report)) -> Result<bool, OpsError> {
+    workspace.own_folder_is_ours()?;
     let bell = bell_of(&workspace)?;
     Ok(Rounds::new(workspace, wait, bell, tell).once())
 }

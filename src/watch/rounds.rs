@@ -283,6 +283,7 @@ impl<'t> Rounds<'t> {
             self.halt = None;
             self.desk.tell(Report::Resumed);
         }
+        self.workspace.own_folder_is_ours()?;
         self.rules.look(&self.workspace, &head, &mut self.desk)?;
         if self.leftovers {
             resume(&mut self.workspace, self.wait, &mut self.desk)?;

@@ -53,6 +53,7 @@ mod notices;
 mod numbers;
 mod own_branch;
 mod own_branch_folder;
+mod own_folder;
 mod own_project;
 mod people;
 #[cfg(debug_assertions)]

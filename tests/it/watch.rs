@@ -7,10 +7,10 @@ use crate::checker::{check, check_after_kills};
 use crate::environment::{TestEnvironment, eventually};
 
 /// A watcher that is ended when the test is.
-struct Watcher(Child);
+pub(crate) struct Watcher(Child);
 
 impl Watcher {
-    fn start(env: &TestEnvironment) -> Self {
+    pub(crate) fn start(env: &TestEnvironment) -> Self {
         let log = fs::File::options().create(true).append(true).open(env.home().join("watch.log")).unwrap();
         let mut command = env.aof_command(&["watch"]);
         // Files have the times of the real clock, so the watcher has it too.
@@ -37,7 +37,7 @@ impl Drop for Watcher {
     }
 }
 
-fn log(env: &TestEnvironment) -> String {
+pub(crate) fn log(env: &TestEnvironment) -> String {
     fs::read_to_string(env.home().join("watch.log")).unwrap_or_default()
 }
 

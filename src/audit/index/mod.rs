@@ -23,6 +23,7 @@ use super::id::ObjectId;
 use super::reading::read_to_end;
 use super::repository::Repository;
 use super::tree::Leaf;
+pub(super) use parse::each_name;
 use parse::{Layout, Scan};
 
 /// What happens to one path between the commit the branch is at and the last one prepared.

@@ -1,6 +1,6 @@
 //! Reads the layout of an index file, versions 2 and 3, and finds given paths in it in one pass. Changes nothing.
 
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 
 use super::super::id::ObjectId;
 use super::super::tree::Leaf;
@@ -128,6 +128,23 @@ pub(super) fn scan(bytes: &[u8], paths: &[&str]) -> Result<Layout, String> {
         at = end;
     }
     Ok(Layout::Known(scan))
+}
+
+/// Goes through the names of the entries, in order, until it is to end. Returns whether it came so far: these bytes may be only the
+/// beginning of an index, and not every version has its names written out.
+pub(in crate::audit) fn each_name(bytes: &[u8], look: &mut dyn FnMut(&[u8]) -> ControlFlow<()>) -> bool {
+    if bytes.len() < HEADER || !bytes.starts_with(b"DIRC") || !matches!(be32(bytes, 4), 2 | 3) {
+        return false;
+    }
+    let mut at = HEADER;
+    for _ in 0..be32(bytes, 8) {
+        let Some((name, _, _, end)) = entry(bytes, at) else { return false };
+        if look(name).is_break() {
+            return true;
+        }
+        at = end;
+    }
+    true
 }
 
 /// Returns an entry's name, flags, extended flags and end.

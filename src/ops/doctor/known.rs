@@ -44,6 +44,9 @@ fn complaint(point: &Attention) -> Complaint {
 
 const fn why(code: &str) -> &'static str {
     match code.as_bytes() {
+        b"own_folder_in_git" => {
+            "whoever commits files there could act for everybody who has the branch, so no command changes anything"
+        }
         b"git_busy" => "no command can commit until that is over",
         b"rules_not_committed" => "you see other rules than those that decide",
         b"workflow_config_invalid" => "the rules that people see are not those that decide",

@@ -75,6 +75,7 @@ pub fn receivers(workspace: &Workspace) -> Result<Vec<Receiver>, OpsError> {
     if waiting.is_empty() {
         return Ok(Vec::new());
     }
+    workspace.own_folder_is_ours()?;
     let rules = in_force(workspace, &workspace.repository.look()?)?.rules;
     let receiver = |key: ChannelKey| Receiver {
         channel: Arc::new(Mutex::new(rules.channels().find(|channel| channel.key() == key).cloned())),

@@ -1,0 +1,130 @@
+//! Whether git has anything in aof's own folder of the project, in HEAD or in the index. It is each clone's alone: what came there by
+//! git is anybody's. Only reads.
+
+use std::fs;
+use std::io::{ErrorKind, Read};
+use std::ops::ControlFlow;
+
+use super::entries::unreadable;
+use super::error::{At, AuditError};
+use super::git_file;
+use super::in_the_way::{OWN_FOLDER, is_own_folder};
+use super::index::each_name;
+use super::repository::Repository;
+use super::spawn;
+use super::tree::text;
+
+/// How much of an index is read at first. The folder's name comes early in it, unless the project is far down in a large repository.
+const BEGINNING: u64 = 1 << 16;
+
+/// What git has of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OwnFolder {
+    /// As git has it, relative to the project.
+    pub name: String,
+    /// HEAD has it.
+    pub is_committed: bool,
+    /// The index has it.
+    pub is_staged: bool,
+}
+
+impl Repository {
+    /// Refuses where git has anything of aof's own folder.
+    pub fn own_folder_is_ours(&self) -> Result<(), AuditError> {
+        let (committed, staged) = (self.own_folder_of_head()?, self.own_folder_of_index()?);
+        let (is_committed, is_staged) = (committed.is_some(), staged.is_some());
+        let folder = committed.or(staged).map(|name| OwnFolder { name, is_committed, is_staged });
+        folder.map_or(Ok(()), |folder| Err(AuditError::OwnFolderInGit(folder)))
+    }
+
+    fn own_folder_of_head(&self) -> Result<Option<String>, AuditError> {
+        let Some(commit) = self.look()?.commit else { return Ok(None) };
+        let names = self.trees().names(self.root_tree(commit)?, self.prefix())?;
+        Ok(names.into_keys().find(|name| is_own_folder(name)).map(|name| text(name.into_vec())))
+    }
+
+    fn own_folder_of_index(&self) -> Result<Option<String>, AuditError> {
+        let path = self.git_dir().join("index");
+        let mut file = match git_file::open(&path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error).at("read", &path),
+        };
+        let folder = self.full_path("");
+        let mut found = None;
+        if !self.is_split()? {
+            let mut bytes = Vec::new();
+            for most in [BEGINNING, u64::MAX] {
+                (&mut file).take(most).read_to_end(&mut bytes).at("read", &path)?;
+                let seen = each_name(&bytes, &mut |name| {
+                    found = own_name(&folder, name);
+                    if found.is_some() || is_behind(&folder, name) {
+                        ControlFlow::Break(())
+                    } else {
+                        ControlFlow::Continue(())
+                    }
+                });
+                if seen {
+                    return Ok(found);
+                }
+            }
+        }
+        // Only git knows what is in this one.
+        let mut git = spawn::git(self);
+        git.args(["ls-files", "-z", "--full-name", "--"]);
+        git.arg(format!(":(top,icase,literal){}", self.full_path(OWN_FOLDER)));
+        let told = spawn::run_git(git, &[]).map_err(|error| unreadable(&path, error))?;
+        Ok(told.split(|byte| *byte == 0).find_map(|path| own_name(&folder, path)))
+    }
+
+    /// Returns whether the index may be in two files, of which the other one has most.
+    fn is_split(&self) -> Result<bool, AuditError> {
+        let git_dir = self.git_dir();
+        for entry in fs::read_dir(git_dir).at("read", git_dir)? {
+            if entry.at("read", git_dir)?.file_name().as_encoded_bytes().starts_with(b"sharedindex.") {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+/// Returns what the folder is called by that path, if that is it, or something in it.
+fn own_name(project: &str, path: &[u8]) -> Option<String> {
+    let below = match project {
+        "" => path,
+        project => path.strip_prefix(project.as_bytes())?.strip_prefix(b"/")?,
+    };
+    let name = below.split(|byte| *byte == b'/').next()?;
+    is_own_folder(name).then(|| text(name.to_vec()))
+}
+
+/// Returns whether the folder, however it is written, would come before that path in an index.
+fn is_behind(project: &str, path: &[u8]) -> bool {
+    let last = if project.is_empty() { ".aof0".to_owned() } else { format!("{project}/.aof0") };
+    path >= last.as_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_folder_is_known_however_it_is_written() {
+        for (project, path, name) in [
+            ("", ".aof/intent", Some(".aof")),
+            ("", ".aof", Some(".aof")),
+            ("", ".AOF/inbox/x", Some(".AOF")),
+            ("", ".aofx", None),
+            ("", "sub/.aof/x", None),
+            ("sub", "sub/.aof/x", Some(".aof")),
+            ("sub", "subs/.aof/x", None),
+            ("sub", ".aof/x", None),
+        ] {
+            assert_eq!(own_name(project, path.as_bytes()).as_deref(), name, "{project:?} {path}");
+            assert!(name.is_none() || !is_behind(project, path.as_bytes()));
+        }
+        assert!(is_behind("", b".aofx") && is_behind("", b"a") && !is_behind("", b".a"));
+        assert!(is_behind("sub", b"sub/a") && is_behind("sub", b"subs/.aof") && !is_behind("sub", b"a"));
+    }
+}
