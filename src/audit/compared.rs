@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use super::error::AuditError;
 use super::id::{CommitId, ObjectId};
 use super::repository::Repository;
-use super::tree::{Leaf, MODE_SUBMODULE};
+use super::tree::{Leaf, MODE_SUBMODULE, text};
 
 /// How a file of the project changed between a commit and its first parent.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -19,15 +19,51 @@ pub struct ChangedFile {
     pub after: Option<ObjectId>,
 }
 
+/// All that a commit changed, compared with its first parent.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Changed {
+    /// The files of the project, sorted by path.
+    pub files: Vec<ChangedFile>,
+    /// What else there is, as it is shown from the project's folder: what lies outside of it, names that are no text, repositories of
+    /// somebody else's.
+    pub others: Vec<String>,
+}
+
 impl Repository {
     /// Returns what a commit changed in the project, compared with its first parent; sorted by path. Where a shallow clone ends, all
     /// that there is counts as new.
     pub fn changed_files(&self, id: CommitId) -> Result<Vec<ChangedFile>, AuditError> {
+        let (before, after) = self.own_trees(id)?;
+        self.compare(self.prefix(), before, after)
+    }
+
+    /// Returns that, and whatever else a commit changed.
+    pub fn all_changed(&self, id: CommitId) -> Result<Changed, AuditError> {
+        let (before, after) = self.own_trees(id)?;
+        let mut changed = Changed::default();
+        self.trees().compare(before, Some(after), b"", &mut |path, before, after| {
+            let own = str::from_utf8(&path).ok().and_then(|path| self.own_path(path));
+            match own.and_then(|path| ChangedFile::of(path, before, after)) {
+                Some(file) => changed.files.push(file),
+                None => changed.others.push(self.shown_from_here(path)),
+            }
+        })?;
+        changed.files.sort();
+        Ok(changed)
+    }
+
+    /// Returns the trees of a commit and of its first parent, that of the parent first.
+    fn own_trees(&self, id: CommitId) -> Result<(Option<ObjectId>, ObjectId), AuditError> {
         let links = self.links(id)?;
         let is_shallow = self.is_shallow()?;
         let parent = links.parents.first().filter(|parent| !is_shallow || self.has_commit(**parent));
-        let before = parent.map(|parent| self.root_tree(*parent)).transpose()?;
-        self.compare(self.prefix(), before, links.tree)
+        Ok((parent.map(|parent| self.root_tree(*parent)).transpose()?, links.tree))
+    }
+
+    /// Returns a path of the repository as it is written in the project's folder.
+    fn shown_from_here(&self, full: Vec<u8>) -> String {
+        let full = text(full);
+        self.own_path(&full).unwrap_or_else(|| format!("{}{full}", "../".repeat(self.prefix().split('/').count())))
     }
 
     /// Returns the paths of all files of the repository that a commit has otherwise than one of its parents, those of other projects
@@ -74,14 +110,18 @@ impl Repository {
         let mut files = Vec::new();
         trees.compare(before, after, b"", &mut |path, before, after| {
             let Ok(path) = String::from_utf8(path) else { return };
-            // A repository of somebody else's is no file, whatever its path.
-            let id = |leaf: Option<Leaf>| leaf.filter(|leaf| leaf.mode != MODE_SUBMODULE).map(|leaf| leaf.id);
-            let (before, after) = (id(before), id(after));
-            if before.is_some() || after.is_some() {
-                files.push(ChangedFile { path, before, after });
-            }
+            files.extend(ChangedFile::of(path, before, after));
         })?;
         files.sort();
         Ok(files)
+    }
+}
+
+impl ChangedFile {
+    /// A repository of somebody else's is no file, whatever its path.
+    fn of(path: String, before: Option<Leaf>, after: Option<Leaf>) -> Option<Self> {
+        let id = |leaf: Option<Leaf>| leaf.filter(|leaf| leaf.mode != MODE_SUBMODULE).map(|leaf| leaf.id);
+        let (before, after) = (id(before), id(after));
+        (before.is_some() || after.is_some()).then_some(Self { path, before, after })
     }
 }

@@ -148,6 +148,51 @@ fn what_a_commit_says_of_itself_has_to_be_true() {
 }
 
 #[test]
+fn what_is_committed_beside_a_step_is_found_whatever_it_is_called_and_wherever_it_is() {
+    let beside = |do_so: &dyn Fn(&TestEnvironment)| {
+        let (env, _) = scene();
+        do_so(&env);
+        env.git(&["commit", "-q", "--amend", "--no-edit"]);
+        assert_eq!(found(&env), ["other_files"]);
+        env.aof(&["verify"]).stdout
+    };
+    let blob = |env: &TestEnvironment| env.git(&["hash-object", "-w", "project.yaml"]).trim().to_owned();
+    let entered = |env: &TestEnvironment, line: &[u8]| {
+        let file = env.home().join("entry");
+        std::fs::write(&file, line).unwrap();
+        let mut git = env.command("git");
+        git.args(["update-index", "--add", "--index-info"]).stdin(std::fs::File::open(file).unwrap());
+        let _ = env.run(git).success();
+    };
+    let odd = beside(&|env| entered(env, &[format!("100644 {}\tf", blob(env)).as_bytes(), b"\xe9\n"].concat()));
+    assert!(odd.contains("`f\u{fffd}` changed with it"), "{odd}");
+    let repository = beside(&|env| entered(env, format!("160000 {}\tmodule\n", env.head()).as_bytes()));
+    assert!(repository.contains("`module` changed with it"), "{repository}");
+    // One among the files of the task is none of them.
+    let _ = beside(&|env| {
+        let task = env.files("tasks").into_iter().find(|file| file.ends_with(".md")).unwrap();
+        entered(env, format!("160000 {}\t{}\n", env.head(), task.replace(".md", ".module")).as_bytes());
+    });
+
+    let mut env = TestEnvironment::without_rules();
+    env.write("top.c", "x\n");
+    env.git(&["add", "top.c"]);
+    env.git(&["commit", "-q", "-m", "top"]);
+    let _ = env.aof(&["init", "sub"]).success();
+    let file = env.files("sub/tasks").remove(0);
+    env.enter(env.path("sub"));
+    let id = file.rsplit('/').next().unwrap().trim_end_matches(".md");
+    let _ = env.aof(&["task", "comment", id, "hi"]).success();
+    let _ = env.aof(&["task", "complete", id, "--agent", "agent-1", "--summary", "Done"]).success();
+    assert_eq!(found(&env), Vec::<String>::new());
+    env.write("../top.c", "y\n");
+    env.git(&["commit", "-q", "-a", "--amend", "--no-edit"]);
+    assert_eq!(found(&env), ["other_files"]);
+    let told = env.aof(&["verify"]).stdout;
+    assert!(told.contains("`../top.c` changed with it"), "{told}");
+}
+
+#[test]
 fn moves_by_hand_are_found_until_somebody_who_may_overrides_them() {
     let (env, id) = scene();
     let path = env.task_path(&id);

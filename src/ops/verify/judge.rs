@@ -59,9 +59,10 @@ impl<'w> Judge<'w> {
         if entry.parents.len() > 1 {
             return merge::of(self, &entry);
         }
-        let changed = repository.changed_files(commit)?;
+        let all = repository.all_changed(commit)?;
+        let changed = &all.files;
         let said = trailers::parse(&entry.message);
-        let tasks = touched(&changed);
+        let tasks = touched(changed);
         let mut judged = Judged { wrong: Claims::contradictions(&entry, &said), ..Judged::default() };
         if let Some(named) = named_task(&said).filter(|named| tasks.keys().all(|id| id.as_str() != *named))
             && !is_of_another_project(repository, &entry, named)?
@@ -71,7 +72,7 @@ impl<'w> Judge<'w> {
             judged.wrong.push(Wrong::new(&entry, None, Broken::WrongTrailer, expected, short(&found)));
         }
         if tasks.is_empty() {
-            self.keep_rules(&entry, &changed);
+            self.keep_rules(&entry, changed);
             return Ok(judged);
         }
         let rules = self.rules.behind(self.workspace, &entry)?;
@@ -134,10 +135,10 @@ impl<'w> Judge<'w> {
             if before.as_ref().is_some_and(|task| is_new(task)) && !is_new(&after) {
                 judged.mended.push(id.clone());
             }
-            let claims = Claims { entry: &entry, said: &said, changed: &changed, id: &id };
+            let claims = Claims { entry: &entry, said: &said, changed: &all, id: &id };
             claims.judge(&rules, before.as_deref(), &after, proof, &mut judged);
         }
-        self.keep_rules(&entry, &changed);
+        self.keep_rules(&entry, changed);
         Ok(judged)
     }
 
