@@ -39,6 +39,12 @@ impl Schema {
         document
     }
 
+    /// Returns what the schemas of this program are told from those of another one by.
+    pub fn edition() -> String {
+        let length: usize = Self::ALL.iter().map(|schema| schema.source().len()).sum();
+        format!("{} {length}\n", env!("CARGO_PKG_VERSION"))
+    }
+
     const fn source(self) -> &'static str {
         match self {
             Self::Task => include_str!("schema/task.json"),

@@ -14,13 +14,9 @@ use super::workspace::Workspace;
 use crate::audit::{AuditError, CommitId, Head, Person, Repository};
 use crate::engine::Rules;
 use crate::format::config::{ORG_FILE, PROJECT_FILE, Source};
-use crate::format::schema::Schema;
 use crate::format::template::{Founder, Template};
 use crate::model::{BranchName, Timestamp};
-use crate::store::{Durability, Folder, Paths, ProjectPath, StoreError, WriterLock, intent};
-
-/// Where the schemas are that editors check the configuration with.
-const SCHEMAS: &str = ".aof/schema";
+use crate::store::{Paths, ProjectPath, StoreError, intent};
 
 /// What a project begins as.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -101,7 +97,6 @@ pub fn init(
     let lock = workspace.lock()?;
     heal(&workspace, &lock)?;
     refuse_existing(workspace.paths.root(), Some(&workspace.repository), Some(&head))?;
-    write_schemas(&lock)?;
     install_here(&workspace)?;
     begun.first.commit = commit(&workspace, &lock, &head, &[write])?.last().copied();
     begun.branch = Some(head.branch().to_owned());
@@ -214,16 +209,6 @@ fn make_folder(folder: &Path) -> Result<(), StoreError> {
 pub(super) fn folder_name(folder: &Path) -> String {
     let full = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
     full.file_name().map_or_else(|| "project".to_owned(), |name| name.to_string_lossy().into_owned())
-}
-
-/// Writes the schemas that editors check the configuration with; they are local.
-pub(super) fn write_schemas(lock: &WriterLock) -> Result<(), StoreError> {
-    let folder = Folder::create(lock.paths().root(), SCHEMAS)?;
-    for schema in Schema::ALL {
-        let text = format!("{:#}\n", schema.document());
-        folder.replace(&format!("{schema}.json"), text.as_bytes(), Durability::Volatile)?;
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -2,7 +2,6 @@
 
 use super::error::OpsError;
 use super::heal::heal;
-use super::init::write_schemas;
 use super::standing::Version;
 use super::transaction::{Beside, Write, commit};
 use super::workspace::Workspace;
@@ -22,7 +21,6 @@ pub(super) fn commit_new(
     let new = |(path, bytes): &NewFile| Beside { path: path.clone(), before: None, bytes: bytes.clone() };
     let files: Vec<Beside> = files.iter().map(new).collect();
     let lock = workspace.lock()?;
-    write_schemas(&lock)?;
     commit_files(workspace, &lock, head, &files, message)
 }
 
@@ -63,7 +61,6 @@ pub(super) fn commit_files(
 pub(super) fn write_new(workspace: &Workspace, files: &[NewFile]) -> Result<bool, OpsError> {
     let lock = workspace.lock()?;
     heal(workspace, &lock)?;
-    write_schemas(&lock)?;
     for (made, (path, bytes)) in files.iter().enumerate() {
         let Err(error) = atomic::create_new(&lock, path, bytes) else { continue };
         for (path, bytes) in &files[..made] {

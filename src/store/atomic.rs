@@ -7,7 +7,7 @@ use std::fs::{self, DirEntry};
 use std::time::{Duration, SystemTime};
 
 use super::folder::{Durability, Folder};
-use super::layout::{DROPPED, INBOX, LOCAL, OUTBOX, REFUSED, UNTOLD};
+use super::layout::{DROPPED, INBOX, LOCAL, OUTBOX, REFUSED, SCHEMAS, UNTOLD};
 use super::staged::{self, TEMPORARY};
 use super::tasks::FILE_LIMIT;
 use super::walk::folders;
@@ -159,7 +159,7 @@ fn is_abandoned(entry: &DirEntry, now: SystemTime) -> bool {
 
 /// The folders of `.aof/` in which files are made.
 fn local_folders(paths: &Paths) -> Result<Vec<String>, StoreError> {
-    let mut folders: Vec<String> = [LOCAL, INBOX, REFUSED, OUTBOX, UNTOLD, DROPPED].map(str::to_owned).into();
+    let mut folders: Vec<String> = [LOCAL, INBOX, REFUSED, SCHEMAS, OUTBOX, UNTOLD, DROPPED].map(str::to_owned).into();
     let channels = Outbox::of(paths).channels()?;
     folders.extend(channels.into_iter().map(|key| format!("{OUTBOX}/{}", key.as_str())));
     Ok(folders)

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use super::inbox::is_debris;
-use super::{Folder, Kind, ProjectPath, StoreError};
+use super::{Folder, Kind, ProjectPath, StoreError, schemas};
 use crate::model::{IdFault, Layout, TaskId};
 
 /// The folder of the task files.
@@ -32,6 +32,8 @@ pub const UNTOLD: &str = ".aof/outbox/untold";
 pub const DROPPED: &str = ".aof/outbox/dropped";
 /// The folder of what is known of the event stream.
 pub const EVENTS: &str = ".aof/events";
+/// The folder of the schemas that editors check the configuration with.
+pub const SCHEMAS: &str = ".aof/schema";
 /// The folder of what agents did that were run.
 pub const RUNS: &str = ".aof/runs";
 
@@ -135,7 +137,7 @@ impl Paths {
         std::str::from_utf8(rest).ok().map(|text| ProjectPath::trusted(text.to_owned()))
     }
 
-    /// Makes `.aof/` with its `.gitignore`, the inbox and the folder of refusals, as far as they are missing, and opens it.
+    /// Makes `.aof/` with its `.gitignore`, the inbox, the folder of refusals and the schemas, as far as they are missing, and opens it.
     pub fn prepare_local(&self) -> Result<Folder, StoreError> {
         let local = Folder::create(&self.root, LOCAL)?;
         match local.create_new(".gitignore", b"*\n") {
@@ -148,6 +150,8 @@ impl Paths {
                 Folder::create(&self.root, folder)?;
             }
         }
+        // They serve editors alone: where they cannot be written, everything else goes on, and `aof doctor` tells of it.
+        let _ = schemas::keep_current(self);
         Ok(local)
     }
 }
@@ -275,7 +279,8 @@ mod tests {
         fs::write(paths.local().join(".gitignore"), "*\n# mine\n").unwrap();
         paths.prepare_local().unwrap();
         assert_eq!(fs::read(paths.local().join(".gitignore")).unwrap(), b"*\n# mine\n");
-        assert_eq!(fs::read_dir(paths.local()).unwrap().count(), 3);
+        assert!(paths.root().join(SCHEMAS).join("project.json").is_file());
+        assert_eq!(fs::read_dir(paths.local()).unwrap().count(), 4);
     }
 
     #[test]

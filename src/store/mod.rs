@@ -12,6 +12,7 @@ pub mod outbox;
 pub mod presence;
 pub mod random;
 pub mod runs;
+pub mod schemas;
 pub mod stream;
 pub mod tasks;
 

@@ -28,6 +28,7 @@ mod kill_scene;
 #[cfg(debug_assertions)]
 mod kills;
 mod line_ends;
+mod local_folder;
 mod logs;
 mod lossless;
 mod mcp_client;

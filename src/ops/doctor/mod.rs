@@ -14,6 +14,7 @@ mod merging;
 mod misplaced;
 mod refused;
 mod remote;
+mod schemas;
 mod settings;
 mod signing;
 mod staged;
@@ -118,7 +119,7 @@ struct Patient<'w> {
 type Check = fn(&Patient<'_>) -> Vec<Complaint>;
 
 /// All of them, in the order in which people are told: what stops everything comes first.
-const CHECKS: [Check; 18] = [
+const CHECKS: [Check; 19] = [
     |patient| told(surroundings::look(patient)),
     |patient| told(settings::look(patient)),
     |patient| told(line_ends::look(patient)),
@@ -137,6 +138,7 @@ const CHECKS: [Check; 18] = [
     folders::look,
     |patient| told(storage::look(patient)),
     drifted::look,
+    schemas::look,
 ];
 
 /// What cannot be looked at stops nothing else.

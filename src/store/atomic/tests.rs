@@ -169,5 +169,5 @@ fn what_may_still_be_written_without_the_lock_is_not_swept() {
     assert_eq!(sweep_local(&lock, now).unwrap(), 0);
     assert_eq!(sweep_local(&lock, now - ABANDONED).unwrap(), 0);
     assert_eq!(sweep_local(&lock, now + ABANDONED).unwrap(), 3);
-    assert_eq!(names(&home, ".aof"), [".gitignore", "inbox", "lock", "refused"]);
+    assert_eq!(names(&home, ".aof"), [".gitignore", "inbox", "lock", "refused", "schema"]);
 }
