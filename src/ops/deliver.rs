@@ -297,7 +297,9 @@ fn is_passing(error: &OpsError) -> bool {
         | OpsError::InvalidRules(_)
         | OpsError::Restless { .. }
         | OpsError::Frozen { .. }
-        | OpsError::UnreadableTask { .. } => true,
+        | OpsError::UnreadableTask { .. }
+        // Only the worktree lacks it: an editor that saves by renaming, or somebody who deleted it and may bring it back.
+        | OpsError::NoTask { committed: Some(_), .. } => true,
         OpsError::Unfit { code, .. } => *code == "rules_not_committed",
         OpsError::Audit(error) => !matches!(error, AuditError::BadPerson { .. } | AuditError::BadPath { .. }),
         _ => false,

@@ -22,6 +22,8 @@ pub(super) struct Desk<'t> {
     pub busy: bool,
     /// Whether anything could not be done.
     pub failed: bool,
+    /// Whether a completion file waits for its task's file to be as it should be.
+    pub waiting: bool,
     /// Trouble of single files.
     pub told: Told,
     finished: HashSet<OsString>,
@@ -30,7 +32,7 @@ pub(super) struct Desk<'t> {
 
 impl<'t> Desk<'t> {
     pub(super) fn new(bell: Arc<Bell>, tell: &'t mut dyn FnMut(Report)) -> Self {
-        Self { bell, busy: false, failed: false, told: Told::default(), finished: HashSet::new(), tell }
+        Self { bell, busy: false, failed: false, waiting: false, told: Told::default(), finished: HashSet::new(), tell }
     }
 
     /// Tells of something.
@@ -84,6 +86,7 @@ impl Recipient for Desk<'_> {
             }
             Delivered::Waiting { name, error } => {
                 self.failed = true;
+                self.waiting = true;
                 if !self.told.is_news(error.to_string()) {
                     return;
                 }

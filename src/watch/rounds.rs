@@ -285,13 +285,18 @@ impl<'t> Rounds<'t> {
         }
         self.workspace.own_folder_is_ours()?;
         self.rules.look(&self.workspace, &head, &mut self.desk)?;
-        if self.leftovers {
+        let tending = Instant::now() >= self.tend_at;
+        // What waited for a task file may have come with what changed among them.
+        if self.leftovers || (self.desk.waiting && tending) {
+            self.desk.waiting = false;
             resume(&mut self.workspace, self.wait, &mut self.desk)?;
-            self.desk.told.forget_the_rest();
+            if self.leftovers {
+                self.desk.told.forget_the_rest();
+            }
             self.leftovers = false;
         }
         let growing = deliver(&mut self.workspace, self.wait, &mut self.desk)?;
-        if Instant::now() >= self.tend_at {
+        if tending {
             self.look_at_tasks()?;
         }
         if Instant::now() >= self.clocks_at {

@@ -235,6 +235,28 @@ fn a_task_whose_file_is_in_trouble_keeps_its_files_waiting() {
     }
 }
 
+#[test]
+fn a_task_whose_file_is_away_keeps_its_files_waiting_until_head_lacks_it_as_well() {
+    let env = TestEnvironment::new();
+    let ids = [env.new_task(&["Saved by renaming"]), env.new_task(&["Deleted"])];
+    for id in &ids {
+        fs::rename(env.path(&env.task_path(id)), env.path(&format!("{id}.bak"))).unwrap();
+        let completion = format!("task: {id}\nagent: agent-7\noutcome: complete\nsummary: Done\n");
+        drop_file(&env, &format!("{id}.yaml"), completion);
+    }
+    let output = watch_once(&env).code(1);
+    assert!(output.stdout.contains(&format!("the file of task `{}` is gone", "AOF-xxxxx")), "{output}");
+    assert_eq!((env.files(".aof/inbox").len(), env.files(".aof/refused").len()), (2, 0), "{output}");
+    let [saved, deleted] = &ids;
+    fs::rename(env.path(&format!("{saved}.bak")), env.path(&format!("tasks/{saved}.md"))).unwrap();
+    env.git(&["commit", "--quiet", "--message", "not needed", "--", &format!("tasks/{deleted}.md")]);
+    let output = watch_once(&env).success();
+    assert!(env.task_text(saved).contains("current: review"), "{output}");
+    assert_eq!(env.files(".aof/inbox"), [""; 0], "{output}");
+    let reason = env.read(&format!(".aof/refused/{deleted}.yaml.reason.json"));
+    assert!(reason.contains("task_not_found"), "{reason}");
+}
+
 /// Makes tasks and drops a completion for each.
 fn dropped(env: &TestEnvironment, count: usize) -> Vec<String> {
     let list = format!("[{}]", vec![r#"{"title": "Task"}"#; count].join(","));

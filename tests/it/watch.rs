@@ -81,6 +81,23 @@ fn the_watcher_reacts_to_all_that_people_and_agents_do() {
 }
 
 #[test]
+fn what_waited_for_a_task_file_counts_once_that_is_back() {
+    let env = TestEnvironment::new();
+    let id = env.new_task(&["Add login"]);
+    let watcher = Watcher::start(&env);
+    eventually("it begins", || log(&env).contains("watching"));
+    let (path, away) = (env.path(&env.task_path(&id)), env.path("away.md"));
+    fs::rename(&path, &away).unwrap();
+    drop_completion(&env, &id, "agent-7");
+    eventually("it waits", || log(&env).contains("is gone"));
+    fs::rename(&away, &path).unwrap();
+    eventually("it counts", || env.task_text(&id).contains("current: review"));
+    watcher.stop("-TERM");
+    check(&env);
+    assert_eq!(env.files(".aof/refused"), [""; 0], "{}", log(&env));
+}
+
+#[test]
 fn it_ends_on_either_signal_and_says_goodbye() {
     let env = TestEnvironment::new();
     for signal in ["-INT", "-TERM"] {
