@@ -26,7 +26,7 @@ use crate::format::diagnostic::Diagnostic;
 use crate::format::import::Remark;
 use crate::model::{Completion, Digest, Ticket};
 use crate::stop;
-use crate::store::inbox::{Class, Delivery, Held, Item, Leftover, Taken};
+use crate::store::inbox::{Class, Delivery, Held, Item, Leftover, Taken, Witnessed};
 use crate::store::random::DeliveryId;
 use crate::store::{Inbox, StoreError};
 
@@ -60,15 +60,15 @@ pub enum Delivered {
 /// Returns how many files wait in the inbox.
 pub fn pending(workspace: &Workspace) -> Result<usize, OpsError> {
     let inbox = Inbox::of(&workspace.paths);
-    let dropped = inbox.scan(workspace.clock()(), &|_| true)?;
+    let dropped = inbox.scan(workspace.clock()(), &|_| Witnessed::Renamed)?;
     let dropped = dropped.iter().filter(|candidate| candidate.class != Class::Ignored).count();
     Ok(dropped + inbox.taken()?.len())
 }
 
 /// Whoever has files delivered.
 pub trait Recipient {
-    /// Returns whether somebody saw that the file of that name was renamed in, or closed after writing.
-    fn saw_finished(&self, name: &OsStr) -> bool;
+    /// Returns what somebody saw of the file of that name in the inbox.
+    fn witnessed(&self, name: &OsStr) -> Witnessed;
     /// Is told what became of a file.
     fn told(&mut self, delivered: Delivered);
     /// Is told why somebody could not be told of something; what it was about went its way all the same.
@@ -108,13 +108,14 @@ pub fn deliver(workspace: &mut Workspace, wait: Duration, recipient: &mut dyn Re
     let inbox = Inbox::of(&paths);
     let mut growing = false;
     let mut ready = Vec::new();
-    let candidates = inbox.scan(clock(), &|name| recipient.saw_finished(name))?;
+    let candidates = inbox.scan(clock(), &|name| recipient.witnessed(name))?;
     for candidate in candidates {
         match candidate.class {
             Class::Ignored => {}
             Class::Growing => growing = true,
+            Class::Closed if looks_torn(&inbox, &candidate.item, &DeliveryId::new(clock())?) => growing = true,
             Class::Odd(oddity) => refuse_odd(&inbox, &candidate.item, &oddity.to_string(), recipient)?,
-            Class::Ready => ready.push(candidate.item),
+            Class::Closed | Class::Ready => ready.push(candidate.item),
         }
     }
     let mut failed = Vec::new();
@@ -303,6 +304,18 @@ fn is_passing(error: &OpsError) -> bool {
         OpsError::Unfit { code, .. } => *code == "rules_not_committed",
         OpsError::Audit(error) => !matches!(error, AuditError::BadPerson { .. } | AuditError::BadPath { .. }),
         _ => false,
+    }
+}
+
+/// Returns whether a file that was closed a moment ago says no whole completion: a shell that writes with `>` and then `>>` closes it
+/// each time. What is wrong with it for good is told when it has been left alone.
+fn looks_torn(inbox: &Inbox<'_>, item: &Item, id: &DeliveryId) -> bool {
+    let Some(syntax) = item.name.to_str().and_then(Syntax::of) else { return false };
+    match inbox.peek(item) {
+        Ok(Some(bytes)) => completion_file::parse(&bytes, syntax, &id.completion()).is_err(),
+        Err(StoreError::Unsteady { .. }) => true,
+        // Who takes it finds out.
+        Ok(None) | Err(_) => false,
     }
 }
 

@@ -45,8 +45,10 @@ pub(super) enum Place {
 /// What was seen of a file in the inbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Seen {
-    /// It was renamed in, or closed after writing.
-    Finished,
+    /// It was renamed in.
+    Renamed,
+    /// It was closed after writing.
+    Closed,
     /// It was made, or written to.
     Begun,
     /// It went.
@@ -148,7 +150,7 @@ impl Hints {
 
 fn place_of(places: &Places, path: &Path, folder: &Path, name: &OsStr, seen: Seen) -> Option<Place> {
     if path == places.inbox || path == places.local || path == places.tasks || path == places.workflows {
-        return Some(Place::Anywhere).filter(|_| seen != Seen::Finished);
+        return Some(Place::Anywhere).filter(|_| !matches!(seen, Seen::Renamed | Seen::Closed));
     }
     if path.starts_with(&places.local) {
         return None;
@@ -167,11 +169,11 @@ fn place_of(places: &Places, path: &Path, folder: &Path, name: &OsStr, seen: See
 /// Returns what an event says of its file; nothing if it changes nothing. Our own reading is among the events.
 fn seen(kind: EventKind) -> Option<Seen> {
     match kind {
-        EventKind::Access(AccessKind::Close(AccessMode::Write)) => Some(Seen::Finished),
+        EventKind::Access(AccessKind::Close(AccessMode::Write)) => Some(Seen::Closed),
         EventKind::Access(_) | EventKind::Modify(ModifyKind::Metadata(_)) => None,
         // Where the system does not tell which end of a rename it is, looking does.
         EventKind::Modify(ModifyKind::Name(RenameMode::From)) | EventKind::Remove(_) => Some(Seen::Gone),
-        EventKind::Modify(ModifyKind::Name(_)) => Some(Seen::Finished),
+        EventKind::Modify(ModifyKind::Name(_)) => Some(Seen::Renamed),
         EventKind::Create(_) | EventKind::Modify(_) | EventKind::Any | EventKind::Other => Some(Seen::Begun),
     }
 }
@@ -222,11 +224,11 @@ mod tests {
     const REMOVED: EventKind = EventKind::Remove(RemoveKind::Any);
 
     #[test]
-    fn a_file_is_finished_when_it_is_closed_or_renamed_in_and_begun_again_by_the_next_write() {
+    fn a_file_is_closed_or_renamed_in_and_begun_again_by_the_next_write() {
         for (events, last) in [
-            (vec![RENAMED_IN], Seen::Finished),
+            (vec![RENAMED_IN], Seen::Renamed),
             (vec![MADE], Seen::Begun),
-            (vec![MADE, WRITTEN, WRITTEN, CLOSED], Seen::Finished),
+            (vec![MADE, WRITTEN, WRITTEN, CLOSED], Seen::Closed),
             (vec![MADE, CLOSED, WRITTEN], Seen::Begun),
             (vec![RENAMED_IN, RENAMED_OUT], Seen::Gone),
         ] {
@@ -239,7 +241,7 @@ mod tests {
         let both = both.add_path("/p/.aof/inbox/a.yaml".into()).add_path("/p/.aof/inbox/b.yaml".into());
         let mut hints = Hints::default();
         assert!(hints.note(&places(), &both));
-        assert_eq!(hints.inbox, [("a.yaml".into(), Seen::Gone), ("b.yaml".into(), Seen::Finished)]);
+        assert_eq!(hints.inbox, [("a.yaml".into(), Seen::Gone), ("b.yaml".into(), Seen::Renamed)]);
     }
 
     #[test]

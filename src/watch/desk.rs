@@ -1,19 +1,23 @@
 //! Where completion files arrive: which of them are finished, what became of each, and the gaps between batches.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::bell::{Bell, Seen};
 use super::report::{Report, Told};
 use crate::ops::{Delivered, HandedOut, Recipient};
+use crate::store::inbox::Witnessed;
 
 /// Git does not wait for its index: others get a third of the time while there is much to do.
 const REST_SHARE: u32 = 2;
 const SHORTEST_REST: Duration = Duration::from_millis(5);
 const LONGEST_REST: Duration = Duration::from_millis(100);
+
+/// How long a file that was closed is left alone before it is looked at: scripts that write with `>` and then `>>` close it each time.
+const SETTLING: Duration = Duration::from_millis(200);
 
 /// The watcher's side of deliveries.
 pub(super) struct Desk<'t> {
@@ -26,13 +30,22 @@ pub(super) struct Desk<'t> {
     pub waiting: bool,
     /// Trouble of single files.
     pub told: Told,
-    finished: HashSet<OsString>,
+    finished: HashMap<OsString, Finished>,
     tell: &'t mut dyn FnMut(Report),
+}
+
+/// How a file in the inbox came to be finished.
+#[derive(Clone, Copy)]
+enum Finished {
+    /// It was renamed in.
+    Renamed,
+    /// It was closed, then.
+    Closed(Instant),
 }
 
 impl<'t> Desk<'t> {
     pub(super) fn new(bell: Arc<Bell>, tell: &'t mut dyn FnMut(Report)) -> Self {
-        Self { bell, busy: false, failed: false, waiting: false, told: Told::default(), finished: HashSet::new(), tell }
+        Self { bell, busy: false, failed: false, waiting: false, told: Told::default(), finished: HashMap::new(), tell }
     }
 
     /// Tells of something.
@@ -60,7 +73,8 @@ impl<'t> Desk<'t> {
     pub(super) fn note(&mut self, seen: Vec<(OsString, Seen)>) {
         for (name, seen) in seen {
             match seen {
-                Seen::Finished => self.finished.insert(name),
+                Seen::Renamed => self.finished.insert(name, Finished::Renamed),
+                Seen::Closed => self.finished.insert(name, Finished::Closed(Instant::now())),
                 Seen::Begun | Seen::Gone => self.finished.remove(&name),
             };
         }
@@ -74,8 +88,12 @@ impl<'t> Desk<'t> {
 }
 
 impl Recipient for Desk<'_> {
-    fn saw_finished(&self, name: &OsStr) -> bool {
-        self.finished.contains(name)
+    fn witnessed(&self, name: &OsStr) -> Witnessed {
+        match self.finished.get(name) {
+            Some(Finished::Renamed) => Witnessed::Renamed,
+            Some(Finished::Closed(at)) if at.elapsed() >= SETTLING => Witnessed::Closed,
+            Some(Finished::Closed(_)) | None => Witnessed::Nothing,
+        }
     }
 
     fn told(&mut self, delivered: Delivered) {
@@ -105,5 +123,32 @@ impl Recipient for Desk<'_> {
 
     fn rest(&mut self, worked: Duration) -> ControlFlow<()> {
         Desk::rest(self, worked)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_closed_is_left_alone_for_a_moment_and_what_was_renamed_in_is_not() {
+        let mut tell = |_| {};
+        let mut desk = Desk::new(Arc::default(), &mut tell);
+        let name = OsString::from("a.yaml");
+        assert_eq!(desk.witnessed(&name), Witnessed::Nothing);
+        desk.note(vec![(name.clone(), Seen::Renamed)]);
+        assert_eq!(desk.witnessed(&name), Witnessed::Renamed);
+        let before = Instant::now();
+        desk.note(vec![(name.clone(), Seen::Closed)]);
+        let witnessed = desk.witnessed(&name);
+        assert!(witnessed == Witnessed::Nothing || before.elapsed() >= SETTLING, "{witnessed:?}");
+        if let Some(long_ago) = before.checked_sub(SETTLING) {
+            desk.finished.insert(name.clone(), Finished::Closed(long_ago));
+            assert_eq!(desk.witnessed(&name), Witnessed::Closed);
+        }
+        for seen in [Seen::Begun, Seen::Gone] {
+            desk.note(vec![(name.clone(), Seen::Renamed), (name.clone(), seen)]);
+            assert_eq!(desk.witnessed(&name), Witnessed::Nothing);
+        }
     }
 }

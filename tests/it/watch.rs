@@ -98,6 +98,43 @@ fn what_waited_for_a_task_file_counts_once_that_is_back() {
 }
 
 #[test]
+fn a_completion_that_a_script_writes_line_by_line_is_taken_whole() {
+    let env = TestEnvironment::new();
+    let list = format!("[{}]", vec![r#"{"title": "Task"}"#; 8].join(","));
+    let _ = env.aof_reading(&["task", "new", "--from", "-"], list.as_bytes()).success();
+    let watcher = Watcher::start(&env);
+    eventually("it begins", || log(&env).contains("watching"));
+    let paths = env.files("tasks");
+    let append = |name: &str, text: &str| {
+        // As `>>` does: opened, written, closed.
+        let mut file = fs::File::options().create(true).append(true).open(env.path(name)).unwrap();
+        std::io::Write::write_all(&mut file, text.as_bytes()).unwrap();
+    };
+    for path in &paths {
+        let id = path.trim_start_matches("tasks/").trim_end_matches(".md");
+        let name = format!(".aof/inbox/{id}.yaml");
+        append(&name, "");
+        append(&name, "outcome: blocked\n");
+        append(&name, "summary: The API is missing\n");
+        append(&name, &format!("task: {id}\n"));
+        append(&name, "blockers:\n  - The API\n  - Its key\n");
+        append(&name, "agent: agent-7\n");
+    }
+    eventually("the inbox is empty", || env.files(".aof/inbox").is_empty());
+    for path in &paths {
+        let task = env.read(path);
+        assert!(task.contains("outcome: blocked") && task.contains("Its key"), "{task}\n{}", log(&env));
+    }
+    assert_eq!(env.files(".aof/refused"), [""; 0], "{}", log(&env));
+
+    // What stays half is refused once it is left alone.
+    append(".aof/inbox/half.yaml", "task: AOF-abc\n");
+    eventually("the half one is refused", || env.exists(".aof/refused/half.yaml.reason.json"));
+    watcher.stop("-TERM");
+    check(&env);
+}
+
+#[test]
 fn it_ends_on_either_signal_and_says_goodbye() {
     let env = TestEnvironment::new();
     for signal in ["-INT", "-TERM"] {

@@ -22,7 +22,7 @@ use serde_json::Value;
 
 pub use held::Held;
 pub use names::is_debris;
-pub use scan::{Candidate, Class, FILE_LIMIT, Oddity, QUIET};
+pub use scan::{Candidate, Class, FILE_LIMIT, Oddity, QUIET, Witnessed};
 
 use super::layout::{INBOX, REFUSED, TAKEN};
 use super::random::{DELIVERY_ID_LENGTH, DeliveryId, random_local};
@@ -174,6 +174,11 @@ impl<'p> Inbox<'p> {
     pub fn read(&self, taken: &Taken) -> Result<Option<Delivery>, StoreError> {
         let read = self.folder(TAKEN)?.read(&taken.item.name, FILE_LIMIT)?;
         Ok(read.map(|(bytes, stat)| Delivery { bytes, stat }))
+    }
+
+    /// Reads a file that is not taken yet; `None` if it is gone.
+    pub fn peek(&self, item: &Item) -> Result<Option<Vec<u8>>, StoreError> {
+        Ok(self.folder(item.shelf.folder())?.read(&item.name, FILE_LIMIT)?.map(|(bytes, _)| bytes))
     }
 
     /// Removes a taken file whose completion is in the history, if it still is the file that was read. Whoever does so holds it.

@@ -35,12 +35,25 @@ pub struct Candidate {
 pub enum Class {
     /// Take it.
     Ready,
+    /// Take it if it can be read as a whole completion; else look again later: whoever closed it may add to it.
+    Closed,
     /// Look again later: somebody may still be writing it.
     Growing,
     /// Leave it alone: an editor's or a download's own file.
     Ignored,
     /// Refuse it: it can be no completion file.
     Odd(Oddity),
+}
+
+/// What somebody saw of a file in the inbox.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Witnessed {
+    /// It was renamed in, so it is whole.
+    Renamed,
+    /// It was closed after writing, and left alone for a moment since.
+    Closed,
+    /// Nothing by which it could be said to be whole.
+    Nothing,
 }
 
 /// Why something can be no completion file.
@@ -76,9 +89,9 @@ impl fmt::Display for Oddity {
 }
 
 impl Inbox<'_> {
-    /// Returns what is in the inbox, the oldest first. `closed` tells which names somebody saw renamed in, or closed after
-    /// writing; without such a witness a file is taken when it has been quiet for [`QUIET`].
-    pub fn scan(&self, now: Timestamp, closed: &dyn Fn(&OsStr) -> bool) -> Result<Vec<Candidate>, StoreError> {
+    /// Returns what is in the inbox, the oldest first. `witnessed` tells what somebody saw of the file of that name; without such a
+    /// witness a file is taken when it has been quiet for [`QUIET`].
+    pub fn scan(&self, now: Timestamp, witnessed: &dyn Fn(&OsStr) -> Witnessed) -> Result<Vec<Candidate>, StoreError> {
         let folder = self.paths.inbox();
         let fault = |cause| StoreError::io("list the folder", &folder, cause);
         let listing = match fs::read_dir(&folder) {
@@ -95,7 +108,7 @@ impl Inbox<'_> {
                 continue;
             }
             if let Some(metadata) = look(&entry)? {
-                candidates.push(candidate(name, &metadata, now, closed));
+                candidates.push(candidate(name, &metadata, now, witnessed));
             }
         }
         candidates.sort_by(|a, b| (a.stat.mtime, &a.item.name).cmp(&(b.stat.mtime, &b.item.name)));
@@ -112,16 +125,25 @@ fn look(entry: &DirEntry) -> Result<Option<Metadata>, StoreError> {
     }
 }
 
-fn candidate(name: OsString, metadata: &Metadata, now: Timestamp, closed: &dyn Fn(&OsStr) -> bool) -> Candidate {
+fn candidate(
+    name: OsString,
+    metadata: &Metadata,
+    now: Timestamp,
+    witnessed: &dyn Fn(&OsStr) -> Witnessed,
+) -> Candidate {
     let stat = FileStat::of(metadata);
+    let quiet = is_quiet(&stat, now);
+    let witnessed = witnessed(&name);
     let class = if name.to_str().is_some_and(is_debris) {
         Class::Ignored
     } else if !metadata.is_file() {
         Class::Odd(Oddity::WrongKind(metadata.file_type().into()))
-    } else if !closed(&name) && !is_quiet(&stat, now) {
+    } else if witnessed == Witnessed::Nothing && !quiet {
         Class::Growing
     } else if let Some(oddity) = oddity(&name, metadata) {
         Class::Odd(oddity)
+    } else if witnessed == Witnessed::Closed && !quiet {
+        Class::Closed
     } else {
         Class::Ready
     };

@@ -34,7 +34,7 @@ fn put(folder: &Path, name: impl AsRef<OsStr>, text: &str, age: Duration) {
 }
 
 fn scan(paths: &Paths) -> Vec<Candidate> {
-    Inbox::of(paths).scan(Timestamp::now(), &|_| false).unwrap()
+    Inbox::of(paths).scan(Timestamp::now(), &|_| Witnessed::Nothing).unwrap()
 }
 
 fn names(folder: &Path) -> Vec<String> {
@@ -64,10 +64,14 @@ fn half_a_file_is_never_ready() {
     assert_eq!(classes[OsStr::new("fresh.exe")], Class::Growing);
     assert_eq!(classes[OsStr::new("quiet.yaml")], Class::Ready);
     assert_eq!(classes[OsStr::new("ahead.yaml")], Class::Ready);
-    // Somebody saw it being closed.
-    let seen = Inbox::of(&paths).scan(Timestamp::now(), &|name| name == "fresh.yaml").unwrap();
-    let fresh = seen.iter().find(|c| c.item.name == "fresh.yaml").unwrap();
-    assert_eq!(fresh.class, Class::Ready);
+    // Somebody saw it being renamed in, or closed: then it may still be half of what is to come, until it has been quiet.
+    for (witnessed, class) in [(Witnessed::Renamed, Class::Ready), (Witnessed::Closed, Class::Closed)] {
+        let seen = Inbox::of(&paths).scan(Timestamp::now(), &|_| witnessed).unwrap();
+        let class_of = |name: &str| &seen.iter().find(|c| c.item.name == name).unwrap().class;
+        assert_eq!(*class_of("fresh.yaml"), class);
+        assert_eq!(*class_of("quiet.yaml"), Class::Ready);
+        assert_eq!(*class_of("fresh.exe"), Class::Odd(Oddity::Suffix));
+    }
 }
 
 #[test]
