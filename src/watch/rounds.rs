@@ -158,14 +158,19 @@ impl<'t> Rounds<'t> {
 
     /// Looks until nothing is being written any more, at most for the time that takes to find out.
     pub(super) fn once(mut self) -> bool {
-        let end = Instant::now() + QUIET * 2;
-        // What is due later than that is not waited for.
-        self.round_at = end + ROUND;
+        let mut end = self.end_of_once();
+        let mut late = false;
         loop {
             let until = self.round();
             let waiting = until < self.round_at;
             if self.halt.is_some() || !(waiting || self.desk.busy) {
                 break;
+            }
+            // Much was to be done, and took its time: now it is found out whether anything is left.
+            if until > end && self.desk.busy && !late {
+                late = true;
+                end = self.end_of_once();
+                continue;
             }
             if until > end || self.desk.bell.pause(until.saturating_duration_since(Instant::now())) {
                 self.desk.failed = true;
@@ -177,6 +182,14 @@ impl<'t> Rounds<'t> {
             self.journal.keep_now(&self.workspace, &mut self.desk);
         }
         !self.desk.failed && self.halt.is_none()
+    }
+
+    /// Returns until when there is to be an end. What is due later is not waited for.
+    fn end_of_once(&mut self) -> Instant {
+        let now = Instant::now();
+        let end = now + QUIET * 2;
+        (self.round_at, self.tend_at) = (end + ROUND, now);
+        end
     }
 
     /// Has counted again what may have changed, and tells where that fails.
