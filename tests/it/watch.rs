@@ -100,7 +100,7 @@ fn what_waited_for_a_task_file_counts_once_that_is_back() {
 #[test]
 fn a_completion_that_a_script_writes_line_by_line_is_taken_whole() {
     let env = TestEnvironment::new();
-    let list = format!("[{}]", vec![r#"{"title": "Task"}"#; 8].join(","));
+    let list = format!("[{}]", [r#"{"title": "Task"}"#; 8].join(","));
     let _ = env.aof_reading(&["task", "new", "--from", "-"], list.as_bytes()).success();
     let watcher = Watcher::start(&env);
     eventually("it begins", || log(&env).contains("watching"));
