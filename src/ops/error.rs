@@ -401,12 +401,13 @@ pub(super) fn thaw(fields: &[String], path: &ProjectPath, head_path: Option<&Pro
         ),
         Some(before) if before == path => {
             format!(
-                "see the change with `git diff HEAD -- {named}` and take it back with `git restore --source=HEAD {named}`"
+                "see the change with `git diff HEAD -- {named}` and take it back with `git restore --source=HEAD \
+                 --staged --worktree {named}`"
             )
         }
         Some(before) => format!(
             "it was `{before}`: see the change with `git diff HEAD -- {0} {named}`, take it back with `git restore \
-             --source=HEAD {0}`, and remove `{path}`",
+             --source=HEAD --staged --worktree {0}`, and remove `{path}`",
             quoted(before.as_str())
         ),
         None => format!(

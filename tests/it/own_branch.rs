@@ -291,7 +291,10 @@ fn commands_of_git_that_are_told_work_where_they_are_read() {
     assert!(env.exists(&path));
     env.edit(&path, "status: ready", "status: blocked");
     let refused = env.aof(&["task", "comment", &id, "Seen"]);
-    assert!(refused.stderr.contains("`git -C .aof/branch restore --source=HEAD tasks/"), "{refused}");
+    assert!(
+        refused.stderr.contains("`git -C .aof/branch restore --source=HEAD --staged --worktree tasks/"),
+        "{refused}"
+    );
     // What is wrong says so, too.
     env.git(&["-C", ".aof/branch", "checkout", "--quiet", "HEAD", "--", "tasks"]);
     env.edit(&path, "Add login", "Log in");
@@ -324,7 +327,7 @@ fn commands_of_git_that_are_told_work_where_they_are_read() {
     for command in ["doctor", "status", "why"] {
         let args = [command, &id];
         let said = env.aof(if command == "why" { &args } else { &args[..1] });
-        assert!(said.stdout.contains("`git -C .aof/branch restore --source=HEAD tasks/"), "{said}");
+        assert!(said.stdout.contains("`git -C .aof/branch restore --source=HEAD --staged --worktree tasks/"), "{said}");
     }
     // From elsewhere the whole path is told.
     env.write("sub/x.txt", "x");
