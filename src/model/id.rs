@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 /// Why a text is not an identifier of its kind.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{} is not {kind}: {rule}", shown(.text))]
+#[error("{} is not {kind}: {rule}{}", shown(.text), meant(.text, .rule))]
 pub struct IdFault {
     /// What was wanted, with its article: `a task id`.
     pub kind: &'static str,
@@ -19,6 +19,19 @@ pub struct IdFault {
 fn shown(text: &str) -> String {
     let escaped: String = text.chars().flat_map(char::escape_debug).take(80).collect();
     format!("`{escaped}`")
+}
+
+/// Returns the question whether the id of a task was meant that differs in case, or has a prefix. A file may be called anything.
+fn meant(text: &str, rule: &str) -> String {
+    let (task, visit) = text.find('@').map_or((text, ""), |at| text.split_at(at));
+    let written = match task.split_once('-') {
+        Some((prefix, local)) if rule == TASK_RULE || rule == TICKET_RULE => {
+            format!("{}-{}{visit}", prefix.to_ascii_uppercase(), local.to_ascii_lowercase())
+        }
+        None if rule == TICKET_RULE => format!("AOF-{}{visit}", task.to_ascii_lowercase()),
+        _ => return String::new(),
+    };
+    if written.parse::<Ticket>().is_ok() { format!("; did you mean `{written}`?") } else { String::new() }
 }
 
 const NAME_RULE: &str =
@@ -261,6 +274,23 @@ impl fmt::Display for Ticket {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_id_that_differs_in_case_or_lacks_its_prefix_is_asked_after() {
+        let asked = |text: &str| {
+            let said = text.parse::<Ticket>().unwrap_err().to_string();
+            said.split_once("did you mean `").map(|(_, rest)| rest.trim_end_matches("`?").to_owned())
+        };
+        assert_eq!(asked("7qk").as_deref(), Some("AOF-7qk"));
+        assert_eq!(asked("aof-7QK").as_deref(), Some("AOF-7qk"));
+        assert_eq!(asked("Web-7qk@3/security").as_deref(), Some("WEB-7qk@3/security"));
+        for text in ["../7qk", "7q", "AOF-7qk@x", "7qk@\u{1b}[31m", ""] {
+            assert_eq!(asked(text), None, "{text:?}");
+        }
+        // Among the tasks stand notes of people.
+        let of_file = |text: &str| text.parse::<TaskId>().unwrap_err().to_string();
+        assert!(of_file("aof-7qk").ends_with("did you mean `AOF-7qk`?") && !of_file("notes").contains("did you"));
+    }
 
     #[test]
     fn task_ids_never_reach_outside_a_folder() {

@@ -404,6 +404,22 @@ pub fn reason_of(error: &OpsError) -> Value {
         map.insert("path".to_owned(), json!(path.as_str()));
         map.insert("fields".to_owned(), json!(fields));
     }
+    if let OpsError::NoTask { id, .. }
+    | OpsError::UnreadableTask { id, .. }
+    | OpsError::Restless { id }
+    | OpsError::Store(StoreError::TaskNotFound { id } | StoreError::TaskDoubled { id, .. }) = error
+    {
+        map.insert("task".to_owned(), json!(id.as_str()));
+    }
+    match error {
+        OpsError::UnreadableTask { path, .. } => {
+            map.insert("path".to_owned(), json!(path.as_str()));
+        }
+        OpsError::Store(StoreError::TaskDoubled { paths, .. }) => {
+            map.insert("paths".to_owned(), paths.iter().map(|path| json!(path.as_str())).collect());
+        }
+        _ => {}
+    }
     if let OpsError::Unknown { given, known, .. } = error {
         map.insert("given".to_owned(), json!(given));
         map.insert("known".to_owned(), json!(known));

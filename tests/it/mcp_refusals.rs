@@ -229,6 +229,7 @@ fn refusals_say_where_the_task_stands_and_what_works() {
     assert_snapshot!(refusal(&env, &mut worker, complete, json!({"outcome": "complete", "summary": "Done", "task": "AOF-zzzzzzzzzzzz"})), @r#"
     {
       "error": "task_not_found",
+      "task": "AOF-zzzzzzzzzzzz",
       "nextCall": {
         "tool": "aof_task_list",
         "arguments": {}

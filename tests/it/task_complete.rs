@@ -739,6 +739,7 @@ fn what_is_not_there_is_not_found() {
     {
       "error": "task_not_found",
       "message": "there is no task `AOF-zzz`\n\nsee what there is with `aof task list --all`",
+      "task": "AOF-zzz",
       "jsonVersion": 1
     }
     --- stderr
