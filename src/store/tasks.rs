@@ -4,7 +4,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
 
-use super::layout::{ARCHIVE, is_archived, task_path};
+use super::layout::{ARCHIVE, TASKS, is_archived, task_path};
 use super::{FileStat, Folder, Paths, ProjectPath, StoreError, walk};
 use crate::model::{Layout, TaskId};
 
@@ -82,6 +82,29 @@ pub fn find(paths: &Paths, id: &TaskId) -> Result<Found, StoreError> {
             Err(StoreError::TaskDoubled { id: id.clone(), paths: standing })
         }
     }
+}
+
+/// Returns the other active files of a task that has one there: at its usual places, in any folder whose name is two characters long, as
+/// those of the sharded layout are, and anywhere in the others. Not for every day: it goes through the folders of people.
+pub fn doubles(paths: &Paths, id: &TaskId, own: &ProjectPath) -> Result<Vec<ProjectPath>, StoreError> {
+    let name = format!("{id}.md");
+    let mut found: Vec<ProjectPath> = Vec::new();
+    let mut look = |path: ProjectPath| -> Result<(), StoreError> {
+        if path != *own && exists(&path.below(paths.root()))? {
+            found.push(path);
+        }
+        Ok(())
+    };
+    look(task_path(id, Layout::Flat))?;
+    for folder in walk::folders_of_tasks(paths)? {
+        if folder.len() == 2 {
+            look(format!("{TASKS}/{folder}/{name}").parse()?)?;
+        } else {
+            walk::named_below(paths, &format!("{TASKS}/{folder}"), &name).try_for_each(&mut look)?;
+        }
+    }
+    found.sort();
+    Ok(found)
 }
 
 /// Returns which of the files of one id, all that there are, is the task's wherever that id is named, as [`find`] has it; nothing

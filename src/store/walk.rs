@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use walkdir::{DirEntry, WalkDir};
 
 use super::layout::{ARCHIVE, TASKS, companion_of, task_id};
-use super::{FileStat, Kind, Paths, ProjectPath};
+use super::{FileStat, Kind, Paths, ProjectPath, StoreError};
 use crate::model::{IdFault, TaskId};
 
 /// Something that stands among the tasks.
@@ -85,6 +85,34 @@ pub(super) fn named<'p>(paths: &'p Paths, name: &'p str) -> impl Iterator<Item =
         .flatten()
         .filter(move |entry| entry.file_name() == name)
         .filter_map(|entry| paths.relative_joined(entry.path()))
+}
+
+/// Goes through the files of that name in a folder of tasks and below it, whatever they are.
+pub(super) fn named_below<'p>(
+    paths: &'p Paths,
+    folder: &str,
+    name: &'p str,
+) -> impl Iterator<Item = ProjectPath> + use<'p> {
+    raw(paths, folder, false)
+        .flatten()
+        .filter(move |entry| entry.file_name() == name)
+        .filter_map(|entry| paths.relative_joined(entry.path()))
+}
+
+/// Returns the names of the folders that stand in `tasks/` itself, the archive aside.
+pub(super) fn folders_of_tasks(paths: &Paths) -> Result<Vec<String>, StoreError> {
+    let folder = paths.tasks();
+    let fault = |cause| StoreError::io("list the folder", &folder, cause);
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(&folder).map_err(fault)? {
+        let entry = entry.map_err(fault)?;
+        let is_folder = entry.file_type().map_err(fault)?.is_dir();
+        let name = entry.file_name().into_string().unwrap_or_default();
+        if is_folder && !name.starts_with('.') && name != "archive" && !name.is_empty() {
+            names.push(name);
+        }
+    }
+    Ok(names)
 }
 
 /// Goes through the folders of the tasks, finished ones as well, `tasks/` first.

@@ -186,3 +186,39 @@ fn what_could_not_be_cleared_away_is_found_by_the_doctor() {
     assert!(told.stdout.contains("see what differs, keep one"), "{told}");
     assert!(env.exists(&left));
 }
+
+#[test]
+fn a_task_does_not_end_while_another_active_file_has_its_id() {
+    for place in ["sprint", "qa", "sprint/deep"] {
+        let env = TestEnvironment::new();
+        let (id, archived) = last_gate(&env);
+        let own = format!("tasks/{id}.md");
+        let copy = format!("tasks/{place}/{id}.md");
+        env.write(&copy, env.read(&own));
+        let head = env.head();
+        let refused = env.aof(&[
+            "--json",
+            "task",
+            "complete",
+            &id,
+            "--agent",
+            "agent-3",
+            "--outcome",
+            "complete",
+            "--summary",
+            "Good",
+        ]);
+        let refused = refused.code(6).json();
+        assert_eq!(refused["error"], "task_doubled", "{refused}");
+        assert_eq!(refused["task"], "AOF-xxxxx", "{refused}");
+        let paths = [&own, &copy].map(|path| env.plain(path));
+        assert_eq!(refused["paths"], serde_json::json!(paths), "{refused}");
+        let _ = env.aof(&["task", "cancel", &id, "--reason", "Not needed"]).code(6);
+        // What is left open is no damage.
+        let _ = env.aof(&["task", "comment", &id, "Seen"]).success();
+        assert!(env.head() != head && !env.exists(&archived) && env.exists(&copy));
+        fs::remove_file(env.path(&copy)).unwrap();
+        let _ = env.complete(&id, "agent-3");
+        assert!(env.exists(&archived));
+    }
+}

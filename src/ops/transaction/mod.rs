@@ -30,7 +30,8 @@ use crate::audit::{AuditError, CommitId, Person};
 use crate::engine::{Step, Warning};
 use crate::format::task_file::{Origin, TaskFile};
 use crate::model::{Event, TaskId, Timestamp};
-use crate::store::tasks::Snapshot;
+use crate::store::layout::is_archived;
+use crate::store::tasks::{self, Place, Snapshot};
 use crate::store::{ProjectPath, StoreError};
 
 pub(super) use self::commit::{commit, commit_unhealed, last_of_each, prepare};
@@ -198,6 +199,9 @@ pub(super) fn plan(workspace: &Workspace, standing: &Standing, choice: Choice) -
         Choice::Settled => settled = true,
     }
     write.to = place.unwrap_or_else(|| destination(standing, &after));
+    if standing.place == Place::Active && is_archived(&write.to) {
+        refuse_doubled(workspace, standing)?;
+    }
     if write.to != standing.snapshot.path {
         write.is_program = workspace.repository.is_program(standing.head.commit, standing.snapshot.path.as_str())?;
         let Following { companions, left } = following(workspace, standing, &write.to)?;
@@ -214,6 +218,18 @@ pub(super) fn plan(workspace: &Workspace, standing: &Standing, choice: Choice) -
         settled,
     };
     Ok(Plan { changed, write: Some(write).filter(|write| !write.versions.is_empty()) })
+}
+
+/// A task that ends while another active file has its id would rise again: that file would be the task from then on. It is looked for here
+/// alone, since that takes the longer the more folders there are.
+fn refuse_doubled(workspace: &Workspace, standing: &Standing) -> Result<(), OpsError> {
+    let own = &standing.snapshot.path;
+    let mut paths = tasks::doubles(&workspace.paths, &standing.id, own)?;
+    if paths.is_empty() {
+        return Ok(());
+    }
+    paths.insert(0, own.clone());
+    Err(StoreError::TaskDoubled { id: standing.id.clone(), paths }.into())
 }
 
 /// Commits the write under the lock, unless the task or the branch changed since they were read.
