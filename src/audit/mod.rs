@@ -94,7 +94,7 @@ pub use shallow::Pretence;
 pub use ssh::{Asking, SshKey};
 pub use staged_below::StagedFile;
 pub use storage::Storage;
-pub use surroundings::is_program_there;
+pub use surroundings::{editor, is_program_there};
 pub use texts::{Both, Comparison, Marks, merge_texts, merge_texts_by};
 pub use under_way::UnderWay;
 pub use unmerged::{Sides, StagedVersion, Unmerged};

@@ -102,6 +102,16 @@ impl Repository {
     }
 }
 
+/// Returns the editor that git would start for whoever works in that folder: `GIT_EDITOR`, `core.editor`, `VISUAL`, `EDITOR`, or what git
+/// was built with. Nothing where git has none to name, or there is no git.
+pub fn editor(folder: &Path) -> Option<String> {
+    let mut git = Command::new("git");
+    git.args(["var", "GIT_EDITOR"]).current_dir(folder);
+    let finished = spawn::run(git, &[], PATIENCE).ok()?;
+    let said = String::from_utf8(finished.stdout).ok()?.trim().to_owned();
+    (finished.status.success() && !said.is_empty()).then_some(said)
+}
+
 /// Returns whether the system would find a program of that name.
 pub fn is_program_there(program: &str) -> bool {
     if program.contains('/') {

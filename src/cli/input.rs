@@ -4,7 +4,9 @@ use std::io::{BufRead, Read};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use super::session::Session;
 use super::trouble::Trouble;
+use crate::audit;
 
 /// Returns the text of a file, or of stdin for `-`.
 pub(super) fn text(name: &str) -> Result<String, Trouble> {
@@ -23,14 +25,14 @@ pub(super) fn given(text: &str) -> Result<String, Trouble> {
 }
 
 /// Lets the user edit a text in the editor that git would use, and returns it.
-pub(super) fn edited(text: &str, suffix: &str) -> Result<String, Trouble> {
-    let bytes = edited_bytes(text.as_bytes(), suffix)?;
+pub(super) fn edited(session: &Session, text: &str, suffix: &str) -> Result<String, Trouble> {
+    let bytes = edited_bytes(session, text.as_bytes(), suffix)?;
     String::from_utf8(bytes).map_err(|_| editor_fault("what was edited is not UTF-8".to_owned()))
 }
 
 /// Lets the user edit a file's bytes, as they are.
-pub(super) fn edited_bytes(bytes: &[u8], suffix: &str) -> Result<Vec<u8>, Trouble> {
-    let editor = editor();
+pub(super) fn edited_bytes(session: &Session, bytes: &[u8], suffix: &str) -> Result<Vec<u8>, Trouble> {
+    let editor = audit::editor(&session.directory).unwrap_or_else(editor);
     let file = temporary(suffix).map_err(|cause| editor_fault(format!("cannot make a file to edit: {cause}")))?;
     std::fs::write(file.path(), bytes)
         .map_err(|cause| editor_fault(format!("cannot write the file to edit: {cause}")))?;
@@ -58,9 +60,13 @@ fn temporary(suffix: &str) -> std::io::Result<tempfile::NamedTempFile> {
 }
 
 fn editor_fault(problem: String) -> Trouble {
-    Trouble::Editor { problem, fix: "set `EDITOR`, or give everything on the command line".to_owned() }
+    Trouble::Editor {
+        problem,
+        fix: "set `EDITOR` or git's `core.editor`, or give everything on the command line".to_owned(),
+    }
 }
 
+/// Without git, or where git wants an editor to be named.
 fn editor() -> String {
     let named = ["GIT_EDITOR", "VISUAL", "EDITOR"].iter().find_map(|name| std::env::var(name).ok());
     named.filter(|editor| !editor.trim().is_empty()).unwrap_or_else(|| "vi".to_owned())

@@ -15,6 +15,7 @@ mod damaged;
 mod damaged_files;
 mod dispatch;
 mod doctor;
+mod editors;
 mod environment;
 mod events;
 mod fork_checker;

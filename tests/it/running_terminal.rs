@@ -17,7 +17,7 @@ use crate::environment::{TestEnvironment, eventually};
 use crate::signer::{has_ssh_keygen, ssh_key};
 
 /// A program at a terminal of its own.
-struct Seat {
+pub(crate) struct Seat {
     keys: File,
     screen: Arc<Mutex<String>>,
     seen: usize,
@@ -33,7 +33,7 @@ impl Seat {
     }
 
     /// Starts the command when it is made ready.
-    fn with(env: &TestEnvironment, args: &[&str], ready: impl FnOnce(&mut Command)) -> Self {
+    pub(crate) fn with(env: &TestEnvironment, args: &[&str], ready: impl FnOnce(&mut Command)) -> Self {
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(master.as_fd()).unwrap();
         unlockpt(master.as_fd()).unwrap();
@@ -80,7 +80,7 @@ impl Seat {
         self.keys.write_all(&[line, b"\n"].concat()).unwrap();
     }
 
-    fn ends(mut self) -> (ExitStatus, String) {
+    pub(crate) fn ends(mut self) -> (ExitStatus, String) {
         let status = self.child.wait().unwrap();
         drop(self.keys);
         self.reader.join().unwrap();

@@ -31,7 +31,7 @@ pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
     let id = &args.ticket.task;
     let text = match &args.text {
         Some(text) => input::given(text)?,
-        None if Session::at_terminal() => written(&workspace, id)?,
+        None if Session::at_terminal() => written(session, &workspace, id)?,
         // What says nothing is refused where every door's comments are.
         None => String::new(),
     };
@@ -41,10 +41,10 @@ pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn written(workspace: &Workspace, id: &TaskId) -> Result<String, Trouble> {
+fn written(session: &Session, workspace: &Workspace, id: &TaskId) -> Result<String, Trouble> {
     // A task that is not there is found missing before anybody writes about it.
     show(workspace, id)?;
     let hint = format!("<!-- What is to be said about {id}, as Markdown. This line does not count. -->\n");
-    let text = input::edited(&format!("\n{hint}"), ".md")?;
+    let text = input::edited(session, &format!("\n{hint}"), ".md")?;
     Ok(text.replace(hint.trim_end(), "").trim().to_owned())
 }

@@ -79,7 +79,7 @@ pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
         if let Some(file) = seen.before.filter(|_| completion.ticket.visit.is_none()) {
             completion.ticket = file.task.ticket_of(branch_of(rules, &file.task, &completion.agent).as_ref());
         }
-        written = Some(ask(&workspace, rules, &mut completion)?);
+        written = Some(ask(session, &workspace, rules, &mut completion)?);
         workspace.restart_wait(session.wait);
     }
     let completed = complete_signed(&workspace, &completion, args.signing.signing(), mode).map_err(|error| {
@@ -148,7 +148,12 @@ fn keep(session: &Session, written: Option<&str>) {
 }
 
 /// Lets a person write the summary and the blockers, like a commit message. Returns the text.
-fn ask(workspace: &Workspace, rules: &Rules, completion: &mut Completion) -> Result<String, Trouble> {
+fn ask(
+    session: &Session,
+    workspace: &Workspace,
+    rules: &Rules,
+    completion: &mut Completion,
+) -> Result<String, Trouble> {
     let (view, _) = show(workspace, &completion.ticket.task)?;
     let task = &view.file.task;
     let mut template = String::new();
@@ -171,7 +176,7 @@ fn ask(workspace: &Workspace, rules: &Rules, completion: &mut Completion) -> Res
          # waited for, a line that begins with `- `. Lines that begin with `#` do not count, and an empty text\n\
          # gives up.\n",
     );
-    let text = input::edited(&template, ".md")?;
+    let text = input::edited(session, &template, ".md")?;
     let (summary, blockers) = read(&text);
     if summary.is_empty() && blockers.is_empty() {
         return Err(Trouble::Editor {

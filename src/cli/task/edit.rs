@@ -115,7 +115,7 @@ fn by_hand(session: &Session, workspace: &Workspace, args: &Args, mode: DryRun) 
     let manuscript = open_manuscript(workspace, id, agent, mode)?;
     let mut text = manuscript.bytes.clone();
     loop {
-        text = input::edited_bytes(&text, &suffix)?;
+        text = input::edited_bytes(session, &text, &suffix)?;
         let trouble: Trouble = match edit_text(workspace, id, agent, &manuscript, &text, mode) {
             Ok(changed) => return Ok(Attempt::Taken(Box::new(changed))),
             Err(error) => error.into(),
