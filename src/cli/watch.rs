@@ -166,10 +166,11 @@ fn text_of(session: &Session, report: &Report, again: Again) -> String {
             let message = reason["message"].as_str().unwrap_or_default();
             let place = project_path(path);
             format!(
-                "{} `{}`: {}\nit is now `{place}`, with the whole reason in `{place}.reason.json`",
+                "{} `{}`: {}{}\nit is now `{place}`, with the whole reason in `{place}.reason.json`",
                 styled(RED, "refused"),
                 flat(name),
-                first_line(message)
+                first_line(message),
+                hint(session, reason)
             )
         }
         Report::Delivered(Delivered::Waiting { name, error }) => {
@@ -368,6 +369,16 @@ fn diagnosed(session: &Session, diagnostics: &[Diagnostic]) -> String {
 /// Returns the sentence that a reason begins with; the rest stands beside the refused file.
 fn first_line(text: &str) -> String {
     inert(text.lines().next().unwrap_or_default())
+}
+
+/// Returns what to do about a refused file, on a line of its own: what is wrong with its text says it best.
+fn hint(session: &Session, reason: &Value) -> String {
+    let help = reason["diagnostics"].as_array().and_then(|found| found.first()?["help"].as_str());
+    let fix = || reason["message"].as_str().and_then(|message| Some(message.split_once("\n\n")?.1));
+    match help.or_else(fix).map(str::trim).filter(|text| !text.is_empty()) {
+        Some(text) => format!("\n{} {}", styled(BOLD, "hint:"), first_line(&session.git_said(text.to_owned()))),
+        None => String::new(),
+    }
 }
 
 fn project_path(path: &std::path::Path) -> String {
