@@ -1,6 +1,12 @@
 //! The list of commands in `--help`, by what people want to do.
 
 use clap::Command;
+use unicode_width::UnicodeWidthStr;
+
+use super::table;
+
+/// Wider than this, clap wraps as well.
+const WIDEST: usize = 100;
 
 /// A heading, and the commands under it.
 type Group = (&'static str, &'static [&'static str]);
@@ -36,8 +42,10 @@ fn list(command: &Command, groups: &[Group]) -> String {
     let style = command.get_styles();
     let (heading, literal) = (*style.get_header(), *style.get_literal());
     let width = command.get_subcommands().map(|sub| sub.get_name().len()).max().unwrap_or(0);
+    let room = table::width().min(WIDEST).saturating_sub(width + 4);
     let line = |sub: &Command| {
         let about = sub.get_about().map(ToString::to_string).unwrap_or_default();
+        let about = hanging(&about, room, width + 4);
         format!("  {literal}{:<width$}{literal:#}  {about}\n", sub.get_name())
     };
     let mut text = String::new();
@@ -51,6 +59,23 @@ fn list(command: &Command, groups: &[Group]) -> String {
         text.push('\n');
     }
     text
+}
+
+/// Returns a text in lines that have so much room, those after the first below its beginning. Clap would begin them where the names do.
+fn hanging(text: &str, room: usize, indent: usize) -> String {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let line = lines.last_mut().expect("there is one from the start");
+        if !line.is_empty() && line.width() + 1 + word.width() > room {
+            lines.push(word.to_owned());
+        } else {
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line.push_str(word);
+        }
+    }
+    lines.join(&format!("\n{}", " ".repeat(indent)))
 }
 
 #[cfg(test)]

@@ -24,7 +24,7 @@ Examples:
 In KEY=VALUE the value is JSON, else a text; a number that would not come back as it is typed (1.10, 1e3) is a text, too, but
 where the gate asks for a number.
 At a terminal, an editor opens for a summary or blockers that are missing.
-Where org.yaml has a `signingKey` of yours, the completion is signed: with the key of --sign-with, else with the one that git
+Where org.yaml has a `signingKey` of yours, the completion is signed: with the key of --sign-with, else with the one that git \
 signs with (`user.signingKey`), else through the ssh agent.
 A ticket such as AOF-7qk@3 counts for that visit alone: if it has ended, nothing happens twice.")]
 pub(in crate::cli) struct Args {
