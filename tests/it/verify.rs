@@ -1,5 +1,7 @@
 //! `aof verify`: whatever was done to a history behind the engine's back is found, named and told from what people may do.
 
+use std::path::Path;
+
 use insta::assert_snapshot;
 use serde_json::Value;
 
@@ -170,7 +172,8 @@ fn what_is_committed_beside_a_step_is_found_whatever_it_is_called_and_wherever_i
     assert!(repository.contains("`module` changed with it"), "{repository}");
     // One among the files of the task is none of them.
     let _ = beside(&|env| {
-        let task = env.files("tasks").into_iter().find(|file| file.ends_with(".md")).unwrap();
+        let task =
+            env.files("tasks").into_iter().find(|file| Path::new(file).extension() == Some("md".as_ref())).unwrap();
         entered(env, format!("160000 {}\t{}\n", env.head(), task.replace(".md", ".module")).as_bytes());
     });
 
