@@ -24,6 +24,15 @@ impl Repository {
         Ok(said.into_iter().flatten().next().unwrap_or(Attribute::Unspecified))
     }
 
+    /// Returns for each of these files of the project whether what git commits of it is something else than what stands in the worktree,
+    /// line ends aside: encrypted, say, or stored elsewhere. Whether that is set up here is not asked: what goes past it stays in the history.
+    pub fn filters(&self, paths: &[&str]) -> Result<Vec<bool>, AuditError> {
+        let full_paths: Vec<String> = paths.iter().map(|path| self.full_path(path)).collect();
+        let full_paths: Vec<&str> = full_paths.iter().map(String::as_str).collect();
+        let said = self.attributes(&full_paths, ["filter", "working-tree-encoding"])?;
+        Ok(said.iter().map(|[filter, encoding]| filter.is_a_filter() || encoding.is_another_encoding()).collect())
+    }
+
     /// Returns what is said of each of these files, by their paths from the top, as git goes by it for what comes from the worktree.
     pub(super) fn attributes<const N: usize>(
         &self,
@@ -63,6 +72,16 @@ impl Repository {
 }
 
 impl Attribute {
+    /// One that only is set, or is not, names none.
+    const fn is_a_filter(&self) -> bool {
+        matches!(self, Self::Value(_))
+    }
+
+    /// What git commits is UTF-8.
+    fn is_another_encoding(&self) -> bool {
+        matches!(self, Self::Value(name) if !["utf-8", "utf8"].contains(&name.to_ascii_lowercase().as_str()))
+    }
+
     fn of_libgit2(said: Option<&[u8]>) -> Self {
         match AttrValue::from_bytes(said) {
             AttrValue::True => Self::Set,

@@ -46,6 +46,8 @@ pub enum Warning {
     CompanionsStay {
         /// Those that git is told to leave out.
         ignored: Vec<String>,
+        /// Those that git encrypts, or stores elsewhere, when it takes them in.
+        filtered: Vec<String>,
         /// Those that are too large to be committed.
         too_large: Vec<String>,
     },
@@ -121,8 +123,12 @@ impl Warning {
                     trouble.gate, trouble.error, trouble.expression
                 )
             }
-            Self::CompanionsStay { ignored, too_large } => {
-                let reasons = [(ignored, "which git is told to ignore"), (too_large, "too large to be committed")];
+            Self::CompanionsStay { ignored, filtered, too_large } => {
+                let reasons = [
+                    (ignored, "which git is told to ignore"),
+                    (filtered, "which git changes on the way into a commit: `filter` or `working-tree-encoding`"),
+                    (too_large, "too large to be committed"),
+                ];
                 let stays = reasons.iter().filter(|(files, _)| !files.is_empty());
                 let stays: Vec<String> = stays.map(|(files, why)| format!("{} ({why})", listed(*files))).collect();
                 format!("the task has moved without {}: move or remove that yourself", stays.join(" and "))
@@ -152,8 +158,8 @@ impl Warning {
                 ("error", json!(trouble.error)),
                 ("action", json!(if trouble.entered { "enter" } else { "skip" })),
             ],
-            Self::CompanionsStay { ignored, too_large } => {
-                vec![("ignored", json!(ignored)), ("tooLarge", json!(too_large))]
+            Self::CompanionsStay { ignored, filtered, too_large } => {
+                vec![("ignored", json!(ignored)), ("filtered", json!(filtered)), ("tooLarge", json!(too_large))]
             }
         }
     }

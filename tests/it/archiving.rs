@@ -6,6 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use insta::assert_snapshot;
 
 use crate::environment::{TestEnvironment, eventually};
+use crate::git_states::LAYOUTS;
 use crate::syncing::executable;
 
 /// A task that the next completion finishes, and where its file goes then.
@@ -70,6 +71,70 @@ fn what_git_ignores_and_what_is_too_large_stays() {
         [format!("tasks/{id}.log"), format!("tasks/{id}.mp4"), place.clone(), place.replace(".md", ".plan.md")]
     );
     assert_eq!(env.git(&["status", "--porcelain"]), format!("?? tasks/{id}.mp4\n"));
+}
+
+#[test]
+fn what_git_encrypts_or_stores_elsewhere_stays_as_git_has_it() {
+    // By where it stands, by where it would go, and where only git can read its index.
+    let cases = [
+        (".gitattributes", "*.log filter=up\n", None),
+        ("tasks/archive/.gitattributes", "*.log filter=up\n", None),
+        (".gitattributes", "*.log working-tree-encoding=UTF-16\n", None),
+        (".gitattributes", "*.log filter=up\n", Some(LAYOUTS[0])),
+        (".gitattributes", "*.log filter=up\n", Some(LAYOUTS[1])),
+        (".gitattributes", "*.log filter=nowhere\n", None),
+    ];
+    for (file, line, layout) in cases {
+        let env = TestEnvironment::new();
+        env.git(&["config", "filter.up.clean", "tr a-z A-Z"]);
+        env.git(&["config", "filter.up.smudge", "tr A-Z a-z"]);
+        let (id, place) = last_gate(&env);
+        env.write(file, line);
+        env.write(&format!("tasks/{id}.txt"), "the text\n");
+        let here = format!("tasks/{id}.log");
+        let text: Vec<u8> = if line.contains("encoding") {
+            "\u{feff}token".encode_utf16().flat_map(u16::to_be_bytes).collect()
+        } else {
+            b"token".to_vec()
+        };
+        env.write(&here, &text);
+        env.write("src/main.rs", "fn main() {}\n");
+        env.commit_all("log");
+        let blob = env.git(&["rev-parse", &format!("HEAD:{here}")]);
+        if let Some(layout) = layout {
+            env.git(layout);
+        }
+        let said = env.say(&id, "agent-3", "complete", &["--json"]).success().json();
+        let stays = &said["warnings"][0];
+        assert_eq!(
+            (&stays["warning"], &stays["filtered"][0]),
+            (&"companions_stay".into(), &"tasks/AOF-xxxxx.log".into())
+        );
+        let message = stays["message"].as_str().unwrap();
+        assert!(
+            message.contains("`tasks/AOF-xxxxx.log` (which git changes on the way into a commit: `filter`"),
+            "{message}"
+        );
+        assert_eq!(env.git(&["rev-parse", &format!("HEAD:{here}")]), blob);
+        assert!(env.exists(&here) && !env.exists(&place.replace(".md", ".log")), "{file}: {line}");
+        assert!(env.exists(&place.replace(".md", ".txt")) && !env.exists(&format!("tasks/{id}.txt")));
+        assert_eq!(env.git(&["status", "--porcelain"]), "", "{file}: {line}");
+    }
+}
+
+#[test]
+fn attributes_that_change_nothing_keep_nothing_back() {
+    for line in ["*.log -filter\n", "*.log filter\n", "*.log working-tree-encoding=utf-8\n", "*.png filter=lfs\n"] {
+        let env = TestEnvironment::new();
+        let (id, place) = last_gate(&env);
+        env.write(".gitattributes", line);
+        env.write(&format!("tasks/{id}.log"), "the log\n");
+        env.commit_all("log");
+        let said = env.say(&id, "agent-3", "complete", &["--json"]).success().json();
+        assert_eq!(said["warnings"], serde_json::json!([]), "{line}: {said}");
+        assert_eq!(env.read(&place.replace(".md", ".log")), "the log\n", "{line}");
+        assert_eq!(env.git(&["status", "--porcelain"]), "", "{line}");
+    }
 }
 
 #[test]

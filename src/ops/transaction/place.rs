@@ -30,29 +30,40 @@ pub(super) struct Following {
     pub left: Option<Warning>,
 }
 
-/// Returns what goes where the task goes. What git is told to leave out is in no commit because of that, and what is too large to
-/// be read at once, a recording, say, keeps no task from being finished: both stay.
+/// Returns what goes where the task goes. What git is told to leave out is in no commit because of that; what git encrypts, or stores
+/// elsewhere, would be in the commit as it stands here; and what is too large to be read at once, a recording, say, keeps no task
+/// from being finished: all these stay.
 pub(super) fn following(workspace: &Workspace, standing: &Standing, to: &ProjectPath) -> Result<Following, OpsError> {
     let (repository, head) = (&workspace.repository, standing.head.commit);
-    let (mut list, mut ignored, mut too_large) = (Vec::new(), Vec::new(), Vec::new());
-    for path in companions(&workspace.paths, &standing.snapshot.path)? {
-        let committed = head.map(|commit| repository.blob_id(commit, path.as_str())).transpose()?;
-        if committed.flatten().is_none() && repository.is_ignored(path.as_str())? {
-            ignored.push(path.to_string());
+    let here = companions(&workspace.paths, &standing.snapshot.path)?;
+    let there = here.iter().map(|path| to.sibling(path.name())).collect::<Result<Vec<ProjectPath>, _>>()?;
+    let filters =
+        |paths: &[ProjectPath]| repository.filters(&paths.iter().map(ProjectPath::as_str).collect::<Vec<_>>());
+    let is_filtered: Vec<bool> =
+        filters(&here)?.into_iter().zip(filters(&there)?).map(|(here, there)| here || there).collect();
+    let (mut list, mut ignored, mut filtered, mut too_large) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    for ((from, to), is_filtered) in here.into_iter().zip(there).zip(is_filtered) {
+        let committed = head.map(|commit| repository.blob_id(commit, from.as_str())).transpose()?;
+        if committed.flatten().is_none() && repository.is_ignored(from.as_str())? {
+            ignored.push(from.to_string());
             continue;
         }
-        let bytes = match tasks::read(&workspace.paths, &path) {
+        if is_filtered {
+            filtered.push(from.to_string());
+            continue;
+        }
+        let bytes = match tasks::read(&workspace.paths, &from) {
             Ok(snapshot) => snapshot.bytes,
             Err(StoreError::TooLarge { .. }) => {
-                too_large.push(path.to_string());
+                too_large.push(from.to_string());
                 continue;
             }
             Err(fault) => return Err(fault.into()),
         };
-        let target = to.sibling(path.name())?;
-        let is_program = repository.is_program(head, path.as_str())?;
-        list.push(Companion { from: path, to: target, bytes, is_program });
+        let is_program = repository.is_program(head, from.as_str())?;
+        list.push(Companion { from, to, bytes, is_program });
     }
-    let stays = !ignored.is_empty() || !too_large.is_empty();
-    Ok(Following { companions: list, left: stays.then_some(Warning::CompanionsStay { ignored, too_large }) })
+    let stays = ![&ignored, &filtered, &too_large].into_iter().all(Vec::is_empty);
+    let left = stays.then_some(Warning::CompanionsStay { ignored, filtered, too_large });
+    Ok(Following { companions: list, left })
 }
