@@ -62,6 +62,7 @@ mod startable;
 mod stations;
 mod stats;
 mod status;
+mod stayed;
 mod sweep;
 mod sync;
 mod terms;

@@ -13,6 +13,7 @@ use super::in_force::{InForce, Remark, check_worktree};
 use super::notices::{OutgoingStanding, outgoing};
 use super::stand::is_drifted;
 use super::standing::{Pending, Standing};
+use super::stayed::stayed;
 use super::sync::{RemoteStanding, remote_standing, remote_value};
 use super::unmerged::unmerged;
 use super::way_back::{WayBack, ways_back};
@@ -93,6 +94,7 @@ pub fn overview(workspace: &Workspace, watcher: bool) -> Result<Overview, OpsErr
         attention.extend(misplaced(&listing));
         missing_files(workspace, &committed, &mut attention);
         uncommitted_tasks(workspace, &committed, &listing, &mut attention);
+        attention.extend(stayed(workspace, some)?);
     }
     let waiting = pending(workspace)?;
     if waiting > 0 {

@@ -183,10 +183,11 @@ pub fn task_id(name: &str) -> Option<Result<TaskId, IdFault>> {
     (!stem.eq_ignore_ascii_case("readme")).then(|| stem.parse())
 }
 
-/// Returns the file of the task that a file of that name goes with, where it stands beside it: `AOF-abc.md` for `AOF-abc.plan.md`.
+/// Returns the file of the task that a file of that name goes with, where it stands beside it: `AOF-abc.md` for `AOF-abc.plan.md`. What
+/// programs leave of a file, as `AOF-abc.md~` and `AOF-abc.md.orig`, goes with none.
 pub fn companion_of(name: &str) -> Option<String> {
     let (stem, rest) = name.split_once('.')?;
-    let task = stem.parse::<TaskId>().ok().filter(|_| rest != "md" && !rest.starts_with("md."));
+    let task = stem.parse::<TaskId>().ok().filter(|_| !rest.starts_with("md") && !is_debris(name));
     task.map(|id| format!("{id}.md"))
 }
 
@@ -205,9 +206,7 @@ pub fn companions(paths: &Paths, task: &ProjectPath) -> Result<Vec<ProjectPath>,
         let name = entry.file_name();
         let Some(name) = name.to_str() else { continue };
         let companion = name.starts_with(stem)
-            // `AOF-abc.md` itself, and what programs leave of it: `.md~`, `.md.orig`.
-            && !name.starts_with(task.name())
-            && !is_debris(name)
+            && companion_of(name).is_some_and(|other| other == task.name())
             && entry.file_type().is_ok_and(|kind| kind.is_file());
         if companion {
             found.push(task.sibling(name)?);
@@ -244,7 +243,15 @@ mod tests {
         assert_eq!(task_id("AOF-abc.tests.yaml"), None);
         assert_eq!(task_id("README.md"), None);
         assert_eq!(companion_of("AOF-abc.plan.md").as_deref(), Some("AOF-abc.md"));
-        for name in ["AOF-abc.md", "AOF-abc.md.md", "notes.plan.md", "AOF-abc-plan.md", "AOF-abc"] {
+        for name in [
+            "AOF-abc.md",
+            "AOF-abc.md.md",
+            "AOF-abc.md~",
+            "AOF-abc.yaml.swp",
+            "notes.plan.md",
+            "AOF-abc-plan.md",
+            "AOF-abc",
+        ] {
             assert_eq!(companion_of(name), None, "{name}");
         }
         for name in ["notes.md", ".md", "aof-abc.md", "AOF-abc (copy).md"] {

@@ -13,6 +13,7 @@ pub mod presence;
 pub mod random;
 pub mod runs;
 pub mod schemas;
+pub mod stayed;
 pub mod stream;
 pub mod tasks;
 

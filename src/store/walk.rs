@@ -99,6 +99,20 @@ pub(super) fn named_below<'p>(
         .filter_map(|entry| paths.relative_joined(entry.path()))
 }
 
+/// Goes through all ordinary files among the active tasks.
+pub(super) fn active_files(paths: &Paths) -> impl Iterator<Item = ProjectPath> + '_ {
+    ordinary(paths, raw_active(paths))
+}
+
+/// Goes through all ordinary files in the archive.
+pub(super) fn archived_files(paths: &Paths) -> impl Iterator<Item = ProjectPath> + '_ {
+    ordinary(paths, raw(paths, ARCHIVE, false))
+}
+
+fn ordinary(paths: &Paths, raw: impl Iterator<Item = Raw>) -> impl Iterator<Item = ProjectPath> {
+    raw.flatten().filter(|entry| entry.file_type().is_file()).filter_map(|entry| paths.relative_joined(entry.path()))
+}
+
 /// Returns the names of the folders that stand in `tasks/` itself, the archive aside.
 pub(super) fn folders_of_tasks(paths: &Paths) -> Result<Vec<String>, StoreError> {
     let folder = paths.tasks();

@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 use insta::assert_snapshot;
+use serde_json::Value;
 
 use crate::environment::{TestEnvironment, eventually};
 use crate::git_states::LAYOUTS;
@@ -71,6 +72,48 @@ fn what_git_ignores_and_what_is_too_large_stays() {
         [format!("tasks/{id}.log"), format!("tasks/{id}.mp4"), place.clone(), place.replace(".md", ".plan.md")]
     );
     assert_eq!(env.git(&["status", "--porcelain"]), format!("?? tasks/{id}.mp4\n"));
+}
+
+#[test]
+fn what_stayed_is_named_until_somebody_moves_it() {
+    let env = TestEnvironment::new();
+    let _ = env.aof(&["doctor", "--fix"]).success();
+    let (id, place) = last_gate(&env);
+    env.write(".gitattributes", env.read(".gitattributes") + "*.png filter=up\n");
+    for name in ["log", "png", "txt"] {
+        env.write(&format!("tasks/{id}.{name}"), "beside\n");
+    }
+    env.write(".gitignore", "*.log\n");
+    env.commit_all("beside");
+    let told = || {
+        let status = env.aof(&["--json", "status"]).success().json();
+        let of = |list: &Value| list.as_array().unwrap().iter().find(|one| one["code"] == "companions_stayed").cloned();
+        let doctor = env.aof(&["--json", "doctor"]).success().json();
+        (of(&status["attention"]), of(&doctor["complaints"]))
+    };
+    assert_eq!(told(), (None, None));
+    let _ = env.complete(&id, "agent-3");
+    let moves = ["log", "png"].map(|name| (format!("tasks/{id}.{name}"), place.replace(".md", &format!(".{name}"))));
+    for (at, (here, there)) in moves.iter().enumerate() {
+        let (Some(point), Some(complaint)) = told() else { panic!("nothing is told of {here}") };
+        let left: Vec<String> = moves[at..].iter().map(|(here, _)| env.plain(here)).collect();
+        let problem = point["problem"].as_str().unwrap();
+        assert!(
+            problem.starts_with(&format!("{} file", left.len())) && problem.ends_with(&left.join(", ")),
+            "{problem}"
+        );
+        assert_eq!([&complaint["problem"], &complaint["fix"]], [&point["problem"], &point["fix"]]);
+        assert_eq!(complaint["weight"], "advice");
+        let command = if at == 0 { "mv" } else { "git mv" };
+        let fix = point["fix"].as_str().unwrap();
+        assert!(fix.contains(&env.plain(&format!("`{command} {here} {there}`"))), "{fix}");
+        let mut shell = env.command("sh");
+        shell.args(["-c", &format!("{command} {here} {there}")]).current_dir(env.path("."));
+        let _ = env.run(shell).success();
+    }
+    assert_eq!(told(), (None, None));
+    env.commit_all("beside its task");
+    let _ = env.aof(&["verify"]).success();
 }
 
 #[test]

@@ -17,8 +17,8 @@ pub(super) fn look(patient: &Patient<'_>) -> Vec<Complaint> {
         copies::doubled(patient.workspace).into_values().flatten().map(|path| path.to_string()).collect();
     let inbox_waits = patient.overview.attention.iter().any(|point| point.code == "inbox_waiting");
     let told = patient.overview.attention.iter().filter(|point| match point.code {
-        // The doctor looks through the whole archive for what is misplaced.
-        "task_blocked" | "task_overdue" | "task_misplaced" => false,
+        // The doctor looks through the whole archive for what is misplaced, and names all companions that stayed.
+        "task_blocked" | "task_overdue" | "task_misplaced" | "companions_stayed" => false,
         // Commands work without one; dropped files do not.
         "no_watcher" => inbox_waits,
         // They are told of as what they are.

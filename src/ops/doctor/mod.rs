@@ -18,6 +18,7 @@ mod schemas;
 mod settings;
 mod signing;
 mod staged;
+mod stayed;
 mod storage;
 mod stream;
 mod surroundings;
@@ -119,7 +120,7 @@ struct Patient<'w> {
 type Check = fn(&Patient<'_>) -> Vec<Complaint>;
 
 /// All of them, in the order in which people are told: what stops everything comes first.
-const CHECKS: [Check; 19] = [
+const CHECKS: [Check; 20] = [
     |patient| told(surroundings::look(patient)),
     |patient| told(settings::look(patient)),
     |patient| told(line_ends::look(patient)),
@@ -128,6 +129,7 @@ const CHECKS: [Check; 19] = [
     known::look,
     |patient| told(copies::look(patient)),
     misplaced::look,
+    |patient| told(stayed::look(patient)),
     |patient| told(staged::look(patient)),
     |patient| told(leftovers::look(patient)),
     checkouts::look,

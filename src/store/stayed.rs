@@ -1,0 +1,90 @@
+//! Companions that stayed where they were when their task went to the archive. Reads names, and opens nothing.
+
+use std::collections::{HashMap, HashSet};
+
+use super::layout::companion_of;
+use super::{Paths, ProjectPath, walk};
+
+/// A file that stayed, and the one that it belongs to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stayed {
+    /// Where it stands.
+    pub path: ProjectPath,
+    /// The file of its task.
+    pub task: ProjectPath,
+}
+
+/// Returns the companions among the active tasks whose task has its file in the archive alone, sorted. The archive is gone through only
+/// where there may be some.
+pub fn stayed(paths: &Paths) -> Vec<Stayed> {
+    let (mut active, mut beside) = (HashSet::new(), Vec::new());
+    for path in walk::active_files(paths) {
+        match companion_of(path.name()) {
+            Some(task) => beside.push((path, task)),
+            None => drop(active.insert(path.name().to_owned())),
+        }
+    }
+    beside.retain(|(_, task)| !active.contains(task));
+    if beside.is_empty() {
+        return Vec::new();
+    }
+    let wanted: HashSet<&str> = beside.iter().map(|(_, task)| task.as_str()).collect();
+    let mut archived: HashMap<String, ProjectPath> = HashMap::new();
+    for path in walk::archived_files(paths).filter(|path| wanted.contains(path.name())) {
+        let latest = archived.entry(path.name().to_owned()).or_insert_with(|| path.clone());
+        if *latest < path {
+            *latest = path;
+        }
+    }
+    let of = |(path, task): (ProjectPath, String)| Some(Stayed { path, task: archived.get(&task)?.clone() });
+    let mut stayed: Vec<Stayed> = beside.into_iter().filter_map(of).collect();
+    stayed.sort_by(|a, b| a.path.cmp(&b.path));
+    stayed
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use tempfile::TempDir;
+
+    use super::*;
+
+    #[test]
+    fn a_companion_has_stayed_where_its_task_is_in_the_archive_alone() {
+        let home = TempDir::new().unwrap();
+        let paths = Paths::at(home.path());
+        assert_eq!(stayed(&paths), []);
+        for file in [
+            "tasks/AOF-open1.md",
+            "tasks/AOF-open1.log",
+            "tasks/sprint/AOF-moved.md",
+            "tasks/AOF-moved.log",
+            "tasks/AOF-done1.log",
+            "tasks/AOF-done1.log.swp",
+            "tasks/AOF-done1.md.orig",
+            "tasks/sprint/AOF-done2.plan.md",
+            "tasks/AOF-both1.log",
+            "tasks/AOF-both1.md",
+            "tasks/AOF-nobody.log",
+            "tasks/notes.txt",
+            "tasks/.hidden/AOF-done1.log",
+            "tasks/archive/2025/12/31/AOF-done1.md",
+            "tasks/archive/2026/02/16/AOF-done1.md",
+            "tasks/archive/2026/02/16/AOF-done1.txt",
+            "tasks/archive/2026/02/16/AOF-done2.md",
+            "tasks/archive/2026/02/16/AOF-both1.md",
+        ] {
+            fs::create_dir_all(home.path().join(file).parent().unwrap()).unwrap();
+            fs::write(home.path().join(file), "").unwrap();
+        }
+        let found = stayed(&paths).into_iter().map(|found| [found.path, found.task].map(|path| path.to_string()));
+        assert_eq!(
+            found.collect::<Vec<_>>(),
+            [
+                ["tasks/AOF-done1.log", "tasks/archive/2026/02/16/AOF-done1.md"],
+                ["tasks/sprint/AOF-done2.plan.md", "tasks/archive/2026/02/16/AOF-done2.md"],
+            ]
+        );
+    }
+}
