@@ -76,6 +76,18 @@ pub(super) struct Step {
     pub committed: Timestamp,
 }
 
+/// Makes of a commit of that committer what is to be written.
+type Sign<'s> = dyn FnMut(&Person, Vec<u8>) -> Result<Vec<u8>, AuditError> + 's;
+
+/// Commits that nothing is written of yet.
+struct Composed {
+    objects: Vec<Object>,
+    steps: Vec<Step>,
+    changes: Vec<PathChange>,
+    folders: Vec<FolderChange>,
+    index: Index,
+}
+
 impl Prepared {
     /// The commits, oldest first.
     pub fn commits(&self) -> impl Iterator<Item = CommitId> + '_ {
@@ -101,12 +113,34 @@ impl Repository {
 
     /// Prepares a chain of commits on top of the branch, the first of them first.
     pub fn prepare_batch(&self, head: &Head, drafts: &[Draft]) -> Result<Prepared, AuditError> {
+        let mut signers = Signers::default();
+        let sign = &mut |committer: &Person, unsigned: Vec<u8>| match signers.of(self, committer)? {
+            Some(signer) => Ok(with_signature(&unsigned, &signer.sign(&unsigned)?)),
+            None => Ok(unsigned),
+        };
+        let Composed { mut objects, steps, changes, folders, index } = self.compose(head, drafts, sign)?;
+        let mut seen = HashSet::new();
+        objects.retain(|object: &Object| seen.insert(object.id));
+        let objects = if drafts.len() < PACK_FROM {
+            self.objects().stage_loose(&objects)?
+        } else {
+            self.objects().stage_pack(&objects)?
+        };
+        let objects = RefCell::new(objects);
+        Ok(Prepared { objects, base: head.clone(), steps, changes, folders, index })
+    }
+
+    /// Meets what would keep these commits from being prepared; writes nothing, and has nothing signed.
+    pub fn rehearse(&self, head: &Head, drafts: &[Draft]) -> Result<(), AuditError> {
+        self.compose(head, drafts, &mut |_, unsigned| Ok(unsigned)).map(drop)
+    }
+
+    fn compose(&self, head: &Head, drafts: &[Draft], sign: &mut Sign<'_>) -> Result<Composed, AuditError> {
         let base_root = head.commit.map(|commit| self.root_tree(commit)).transpose()?;
         let mut trees = self.trees();
         let mut objects = Vec::new();
         let mut passed: BTreeMap<String, Vec<ObjectId>> = BTreeMap::new();
         let mut steps = Vec::with_capacity(drafts.len());
-        let mut signers = Signers::default();
         let (mut root, mut parent) = (base_root, head.commit);
         for draft in drafts {
             let new_root = self.splice(&mut trees, root, draft, &mut objects, &mut passed)?;
@@ -115,11 +149,7 @@ impl Repository {
             }
             let stamps = [(&draft.author, draft.authored), (&draft.committer, draft.committed)];
             let unsigned = encode(new_root, parent.as_slice(), stamps, &draft.message)?;
-            let signed = match signers.of(self, &draft.committer)? {
-                Some(signer) => with_signature(&unsigned, &signer.sign(&unsigned)?),
-                None => unsigned,
-            };
-            let commit = Object::new(Kind::Commit, signed);
+            let commit = Object::new(Kind::Commit, sign(&draft.committer, unsigned)?);
             let id = CommitId::new(commit.id);
             objects.push(commit);
             steps.push(Step {
@@ -138,16 +168,7 @@ impl Repository {
         let folders = folder_changes(&trees, base_root, root, &changes)?;
         let index = Index::read(self, &paths(&changes))?;
         index.check(self, &changes)?;
-
-        let mut seen = HashSet::new();
-        objects.retain(|object: &Object| seen.insert(object.id));
-        let objects = if drafts.len() < PACK_FROM {
-            self.objects().stage_loose(&objects)?
-        } else {
-            self.objects().stage_pack(&objects)?
-        };
-        let objects = RefCell::new(objects);
-        Ok(Prepared { objects, base: head.clone(), steps, changes, folders, index })
+        Ok(Composed { objects, steps, changes, folders, index })
     }
 
     fn splice(

@@ -87,6 +87,13 @@ pub(super) fn to_sign(workspace: &Workspace, completion: &Completion) -> Result<
     }
 }
 
+/// Meets what would keep a completion file from counting that is taken now; nothing is written.
+pub(super) fn would_complete(workspace: &Workspace, completion: &Completion) -> Result<(), OpsError> {
+    let (id, mut completion) = (&completion.ticket.task, completion.clone());
+    change(workspace, id, DryRun::Yes, &mut |standing| choice(workspace, standing, &mut completion, Signed::Now))
+        .map(drop)
+}
+
 /// When a completion is signed that has to be.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Signed {

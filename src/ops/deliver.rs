@@ -57,14 +57,6 @@ pub enum Delivered {
     },
 }
 
-/// Returns how many files wait in the inbox.
-pub fn pending(workspace: &Workspace) -> Result<usize, OpsError> {
-    let inbox = Inbox::of(&workspace.paths);
-    let dropped = inbox.scan(workspace.clock()(), &|_| Witnessed::Renamed)?;
-    let dropped = dropped.iter().filter(|candidate| candidate.class != Class::Ignored).count();
-    Ok(dropped + inbox.taken()?.len())
-}
-
 /// Whoever has files delivered.
 pub trait Recipient {
     /// Returns what somebody saw of the file of that name in the inbox.
@@ -292,7 +284,7 @@ fn wait_or_fail(name: String, error: OpsError, recipient: &mut dyn Recipient) ->
 }
 
 /// Trouble that is not the completion's, as where its task has no file that can be read: it waits in its place.
-fn is_passing(error: &OpsError) -> bool {
+pub(super) fn is_passing(error: &OpsError) -> bool {
     match error {
         OpsError::Store(_)
         | OpsError::InvalidRules(_)

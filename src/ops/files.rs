@@ -12,7 +12,7 @@ use super::transaction::Write;
 use crate::disk::Unsynced;
 use crate::stop;
 use crate::store::atomic::{self, Over, Staged};
-use crate::store::{Folder, ProjectPath, StoreError, WriterLock};
+use crate::store::{Folder, Paths, ProjectPath, StoreError, WriterLock};
 
 /// The files of one write, in the order in which they get their names.
 pub(super) type Files = Vec<Staged>;
@@ -22,12 +22,12 @@ const AHEAD: usize = 32;
 
 /// Says what stands where a file is to go that moves, with what goes with it. Asked before anything is written down: whoever heals
 /// could not tell that it was there before.
-pub(super) fn look_in_the_way(lock: &WriterLock, writes: &[Write]) -> Result<(), StoreError> {
+pub(super) fn look_in_the_way(paths: &Paths, writes: &[Write]) -> Result<(), StoreError> {
     for write in writes {
         let moves = write.from.as_ref().is_some_and(|(path, _)| *path != write.to);
         let own = moves.then_some(&write.to);
         for path in own.into_iter().chain(write.companions.iter().map(|companion| &companion.to)) {
-            let folder = Folder::open_existing(lock.paths().root(), path.folder())?;
+            let folder = Folder::open_existing(paths.root(), path.folder())?;
             if let Some(folder) = folder
                 && folder.kind(path.name())?.is_some()
             {

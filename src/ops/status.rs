@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, HashMap};
 use serde_json::{Value, json};
 
 use super::attention::{behind, misplaced, of_dependencies, of_task, some};
-use super::deliver::pending;
 use super::error::{OpsError, missing, thaw};
 use super::header::NEW;
 use super::headers::{Listing, Scope, Unreadable, read_all};
@@ -16,6 +15,7 @@ use super::standing::{Pending, Standing};
 use super::stayed::stayed;
 use super::sync::{RemoteStanding, remote_standing, remote_value};
 use super::unmerged::unmerged;
+use super::waiting::waiting;
 use super::way_back::{WayBack, ways_back};
 use super::workspace::Workspace;
 use crate::audit::{AuditError, Head, ObjectId};
@@ -96,18 +96,8 @@ pub fn overview(workspace: &Workspace, watcher: bool) -> Result<Overview, OpsErr
         uncommitted_tasks(workspace, &committed, &listing, &mut attention);
         attention.extend(stayed(workspace, some)?);
     }
-    let waiting = pending(workspace)?;
-    if waiting > 0 {
-        attention.push(Attention {
-            code: "inbox_waiting",
-            problem: format!(
-                "{waiting} completion {} in `.aof/inbox`",
-                if waiting == 1 { "file waits" } else { "files wait" }
-            ),
-            fix: "`aof watch` takes them as they come; `aof watch --once` takes them now, and says what keeps one back"
-                .to_owned(),
-        });
-    }
+    let is_halted = busy.is_some() || attention.iter().any(|point| point.code == "own_folder_in_git");
+    attention.extend(waiting(workspace, is_halted)?);
     undelivered(workspace, &mut attention)?;
     if intent::is_pending(&workspace.paths) {
         attention.push(Attention {

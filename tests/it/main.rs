@@ -93,6 +93,7 @@ mod task_new;
 mod templates;
 mod texts;
 mod verify;
+mod waiting;
 mod walker;
 mod watch;
 mod webhooks;

@@ -15,7 +15,8 @@ const WAIT: Duration = Duration::from_secs(10);
 pub(super) fn look(patient: &Patient<'_>) -> Vec<Complaint> {
     let doubled: Vec<String> =
         copies::doubled(patient.workspace).into_values().flatten().map(|path| path.to_string()).collect();
-    let inbox_waits = patient.overview.attention.iter().any(|point| point.code == "inbox_waiting");
+    let waits = |code: &str| matches!(code, "inbox_waiting" | "inbox_kept_back");
+    let inbox_waits = patient.overview.attention.iter().any(|point| waits(point.code));
     let told = patient.overview.attention.iter().filter(|point| match point.code {
         // The doctor looks through the whole archive for what is misplaced, and names all companions that stayed.
         "task_blocked" | "task_overdue" | "task_misplaced" | "companions_stayed" => false,
@@ -61,7 +62,7 @@ const fn why(code: &str) -> &'static str {
         b"task_frozen" => "no command touches the task, so that nothing is overwritten",
         b"not_adopted" => "a task that stands at no gate is nobody's work",
         b"not_committed" => "what is not committed is in no history, and in no other clone",
-        b"inbox_waiting" => "what an agent said does not count until it is taken",
+        b"inbox_waiting" | b"inbox_kept_back" => "what an agent said does not count until it is taken",
         b"no_watcher" => "nobody takes what is dropped into the inbox",
         b"notices_failing" | b"notices_dropped" => "somebody waits for a message that does not come",
         b"unfinished_write" => "until it is finished, a file may be ahead of what is committed",

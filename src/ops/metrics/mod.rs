@@ -11,11 +11,11 @@ mod happened;
 mod hidden;
 mod known;
 
-use super::deliver::pending;
 use super::error::OpsError;
 use super::events::event_counts;
 use super::headers::{Scope, Unreadable, read_all};
 use super::in_force::InForce;
+use super::waiting::pending;
 use super::workspace::Workspace;
 use crate::model::Timestamp;
 use crate::observe::metrics::{Family, Labels};

@@ -2,6 +2,7 @@
 //! looked whether what it read is still so.
 
 use std::cell::RefCell;
+use std::slice;
 use std::time::Instant;
 
 use tracing::{info, warn};
@@ -45,7 +46,7 @@ pub(in crate::ops) fn commit_unhealed(
     writes: &[Write],
 ) -> Result<Vec<CommitId>, OpsError> {
     let start = Instant::now();
-    files::look_in_the_way(lock, writes)?;
+    files::look_in_the_way(&workspace.paths, writes)?;
     let prepared = prepare(workspace, head, writes)?;
     stop::point("ops.prepared");
 
@@ -106,12 +107,22 @@ pub(in crate::ops) fn commit_unhealed(
 
 /// Writes the commits of these writes on top of the branch, on no branch yet.
 pub(in crate::ops) fn prepare(workspace: &Workspace, head: &Head, writes: &[Write]) -> Result<Prepared, OpsError> {
+    Ok(workspace.repository.prepare_batch(head, &drafts(workspace, writes)?)?)
+}
+
+/// Meets what would keep a write from being committed, as far as that can be told without the lock; nothing is written.
+pub(super) fn rehearse(workspace: &Workspace, head: &Head, write: &Write) -> Result<(), OpsError> {
+    let writes = slice::from_ref(write);
+    files::look_in_the_way(&workspace.paths, writes)?;
+    Ok(workspace.repository.rehearse(head, &drafts(workspace, writes)?)?)
+}
+
+fn drafts(workspace: &Workspace, writes: &[Write]) -> Result<Vec<Draft>, OpsError> {
     let committer = workspace.repository.identity()?;
     let by_user = writes.iter().flat_map(|write| &write.versions).any(|version| version.author.is_none());
     let user = if by_user { workspace.repository.author_identity()? } else { committer.clone() };
     let now = workspace.now();
-    let drafts: Vec<Draft> = writes.iter().flat_map(|write| write.drafts(&user, &committer, now)).collect();
-    Ok(workspace.repository.prepare_batch(head, &drafts)?)
+    Ok(writes.iter().flat_map(|write| write.drafts(&user, &committer, now)).collect())
 }
 
 /// Returns the last commit of each write.

@@ -19,6 +19,7 @@ mod write;
 
 use std::time::Instant;
 
+use self::commit::rehearse;
 use self::place::{Following, following};
 use super::adopt;
 use super::automatic::{owed_first, pass_on};
@@ -126,7 +127,7 @@ fn due_first(workspace: &Workspace, standing: &Standing) -> Result<Option<Choice
     }
 }
 
-/// Carries a choice out; nothing if the task or the branch changed since they were read.
+/// Carries a choice out, or meets what would keep it from that; nothing if the task or the branch changed since they were read.
 pub(super) fn carry_out(
     workspace: &Workspace,
     standing: &Standing,
@@ -134,9 +135,11 @@ pub(super) fn carry_out(
     dry_run: DryRun,
 ) -> Result<Option<Changed>, OpsError> {
     let plan = plan(workspace, standing, choice)?;
-    let Some(write) = plan.write.filter(|_| dry_run == DryRun::No) else {
+    let Some(write) = plan.write else { return Ok(Some(plan.changed)) };
+    if dry_run == DryRun::Yes {
+        rehearse(workspace, &standing.head, &write)?;
         return Ok(Some(plan.changed));
-    };
+    }
     let commit = commit_if_current(workspace, standing, write)?;
     Ok(commit.map(|commit| Changed { commit: Some(commit), ..plan.changed }))
 }

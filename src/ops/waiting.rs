@@ -1,0 +1,128 @@
+//! Completion files that wait: how many, and what keeps which of them back. That is judged as when they are taken: what they say is
+//! rehearsed. Nothing is held meanwhile, so no watcher passes one over for being looked at.
+
+use super::attention::some;
+use super::complete::would_complete;
+use super::deliver::is_passing;
+use super::error::OpsError;
+use super::status::Attention;
+use super::workspace::Workspace;
+use crate::format::completion_file::{self, Syntax};
+use crate::model::CompletionId;
+use crate::store::inbox::{Class, Item, Leftover, Witnessed};
+use crate::store::random::DeliveryId;
+use crate::store::{Inbox, StoreError, intent};
+
+/// So many are judged: of more, whoever takes them says what keeps them back.
+const MOST: usize = 50;
+
+/// A file that is kept back.
+struct KeptBack {
+    name: String,
+    error: OpsError,
+}
+
+/// A file that waits.
+struct File {
+    item: Item,
+    name: String,
+    /// The one that it was taken under.
+    id: Option<CompletionId>,
+}
+
+/// Returns how many files wait in the inbox.
+pub(super) fn pending(workspace: &Workspace) -> Result<usize, OpsError> {
+    Ok(files(workspace)?.len())
+}
+
+/// Says which completion files wait, and for what. While nothing can be committed all wait for that.
+pub(super) fn waiting(workspace: &Workspace, is_halted: bool) -> Result<Vec<Attention>, OpsError> {
+    let (count, all) = if is_halted { (pending(workspace)?, Vec::new()) } else { kept_back(workspace)? };
+    let mut attention = Vec::new();
+    let free = count - all.len();
+    if free > 0 {
+        let taken = if is_halted {
+            "nothing can be committed now; once it can, `aof watch` takes them, or `aof watch --once`"
+        } else {
+            "`aof watch` takes them as they come; `aof watch --once` takes them now, and says what keeps one back"
+        };
+        let problem = format!("{free} {}", waits(free));
+        attention.push(Attention { code: "inbox_waiting", problem, fix: taken.to_owned() });
+    }
+    let mut troubles: Vec<(String, Vec<KeptBack>)> = Vec::new();
+    for kept in all {
+        let problem = kept.error.problem();
+        match troubles.iter_mut().find(|(known, _)| *known == problem) {
+            Some((_, others)) => others.push(kept),
+            None => troubles.push((problem, vec![kept])),
+        }
+    }
+    attention.extend(troubles.iter().map(|(problem, kept)| {
+        let names: Vec<&str> = kept.iter().map(|kept| kept.name.as_str()).collect();
+        Attention {
+            code: "inbox_kept_back",
+            problem: format!("{} {} ({}): {problem}", names.len(), waits(names.len()), some(&names)),
+            fix: format!("{}; `aof watch` goes on with it then, or `aof watch --once`", fix(&kept[0].error)),
+        }
+    }));
+    Ok(attention)
+}
+
+fn waits(count: usize) -> &'static str {
+    if count == 1 { "completion file waits in `.aof/inbox`" } else { "completion files wait in `.aof/inbox`" }
+}
+
+/// No command is run again here.
+fn fix(error: &OpsError) -> String {
+    match error {
+        OpsError::Store(StoreError::Exists { path }) => format!("move `{}` away", path.display()),
+        error => error.fix().unwrap_or_else(|| "mend that".to_owned()),
+    }
+}
+
+/// Returns how many files wait in the inbox, and those that nobody could take now.
+fn kept_back(workspace: &Workspace) -> Result<(usize, Vec<KeptBack>), OpsError> {
+    let files = files(workspace)?;
+    let count = files.len();
+    let mut all = Vec::new();
+    for file in files.into_iter().take(MOST) {
+        // Who takes one finishes first what was broken off; that is not for whoever only looks.
+        if intent::is_pending(&workspace.paths) {
+            break;
+        }
+        if let Some(error) = trouble_of(workspace, &file) {
+            all.push(KeptBack { name: file.name, error });
+        }
+    }
+    Ok((count, all))
+}
+
+fn files(workspace: &Workspace) -> Result<Vec<File>, OpsError> {
+    let inbox = Inbox::of(&workspace.paths);
+    let fresh = |item: Item| File { name: item.name.to_string_lossy().into_owned(), item, id: None };
+    let taken = inbox.taken()?.into_iter().map(|leftover| match leftover {
+        Leftover::Taken(taken) => {
+            File { item: taken.item().clone(), id: Some(taken.id.completion()), name: taken.name }
+        }
+        Leftover::Stranger(item) => fresh(item),
+    });
+    let dropped = inbox.scan(workspace.clock()(), &|_| Witnessed::Renamed)?.into_iter();
+    let dropped = dropped.filter(|candidate| candidate.class != Class::Ignored).map(|candidate| fresh(candidate.item));
+    Ok(taken.chain(dropped).collect())
+}
+
+/// Returns what keeps a file back; nothing where it would count, or be refused.
+fn trouble_of(workspace: &Workspace, file: &File) -> Option<OpsError> {
+    let syntax = Syntax::of(&file.name)?;
+    let bytes = match Inbox::of(&workspace.paths).peek(&file.item) {
+        Ok(bytes) => bytes?,
+        Err(StoreError::WrongKind { .. } | StoreError::TooLarge { .. }) => return None,
+        Err(error) => return Some(error.into()),
+    };
+    let id = match &file.id {
+        Some(id) => id.clone(),
+        None => DeliveryId::new(workspace.clock()()).ok()?.completion(),
+    };
+    let completion = completion_file::parse(&bytes, syntax, &id).ok()?;
+    would_complete(workspace, &completion).err().filter(is_passing)
+}
