@@ -122,6 +122,15 @@ pub(super) fn key_value(text: &str) -> Result<(String, serde_json::Value), Strin
     Ok((key.to_owned(), value_of(value)))
 }
 
+/// Reads what a task begins with: `KEY=VALUE`, or an object.
+pub(super) fn context(text: &str) -> Result<Vec<(String, serde_json::Value)>, String> {
+    if text.trim_start().starts_with('{') {
+        let object = json::typed(text).map_err(|error| format!("it is no JSON object: {error}"))?;
+        return Ok(object.as_object().cloned().unwrap_or_default().into_iter().collect());
+    }
+    key_value(text).map(|pair| vec![pair])
+}
+
 /// Returns the value that somebody typed. What is JSON (a number, `true`, a list) is taken as such, anything else as a text, and so is
 /// a number that would not be written as it was typed: `1.10` is a version.
 pub(super) fn value_of(text: &str) -> serde_json::Value {

@@ -179,6 +179,14 @@ fn what_is_typed_as_a_value_is_a_number_only_where_it_comes_back() {
         let entry = first_entry(&env, &id);
         assert_eq!((&entry["outputs"]["v"], &entry["metadata"]["v"]), (&wanted, &wanted), "{text}");
     }
+    // All at once, one after the other, with the same rule.
+    let context = ["--context", r#" {"v": 1.10, "deep": {"n": [1.5, 1e3]}, "w": 1}"#, "--context", "w=2"];
+    let id = env.new_task(&[&["Add login"][..], &context].concat());
+    assert_eq!(shown(&env, &id)["context"]["input"], json!({"v": "1.10", "deep": {"n": [1.5, "1e3"]}, "w": 2}));
+    for text in ["{\"v\": ", "[1]", "v"] {
+        let refused = env.aof(&["task", "new", "Add login", "--context", text]).code(2);
+        assert!(refused.stderr.contains("--context <KEY=VALUE|JSON>"), "{refused}");
+    }
     // A file says numbers.
     let list = r#"[{"title": "Add login", "metadata": {"v": 1.10}, "context": {"v": [2.50, 3]}}]"#;
     env.write("list.json", list);

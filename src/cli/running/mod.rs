@@ -16,10 +16,9 @@ use std::sync::atomic::AtomicBool;
 
 pub(super) use self::result::Outcome;
 use self::view::{Asking, View};
-use super::arguments::{Away, key_value};
+use super::arguments::Away;
 use super::session::{Session, now};
 use super::trouble::Trouble;
-use crate::format::json;
 use crate::model::{AgentId, RoleId, TaskId};
 use crate::ops::{Workspace, acting_agent, known_worker, show};
 use crate::runner::{Account, Pace, Project, Wish, work};
@@ -179,13 +178,4 @@ pub(super) fn project(session: &Session, workspace: &Workspace) -> Result<Projec
         wait: session.wait,
         aof,
     })
-}
-
-/// Reads what a task begins with: `KEY=VALUE`, or an object.
-pub(super) fn context(text: &str) -> Result<Vec<(String, serde_json::Value)>, String> {
-    if text.trim_start().starts_with('{') {
-        let object = json::typed(text).map_err(|error| format!("it is no JSON object: {error}"))?;
-        return Ok(object.as_object().cloned().unwrap_or_default().into_iter().collect());
-    }
-    key_value(text).map(|pair| vec![pair])
 }

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use super::shown;
-use crate::cli::arguments::{Rehearsal, Who, key_value, object};
+use crate::cli::arguments::{Rehearsal, Who, context, key_value, object};
 use crate::cli::input;
 use crate::cli::session::Session;
 use crate::cli::trouble::Trouble;
@@ -19,7 +19,8 @@ Examples:
   aof task new \"Ship it\" --depends AOF-7qk
   echo '[{\"title\": \"One\"}, {\"title\": \"Two\", \"tags\": [\"api\"]}]' | aof task new --from -
 
-In KEY=VALUE the value is JSON, else a text; a number that would not come back as it is typed (1.10, 1e3) is a text, too.")]
+In KEY=VALUE the value is JSON, else a text; a number that would not come back as it is typed (1.10, 1e3) is a text, too, and so \
+it is in JSON.")]
 pub(in crate::cli) struct Args {
     /// What is to be done, in a few words
     #[arg(required_unless_present = "from", allow_hyphen_values = true)]
@@ -36,9 +37,9 @@ pub(in crate::cli) struct Args {
     /// Note a fact, as in `priority=high`; conditions of gates see facts
     #[arg(long = "meta", value_name = "KEY=VALUE", value_parser = key_value)]
     metadata: Vec<(String, serde_json::Value)>,
-    /// Give it something to start with, as in `repo=web`
-    #[arg(long = "context", value_name = "KEY=VALUE", value_parser = key_value)]
-    context: Vec<(String, serde_json::Value)>,
+    /// Give it something to start with, as in `repo=web` or `'{"repo": "web"}'`
+    #[arg(long = "context", value_name = "KEY=VALUE|JSON", value_parser = context)]
+    context: Vec<Vec<(String, serde_json::Value)>>,
     /// The workflow that it follows
     #[arg(long, value_name = "NAME")]
     workflow: Option<WorkflowName>,
@@ -83,7 +84,7 @@ fn one(args: &Args) -> Result<NewTask, Trouble> {
         body,
         tags: args.tags.clone(),
         metadata: object(&args.metadata),
-        input: object(&args.context),
+        input: object(&args.context.concat()),
         workflow: args.workflow.clone(),
         depends_on: args.depends_on.clone(),
     })

@@ -6,8 +6,9 @@ use std::process::ExitCode;
 use serde_json::{Value, json};
 
 use super::create::lacking_text;
+use crate::cli::arguments::context;
 use crate::cli::output::{CYAN, styled};
-use crate::cli::running::{How, context, ended, go, preview, project};
+use crate::cli::running::{How, ended, go, preview, project};
 use crate::cli::session::Session;
 use crate::cli::trouble::Trouble;
 use crate::format::plain::one_line;
@@ -32,6 +33,7 @@ Examples:
   aof workflow run bug-fix --input \"Login fails\" --context issue=123 --context '{\"repo\": \"web\"}'
   aof workflow run feature --input \"Add a dark mode\" --dry-run    every command and prompt
 
+In KEY=VALUE the value is JSON, else a text; a number that would not come back as it is typed (1.10, 1e3) is a text, too.
 The task file is the state: `aof run --task ID` goes on where a run stood, here or on any machine that has the repository.
 A template that the project has no workflow of is begun as one first (`workflows/NAME.yaml`).
 Exit codes: 0 complete, 1 failed, 7 it waits for somebody, 130 stopped.")]
