@@ -1,11 +1,14 @@
 //! What lies in the worktree without being committed. Reads only; nothing of it is ever committed from here.
 
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 
 use super::error::AuditError;
 use super::repository::Repository;
 use super::spawn;
+use super::tree::text;
 
 /// How many paths are told.
 const MOST: usize = 100;
@@ -35,13 +38,14 @@ impl Repository {
         let told = spawn::run_git(git, &[])?;
         let mut left = LeftBehind::default();
         for (states, path) in told.split(|byte| *byte == 0).filter_map(|line| line.split_at_checked(3)) {
-            let Ok(path) = str::from_utf8(path) else { continue };
+            let place = self.worktree_root().join(OsStr::from_bytes(path));
+            let path = text(path.to_owned());
             let is_ours =
-                self.own_path(path).is_some_and(|path| path.starts_with("tasks/") || path.starts_with(".aof/"));
+                self.own_path(&path).is_some_and(|path| path.starts_with("tasks/") || path.starts_with(".aof/"));
             if is_ours {
                 continue;
             }
-            let changed = fs::symlink_metadata(self.worktree_root().join(path)).ok().map(|meta| meta.mtime());
+            let changed = fs::symlink_metadata(place).ok().map(|meta| meta.mtime());
             if changed.is_some_and(|at| at < since) {
                 continue;
             }

@@ -32,6 +32,8 @@ use crate::model::{Digest, TaskId};
 
 mod record;
 
+use record::Unread;
+
 const NAME: &str = "intent";
 const LIMIT: u64 = 16 * 1024 * 1024;
 /// How long the file is that waits for a record: one block of a disk, one page of memory, which a kill cannot leave half-written.
@@ -119,10 +121,12 @@ pub enum Pending {
     Nothing,
     /// That was under way.
     Intent(Intent),
-    /// Something was under way, but the record is damaged: only the files can tell.
+    /// Something was under way, but the record is damaged, or of another version of aof: only the files can tell.
     Unreadable {
         /// What is wrong with it.
         reason: String,
+        /// Git's locks, where that much can be read.
+        locks: Option<serde_json::Value>,
     },
 }
 
@@ -196,10 +200,10 @@ fn read_in(folder: &Folder) -> Result<Pending, StoreError> {
         Ok(Some((bytes, _))) if is_blank(&bytes) => Ok(Pending::Nothing),
         Ok(Some((bytes, _))) => match record::intent(bytes.trim_ascii_end()) {
             Ok(intent) => Ok(Pending::Intent(intent)),
-            Err(reason) => Ok(Pending::Unreadable { reason }),
+            Err(Unread { reason, locks }) => Ok(Pending::Unreadable { reason, locks }),
         },
         Err(fault @ (StoreError::TooLarge { .. } | StoreError::WrongKind { .. })) => {
-            Ok(Pending::Unreadable { reason: fault.to_string() })
+            Ok(Pending::Unreadable { reason: fault.to_string(), locks: None })
         }
         Err(fault) => Err(fault),
     }

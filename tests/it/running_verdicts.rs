@@ -153,6 +153,7 @@ workflow:
     let script = "\
 if [ \"$AOF_ATTEMPT\" = 1 ]; then
     echo half > src.txt
+    echo half > \"$(printf 'odd\\351')\"
     echo '{\"outcome\": \"complete\", \"summary\": \"Did it\"}'
 else
     echo '{\"outcome\": \"complete\", \"summary\": \"Did it\", \"outputs\": {\"branch\": \"login\"}}'
@@ -181,10 +182,15 @@ fi
 
     It left these files behind, which are not committed:
 
+    - new odd�
     - new src.txt
     ");
     assert!(!prompt(&env, &format!("{id}@0"), 1).contains("Another attempt"));
-    assert_eq!(env.git(&["status", "--short"]), "?? src.txt\n", "what an agent leaves is not for aof to commit");
+    assert_eq!(
+        env.git(&["status", "--short"]),
+        "?? \"odd\\351\"\n?? src.txt\n",
+        "what an agent leaves is not for aof to commit"
+    );
     check(&env);
 }
 

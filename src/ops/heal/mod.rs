@@ -13,6 +13,7 @@ mod moved;
 use std::collections::BTreeSet;
 use std::time::Instant;
 
+use serde::Deserialize;
 use tracing::{info, warn};
 
 use super::error::OpsError;
@@ -36,7 +37,10 @@ pub(super) fn heal_if_pending(workspace: &Workspace) -> Result<bool, OpsError> {
 pub(super) fn heal(workspace: &Workspace, lock: &WriterLock) -> Result<bool, OpsError> {
     let record = match intent::read(lock)? {
         Record::Nothing => return Ok(false),
-        Record::Unreadable { .. } => {
+        Record::Unreadable { locks, .. } => {
+            if let Some(locks) = locks_in(locks.as_ref()) {
+                workspace.repository.clear_stale(&locks)?;
+            }
             atomic::sweep_tasks(lock)?;
             intent::clear(lock)?;
             return Ok(true);
@@ -44,7 +48,7 @@ pub(super) fn heal(workspace: &Workspace, lock: &WriterLock) -> Result<bool, Ops
         Record::Intent(record) => record,
     };
     info!(pid = record.pid, "finishing what a crash left");
-    let locks: Option<Locks> = record.locks.clone().and_then(|value| serde_json::from_value(value).ok());
+    let locks = locks_in(record.locks.as_ref());
     let landed = match &locks {
         Some(locks) => workspace.repository.clear_stale(locks)?.landed,
         None => false,
@@ -91,6 +95,10 @@ pub(super) fn heal(workspace: &Workspace, lock: &WriterLock) -> Result<bool, Ops
     }
     intent::clear(lock)?;
     Ok(true)
+}
+
+fn locks_in(record: Option<&serde_json::Value>) -> Option<Locks> {
+    Locks::deserialize(record?).ok()
 }
 
 /// Says whether the machine may have been started since: then names that were not on the disk are lost.

@@ -54,14 +54,27 @@ pub(super) fn text(intent: &Intent) -> Vec<u8> {
     [Digest::of(&json).as_str().as_bytes(), b"\n", &json].concat()
 }
 
-/// Reads such a text, or tells what is wrong with it.
-pub(super) fn intent(text: &[u8]) -> Result<Intent, String> {
+/// Why a text cannot be read, and what of it can.
+#[derive(Debug)]
+pub(super) struct Unread {
+    pub reason: String,
+    pub locks: Option<serde_json::Value>,
+}
+
+/// Reads such a text, or tells what is wrong with it. A whole one that says otherwise what was to be written, as one of an earlier
+/// version does, still says whose git's locks are.
+pub(super) fn intent(text: &[u8]) -> Result<Intent, Unread> {
     let parted = text.iter().position(|byte| *byte == b'\n').map(|end| (&text[..end], &text[end + 1..]));
-    let (digest, json) = parted.ok_or("it has no digest")?;
+    let damaged = |reason: &str| Unread { reason: reason.to_owned(), locks: None };
+    let (digest, json) = parted.ok_or_else(|| damaged("it has no digest"))?;
     if digest != Digest::of(json).as_str().as_bytes() {
-        return Err("it is not what its digest was made of".to_owned());
+        return Err(damaged("it is not what its digest was made of"));
     }
-    serde_json::from_slice::<Record>(json).map_err(|fault| fault.to_string())?.intent()
+    let record = serde_json::from_slice::<Record>(json).map_err(|fault| fault.to_string());
+    record.and_then(Record::intent).map_err(|reason| {
+        let said = serde_json::from_slice::<serde_json::Value>(json).unwrap_or_default();
+        Unread { reason, locks: said.get("locks").filter(|locks| !locks.is_null()).cloned() }
+    })
 }
 
 impl Record {
