@@ -16,7 +16,8 @@ use super::workspace::Workspace;
 use crate::format::diagnostic::Diagnostic;
 use crate::format::task_file::Defaults;
 use crate::model::{TaskId, Timestamp, WorkflowName, listed};
-use crate::store::layout::{ARCHIVE, is_archived};
+use crate::store::layout::{ARCHIVE, companion_of, is_archived};
+use crate::store::stayed::stayed;
 use crate::store::tasks::{self, Entry, TaskEntry};
 use crate::store::{FileStat, HeaderCache, Paths, ProjectPath, StoreError, intent};
 
@@ -126,6 +127,7 @@ fn entries(workspace: &Workspace, scope: Scope, unreadable: &mut Vec<Unreadable>
         Scope::Recent => tasks::walk_latest(paths).filter_map(&mut task).collect(),
         Scope::All => tasks::walk_archived(paths).filter_map(&mut task).collect(),
     };
+    leave_out_stayed(paths, unreadable);
     archived.retain(|entry| open.iter().all(|other| other.path != entry.path));
     archived.extend(open);
     let mut files: HashMap<TaskId, Vec<ProjectPath>> = HashMap::with_capacity(active.len());
@@ -169,6 +171,15 @@ fn entries(workspace: &Workspace, scope: Scope, unreadable: &mut Vec<Unreadable>
         unreadable.push(Unreadable { path: paths[0].to_string(), reason, diagnostics: Vec::new() });
     }
     active
+}
+
+/// What stayed of a finished task is no task, whatever it is called; it is told as what it is.
+fn leave_out_stayed(paths: &Paths, unreadable: &mut Vec<Unreadable>) {
+    let is_companion = |file: &Unreadable| companion_of(file.path.rsplit('/').next().unwrap_or_default()).is_some();
+    if unreadable.iter().any(is_companion) {
+        let stayed: HashSet<String> = stayed(paths).into_iter().map(|stayed| stayed.path.to_string()).collect();
+        unreadable.retain(|file| !stayed.contains(&file.path));
+    }
 }
 
 /// Where a task stands that was listed among the active ones and in the archive.

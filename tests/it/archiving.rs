@@ -79,8 +79,8 @@ fn what_stayed_is_named_until_somebody_moves_it() {
     let env = TestEnvironment::new();
     let _ = env.aof(&["doctor", "--fix"]).success();
     let (id, place) = last_gate(&env);
-    env.write(".gitattributes", env.read(".gitattributes") + "*.png filter=up\n");
-    for name in ["log", "png", "txt"] {
+    env.write(".gitattributes", env.read(".gitattributes") + "*.plan.md filter=up\n");
+    for name in ["log", "plan.md", "txt"] {
         env.write(&format!("tasks/{id}.{name}"), "beside\n");
     }
     env.write(".gitignore", "*.log\n");
@@ -93,9 +93,13 @@ fn what_stayed_is_named_until_somebody_moves_it() {
     };
     assert_eq!(told(), (None, None));
     let _ = env.complete(&id, "agent-3");
-    let moves = ["log", "png"].map(|name| (format!("tasks/{id}.{name}"), place.replace(".md", &format!(".{name}"))));
+    let moves =
+        ["log", "plan.md"].map(|name| (format!("tasks/{id}.{name}"), place.replace(".md", &format!(".{name}"))));
     for (at, (here, there)) in moves.iter().enumerate() {
         let (Some(point), Some(complaint)) = told() else { panic!("nothing is told of {here}") };
+        // Whatever it is called, it is no task.
+        let _ = env.aof(&["task", "list", "--all"]).success();
+        assert!(!env.aof(&["status"]).stdout.contains("cannot be read"));
         let left: Vec<String> = moves[at..].iter().map(|(here, _)| env.plain(here)).collect();
         let problem = point["problem"].as_str().unwrap();
         assert!(
