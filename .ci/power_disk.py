@@ -110,9 +110,9 @@ def copy(image, target):
 
 
 class Disk:
-    """A file system on a disk that writes down what it is given."""
+    """A file system on a disk that writes down what it is given, and takes `answer` seconds to say that it is down."""
 
-    def __init__(self, home, loop, image, options=()):
+    def __init__(self, home, loop, image, options=(), answer=0.0):
         self.image, self.log = f"{home}/disk.img", f"{home}/disk.log"
         self.folder, self.place = f"{home}/disk", f"{home}/mounted"
         os.makedirs(self.folder, exist_ok=True)
@@ -126,7 +126,7 @@ class Disk:
         if self.server == 0:
             try:
                 die_with_parent()
-                serve(channel, self.image, self.log)
+                serve(channel, self.image, self.log, answer)
             finally:
                 os._exit(0)
         os.close(channel)
@@ -149,7 +149,7 @@ class Disk:
         os.waitpid(self.server, 0)
 
 
-def serve(channel, image, log):
+def serve(channel, image, log, answer_after):
     """Answers the kernel as a file system with one file in it, and writes down each write and each sync."""
     data = os.open(image, os.O_RDWR)
     notes = os.open(log, os.O_WRONLY | os.O_APPEND)
@@ -188,6 +188,8 @@ def serve(channel, image, log):
             os.write(notes, ENTRY.pack(at, length) + piece)
             answer = struct.pack("<II", length, 0)
         elif action == 20:  # FSYNC
+            if answer_after:
+                time.sleep(answer_after)
             os.write(notes, ENTRY.pack(ASKED, 0))
         elif action in (2, 36, 42):  # FORGET, INTERRUPT, BATCH_FORGET want no answer
             continue

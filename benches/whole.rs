@@ -3,7 +3,8 @@
 //! For each size and layout: `git add` and `git commit` of the change that a transition makes (plain, and with git's own durable
 //! setting), `aof task complete` as a process, the transition inside a process, and one durable replacement of a file, which no
 //! writer can beat. The five take turns, so that a busy machine slows them alike. Prints medians with the middle half of the
-//! samples, in milliseconds, and what each costs against git.
+//! samples, in milliseconds, and what each costs against git. `AOF_BENCH_PLACE` names another folder to work in: `benches/slow_disk`
+//! sets it to one on a disk whose syncs take as long as you say.
 
 #![allow(clippy::print_stdout, reason = "its table is what it is for")]
 
@@ -76,8 +77,8 @@ struct Project {
 impl Project {
     fn new(size: usize, layout: Layout) -> Self {
         // Beside the binary: the system's temporary folder may be in memory, where nothing is durable.
-        let place = Path::new(env!("CARGO_TARGET_TMPDIR"));
-        let folder = tempfile::tempdir_in(place).expect("a folder can be made");
+        let place = std::env::var_os("AOF_BENCH_PLACE").unwrap_or_else(|| env!("CARGO_TARGET_TMPDIR").into());
+        let folder = tempfile::tempdir_in(Path::new(&place)).expect("a folder can be made");
         let ids = (0..size.max(4 * (SAMPLES + 1)))
             .map(|number| format!("AOF-{}", base36(number)).parse().expect("it is an id"))
             .collect();

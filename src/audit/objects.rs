@@ -215,9 +215,7 @@ impl Temp {
     /// synced, the others are there as well.
     pub(super) fn write(&mut self, bytes: &[u8]) -> Result<(), AuditError> {
         self.file.write_all(bytes).at("write", &self.path)?;
-        // Advice: where it is not taken, the sync alone does it. An error of the disk is told to the sync.
-        #[cfg(target_os = "linux")]
-        let _ = rustix::fs::fadvise(&self.file, 0, None, rustix::fs::Advice::DontNeed);
+        disk::start(&self.file);
         Ok(())
     }
 

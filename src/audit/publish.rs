@@ -187,6 +187,7 @@ fn write_index(lock: &Held, patched: &Patched) -> Result<(), AuditError> {
     if let Some(modified) = patched.modified {
         file.set_times(FileTimes::new().set_modified(modified)).at("set the time of", lock.path())?;
     }
+    disk::start(file);
     Ok(())
 }
 

@@ -172,7 +172,7 @@ impl Written {
             return Err(StoreError::Gone { path });
         }
         let waiting = Unsynced::new(&file, &path, Part::Bytes);
-        waiting.map(Some).map_err(|cause| StoreError::io("hold open", &path, cause))
+        waiting.map(|file| Some(file.ahead())).map_err(|cause| StoreError::io("hold open", &path, cause))
     }
 
     /// Has the record survive a power cut.

@@ -9,7 +9,7 @@ use rustix::fs::{Mode, OFlags};
 
 use super::random::random_local;
 use super::{Durability, Folder, StoreError};
-use crate::disk::{Part, Unsynced};
+use crate::disk::{self, Part, Unsynced};
 
 /// What the names of all temporary files begin with.
 pub(super) const TEMPORARY: &str = ".aof-tmp-";
@@ -47,10 +47,8 @@ impl<F: Borrow<Folder>> Staged<F> {
                 .map_err(|cause| StoreError::io("set the mode of", &target, cause))?;
         }
         staged.file.write_all(bytes).map_err(|cause| StoreError::io("write", &target, cause))?;
-        // Advice: where it is not taken, the sync alone does it. An error of the disk is told to the sync.
-        #[cfg(target_os = "linux")]
         if durability == Durability::Durable {
-            let _ = rustix::fs::fadvise(&staged.file, 0, None, rustix::fs::Advice::DontNeed);
+            disk::start(&staged.file);
         }
         Ok(staged)
     }
