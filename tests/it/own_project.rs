@@ -59,3 +59,9 @@ fn its_rules_and_tasks_are_valid() {
         }
     }
 }
+
+#[test]
+fn git_merges_its_tasks_by_their_meaning() {
+    let attributes = fs::read_to_string(root().join(".gitattributes")).unwrap();
+    assert_eq!(attributes, "tasks/**/*.md merge=aof -text\n", "as `aof init` and `aof doctor --fix` write it");
+}
