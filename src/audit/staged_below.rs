@@ -1,4 +1,5 @@
-//! What git's index says of files where HEAD says otherwise, whatever the layout of the index: git itself is asked, and told.
+//! What git's index, or the worktree, has of files where HEAD says otherwise, whatever the layout of the index: git itself is asked, and
+//! told.
 
 use super::error::AuditError;
 use super::id::ObjectId;
@@ -43,6 +44,18 @@ impl Repository {
             }
         }
         Ok(files)
+    }
+
+    /// Returns the files below a folder of the project that git knows and that its index, or the worktree, has otherwise than HEAD. What
+    /// git takes for unchanged by its stat data is not read.
+    pub fn uncommitted_below(&self, folder: &str) -> Result<Vec<String>, AuditError> {
+        let mut git = spawn::git(self);
+        git.args(["--literal-pathspecs", "status", "--porcelain", "-z", "--no-renames", "--untracked-files=no"]);
+        git.arg("--ignore-submodules=all").arg("--").arg(self.full_path(folder));
+        let output = spawn::run_git(git, &[])?;
+        // Two letters, a space, and the path.
+        let paths = output.split(|byte| *byte == 0).filter_map(|line| str::from_utf8(line.get(3..)?).ok());
+        Ok(paths.filter_map(|path| self.own_path(path)).collect())
     }
 
     /// Brings the entries of these files of the project to what HEAD has.

@@ -12,7 +12,7 @@ use crate::engine::{Rules, is_nobody};
 use crate::model::{LostDependency, Status};
 
 /// So many ids are named before it is enough.
-const FEW: usize = 5;
+pub(super) const FEW: usize = 5;
 
 /// Returns why a task stands still.
 pub(super) fn of_task(rules: &Rules, header: &Header) -> Option<Attention> {

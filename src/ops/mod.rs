@@ -6,6 +6,7 @@
 mod acts;
 mod adopt;
 mod agents;
+mod archived;
 mod attention;
 mod author;
 mod automatic;

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde_json::{Value, json};
 
+use super::archived::archived;
 use super::attention::{behind, misplaced, of_dependencies, of_task, some};
 use super::error::{OpsError, missing, thaw};
 use super::header::NEW;
@@ -95,6 +96,7 @@ pub fn overview(workspace: &Workspace, watcher: bool) -> Result<Overview, OpsErr
         missing_files(workspace, &committed, &mut attention);
         uncommitted_tasks(workspace, &committed, &listing, &mut attention);
         attention.extend(stayed(workspace, some)?);
+        attention.extend(archived(workspace, &committed)?);
     }
     let is_halted = busy.is_some() || attention.iter().any(|point| point.code == "own_folder_in_git");
     attention.extend(waiting(workspace, is_halted)?);

@@ -60,6 +60,7 @@ const fn why(code: &str) -> &'static str {
         b"unreadable_task" => "no command can touch the task, and nobody is given it",
         b"task_missing" => "a task that has no file is not worked on, and HEAD says that it is there",
         b"task_frozen" => "no command touches the task, so that nothing is overwritten",
+        b"archive_changed" => "the archive shows what was done, and the next `git commit -a` takes the change along",
         b"not_adopted" => "a task that stands at no gate is nobody's work",
         b"not_committed" => "what is not committed is in no history, and in no other clone",
         b"inbox_waiting" | b"inbox_kept_back" => "what an agent said does not count until it is taken",

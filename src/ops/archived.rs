@@ -1,0 +1,43 @@
+//! Finished tasks whose files somebody edited or removed without committing that. No command comes across them, and the archive is what
+//! a project has to show of its work: whoever looks at the whole project is told before `git commit -a` takes the change along.
+
+use std::collections::HashMap;
+
+use super::attention::{FEW, some};
+use super::error::OpsError;
+use super::status::Attention;
+use super::workspace::Workspace;
+use crate::audit::ObjectId;
+use crate::format::shell::all_quoted;
+use crate::store::layout::{ARCHIVE, is_archived};
+use crate::store::{ProjectPath, intent};
+
+/// Returns what is to be said of them. `committed` is what HEAD had below `tasks/` a moment ago: what a command has just brought there
+/// is nobody's edit.
+pub(super) fn archived(
+    workspace: &Workspace,
+    committed: &HashMap<String, ObjectId>,
+) -> Result<Option<Attention>, OpsError> {
+    let is_known = |path: &str| path.parse::<ProjectPath>().is_ok_and(|path| is_archived(&path));
+    if !committed.keys().any(|path| is_known(path)) {
+        return Ok(None);
+    }
+    let mut files = workspace.repository.uncommitted_below(ARCHIVE)?;
+    files.retain(|path| committed.contains_key(path));
+    // What a killed command left is told as that.
+    if files.is_empty() || intent::is_pending(&workspace.paths) {
+        return Ok(None);
+    }
+    files.sort();
+    let names: Vec<&str> = files.iter().map(String::as_str).collect();
+    let what = if names.len() == 1 { "archived file is" } else { "archived files are" };
+    let named = if names.len() <= FEW { all_quoted(names.iter().copied()) } else { ARCHIVE.to_owned() };
+    Ok(Some(Attention {
+        code: "archive_changed",
+        problem: format!("{} {what} edited or deleted, and not committed: {}", names.len(), some(&names)),
+        fix: format!(
+            "see it with `git diff HEAD -- {named}`, and take it back with `git restore --source=HEAD --staged --worktree {named}`; \
+             nothing commits it by itself, and once it is committed `aof verify` tells what was changed of the history"
+        ),
+    }))
+}
