@@ -4,6 +4,7 @@ pub mod agent_files;
 pub mod allowed_signers;
 pub mod completion_file;
 pub mod config;
+mod conflict;
 mod decode;
 pub mod diagnostic;
 pub mod event;

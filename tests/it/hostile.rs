@@ -91,8 +91,8 @@ fn damaged_files_are_explained_with_the_place() {
       |
     2 | title: [One
       |        ^
-
-    hint: mend it there; `git log -p -- tasks/AOF-abc.md` shows what it said before
+      |
+      = help: close it with `]`
     ");
     assert_snapshot!(completed(b"---\ntitle: One\n"), @"
     exit 6

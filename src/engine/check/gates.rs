@@ -148,15 +148,17 @@ impl Checker<'_> {
                 }
                 Some(condition)
             }
-            Err(fault) => {
-                self.findings.push(Finding {
-                    severity: Severity::Error,
-                    code: "invalid_condition",
-                    at: self.at(index, "when"),
-                    range: Some(fault.range),
-                    message: fault.message,
-                    help: fault.help,
-                });
+            Err(faults) => {
+                for fault in faults {
+                    self.findings.push(Finding {
+                        severity: Severity::Error,
+                        code: "invalid_condition",
+                        at: self.at(index, "when"),
+                        range: Some(fault.range),
+                        message: fault.message,
+                        help: fault.help,
+                    });
+                }
                 None
             }
         }

@@ -17,17 +17,23 @@ mod literals;
 mod size;
 
 /// Compiles `source`, which may read `names`.
-pub(super) fn compile(source: &str, names: &[&str]) -> Compiled<Node> {
-    size::check(source)?;
+pub(super) fn compile(source: &str, names: &[&str]) -> Result<Node, Vec<ConditionFault>> {
+    size::check(source).map_err(|fault| vec![fault])?;
     let allocator = Allocator::default();
     let parsed = Parser::new(&allocator, source, SourceType::mjs()).parse_expression();
     let expression = parsed.map_err(|diagnostics| {
         let first = diagnostics.first();
         let label = first.and_then(|first| first.labels.first());
         let place = label.map(|label| Place { start: label.offset(), end: label.offset() + label.len() });
-        syntax(source, first.map_or("it ends too early", |first| &first.message), place)
+        vec![syntax(source, first.map_or("it ends too early", |first| &first.message), place)]
     })?;
-    Compiler { names, parameters: Vec::new() }.expression(&expression)
+    let mut compiler = Compiler { names, parameters: Vec::new(), others: Vec::new() };
+    compiler.expression(&expression).map_err(|fault| {
+        let mut faults = compiler.others;
+        faults.push(fault);
+        faults.sort_by_key(|fault| fault.range.start);
+        faults
+    })
 }
 
 /// Says where the source stops being an expression, in the parser's words.
@@ -61,6 +67,8 @@ struct Compiler<'n> {
     names: &'n [&'n str],
     /// The names of the parameters that are in force, outermost first; a position here is a local's.
     parameters: Vec<String>,
+    /// The faults of operands beside one that has a fault as well: that one is returned.
+    others: Vec<ConditionFault>,
 }
 
 impl Compiler<'_> {
@@ -98,17 +106,20 @@ impl Compiler<'_> {
                     LogicalOperator::Or => Logical::Or,
                     LogicalOperator::Coalesce => Logical::Coalesce,
                 };
-                Kind::Logical(operator, self.boxed(&logical.left)?, self.boxed(&logical.right)?)
+                let (left, right) = self.both(&logical.left, &logical.right)?;
+                Kind::Logical(operator, left, right)
             }
             Expression::BinaryExpression(binary) => {
                 let operator = binary_operator(binary.operator).ok_or_else(|| fault::binary(binary.operator, span))?;
-                Kind::Binary(operator, self.boxed(&binary.left)?, self.boxed(&binary.right)?)
+                let (left, right) = self.both(&binary.left, &binary.right)?;
+                Kind::Binary(operator, left, right)
             }
-            Expression::ConditionalExpression(conditional) => Kind::Conditional(
-                self.boxed(&conditional.test)?,
-                self.boxed(&conditional.consequent)?,
-                self.boxed(&conditional.alternate)?,
-            ),
+            Expression::ConditionalExpression(conditional) => {
+                let test = self.boxed(&conditional.test);
+                let branches = self.both(&conditional.consequent, &conditional.alternate);
+                let (test, (consequent, alternate)) = self.each(test, branches)?;
+                Kind::Conditional(test, consequent, alternate)
+            }
             Expression::PrivateFieldExpression(member) => return Err(fault::private_member(member.span)),
             refused => return Err(fault::construct(refused)),
         };
@@ -117,6 +128,23 @@ impl Compiler<'_> {
 
     fn boxed(&mut self, expression: &Expression<'_>) -> Compiled<Box<Node>> {
         self.expression(expression).map(Box::new)
+    }
+
+    fn both(&mut self, left: &Expression<'_>, right: &Expression<'_>) -> Compiled<(Box<Node>, Box<Node>)> {
+        let (left, right) = (self.boxed(left), self.boxed(right));
+        self.each(left, right)
+    }
+
+    /// Returns both, or the first fault; a second one is kept.
+    fn each<L, R>(&mut self, left: Compiled<L>, right: Compiled<R>) -> Compiled<(L, R)> {
+        match (left, right) {
+            (Ok(left), Ok(right)) => Ok((left, right)),
+            (Err(fault), Ok(_)) | (Ok(_), Err(fault)) => Err(fault),
+            (Err(first), Err(second)) => {
+                self.others.push(second);
+                Err(first)
+            }
+        }
     }
 
     fn chain(&mut self, element: &ChainElement<'_>) -> Compiled<Node> {

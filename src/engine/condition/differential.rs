@@ -72,7 +72,7 @@ fn describe(value: &Value<'_>) -> String {
 /// What our own evaluator says, in the oracle's words; `None` where it refuses what JavaScript would answer.
 fn ours(source: &str, scope: &[(&str, &Json)]) -> Option<String> {
     let condition = Condition::compile(source, &["tags", "metadata", "gateHistory"])
-        .unwrap_or_else(|fault| panic!("`{source}` does not compile: {fault} at {:?}", fault.range));
+        .unwrap_or_else(|faults| panic!("`{source}` does not compile: {faults:?}"));
     match evaluate::evaluate(&condition.root, scope) {
         Ok(value) => {
             let truth = if coerce::is_truthy(&value) { "truthy" } else { "falsy" };

@@ -55,8 +55,8 @@ pub struct ConditionError {
 }
 
 impl Condition {
-    /// Compiles `source`, which may read `names` and nothing else.
-    pub fn compile(source: &str, names: &[&str]) -> Result<Self, ConditionFault> {
+    /// Compiles `source`, which may read `names` and nothing else, or returns what is wrong with it, in the order of the text.
+    pub fn compile(source: &str, names: &[&str]) -> Result<Self, Vec<ConditionFault>> {
         let root = compile::compile(source, names)?;
         Ok(Self { source: source.into(), root: Arc::new(root) })
     }

@@ -9,14 +9,41 @@ use super::{Condition, ConditionFault, FaultKind};
 const NAMES: &[&str] = &["tags", "metadata", "gateHistory"];
 
 fn compile(source: &str) -> Condition {
-    Condition::compile(source, NAMES).unwrap_or_else(|fault| panic!("`{source}`: {fault}"))
+    Condition::compile(source, NAMES).unwrap_or_else(|fault| panic!("`{source}`: {fault:?}"))
 }
 
 fn fault(source: &str) -> ConditionFault {
     match Condition::compile(source, NAMES) {
         Ok(_) => panic!("`{source}` compiles"),
-        Err(fault) => fault,
+        Err(mut faults) => faults.remove(0),
     }
+}
+
+#[test]
+fn faults_of_several_operands_are_told_together() {
+    let faults = |source: &str| -> Vec<String> {
+        let faults = Condition::compile(source, NAMES).unwrap_err();
+        faults.into_iter().map(|fault| format!("{}: {}", &source[fault.range], fault.message)).collect()
+    };
+    assert_eq!(
+        faults("tags.include('x') && foo || (1 ** 2 ? bar : metadata.x.match('a')) > baz"),
+        [
+            "include: the method `include` is not available in conditions",
+            "foo: `foo` is not defined",
+            "1 ** 2: the operator `**` is not available in conditions",
+            "bar: `bar` is not defined",
+            "match: the method `match` is not available in conditions",
+            "baz: `baz` is not defined",
+        ]
+    );
+    assert_eq!(
+        faults("tags.some(tag => tag.include('x') && foo) && tag"),
+        [
+            "include: the method `include` is not available in conditions",
+            "foo: `foo` is not defined",
+            "tag: `tag` is not defined",
+        ]
+    );
 }
 
 fn values() -> [Json; 3] {

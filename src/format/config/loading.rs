@@ -1,6 +1,7 @@
 //! Reads the files of a configuration one after the other, and puts together what they say.
 
 use super::{Configuration, File, PROJECT_FILE, Reading, Site, Source, Subject};
+use crate::format::conflict;
 use crate::format::diagnostic::Diagnostic;
 use crate::format::project_file::{Definition, ProjectFile, Rank, default_name};
 use crate::format::yaml::{self, Fault, Limits, Node, line_column};
@@ -36,7 +37,10 @@ impl Loading {
                     self.define(file, definition, &mut faults);
                 }
             }
-            Err(found) => faults.extend(found),
+            Err(found) => match conflict::in_text(&text) {
+                Some(conflict) => faults.push(conflict),
+                None => faults.extend(found),
+            },
         }
         faults.sort_by_key(|fault| fault.span.start);
         self.diagnostics.extend(Diagnostic::from_faults(&source.name, &text, &faults));

@@ -648,6 +648,49 @@ fn broken_yaml_is_shown_where_it_breaks() {
 }
 
 #[test]
+fn the_markers_of_a_merge_are_told_as_that() {
+    let org = "roles:\n<<<<<<< HEAD\n  a: {agents: [x]}\n=======\n  a: {agents: [y]}\n>>>>>>> other\n";
+    let project = "project: {name: x}\n<<<<<<< HEAD\nworkflow:\n  gates: [a\n=======\nworkflow: x\n>>>>>>> other\n";
+    assert_snapshot!(bad(&[("project.yaml", project), ("org.yaml", org)]), @"
+    error[conflict_markers]: line 2 is a merge conflict marker
+     --> project.yaml:2:1
+      |
+    2 | <<<<<<< HEAD
+      | ^^^^^^^^^^^^
+      |
+      = help: keep what counts of lines 2 to 7, take the markers out, then `git add` the file and commit
+
+    error[conflict_markers]: line 2 is a merge conflict marker
+     --> org.yaml:2:1
+      |
+    2 | <<<<<<< HEAD
+      | ^^^^^^^^^^^^
+      |
+      = help: keep what counts of lines 2 to 6, take the markers out, then `git add` the file and commit
+    ");
+    assert_snapshot!(bad(&[("project.yaml", "workflow: [a\n"), ("workflows/x.yaml", "a: 'b\n")]), @"
+    error[yaml_syntax]: not valid YAML: unclosed bracket '['
+     --> project.yaml:1:11
+      |
+    1 | workflow: [a
+      |           ^
+      |
+      = help: close it with `]`
+
+    error[yaml_syntax]: not valid YAML: invalid indentation in multiline quoted scalar
+     --> workflows/x.yaml:2:1
+      |
+    2 |
+      | ^
+      |
+      = help: a text ends with the quote that it begins with, and goes on indented
+    ");
+    // In a text they are part of it.
+    let quoting = "project:\n  name: |\n    =======\n    <<<<<<< HEAD\n";
+    assert_eq!(good(&[("project.yaml", quoting)]).project.name.as_deref(), Some("=======\n<<<<<<< HEAD\n"));
+}
+
+#[test]
 fn an_announced_workflow_that_is_not_there_is_no_free_pass() {
     for (text, code) in [
         ("workflow:\n", "empty_workflow"),

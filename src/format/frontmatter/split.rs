@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use crate::format::conflict::{self, conflicted, is_conflict_marker, line_number};
 use crate::format::yaml::{self, Fault, Kind, Layout, Limits, Node};
 
 /// The largest file that is read.
@@ -68,9 +69,6 @@ impl<'s> Frontmatter<'s> {
     }
 }
 
-/// The code of the fault of markers in the frontmatter.
-const CONFLICT: &str = "conflict_markers";
-
 /// Finds the parts of a file.
 pub fn split(bytes: &[u8]) -> Result<Split, Fault> {
     if bytes.len() > MAX_FILE {
@@ -113,7 +111,7 @@ pub fn split(bytes: &[u8]) -> Result<Split, Fault> {
 
 /// Returns whether the markers of a merge keep the frontmatter from being read. In the body they are text: it may quote some.
 pub fn has_conflict(bytes: &[u8]) -> bool {
-    split(bytes).is_err_and(|fault| fault.code == CONFLICT)
+    split(bytes).is_err_and(|fault| fault.code == conflict::CODE)
 }
 
 /// Finds the parts of a file and reads its frontmatter, within the default limits.
@@ -149,35 +147,12 @@ fn is_fence(line: &[u8]) -> bool {
     line.strip_prefix(b"---").is_some_and(|rest| rest.iter().all(|b| b" \t\r\n".contains(b)))
 }
 
-fn is_conflict_marker(line: &[u8]) -> bool {
-    let bare = line.trim_ascii_end();
-    line.starts_with(b"<<<<<<< ")
-        || line.starts_with(b">>>>>>> ")
-        || line.starts_with(b"||||||| ")
-        || bare == b"======="
-}
-
-fn line_number(bytes: &[u8], offset: usize) -> usize {
-    bytes[..offset].split(|&b| b == b'\n').count()
-}
-
 fn unclosed(bytes: &[u8], open: Range<usize>, conflict: Option<Range<usize>>) -> Fault {
     if let Some(marker) = conflict {
         return conflicted(bytes, marker);
     }
     Fault::new("unclosed_frontmatter", open, "the frontmatter opened on line 1 is never closed")
         .help("add a line that is exactly `---` after the last key")
-}
-
-fn conflicted(bytes: &[u8], marker: Range<usize>) -> Fault {
-    let line = line_number(bytes, marker.start);
-    let length = bytes[marker.clone()].trim_ascii_end().len();
-    let span = marker.start..marker.start + length;
-    let lines = bytes.split(|&byte| byte == b'\n');
-    let last = lines.enumerate().filter(|(_, line)| is_conflict_marker(line)).last().map_or(line, |(at, _)| at + 1);
-    Fault::new(CONFLICT, span, format!("line {line} is a merge conflict marker")).help(format!(
-        "keep what counts of lines {line} to {last}, take the markers out, then `git add` the file and commit"
-    ))
 }
 
 fn not_utf8(bytes: &[u8], at: usize) -> Fault {

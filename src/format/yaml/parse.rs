@@ -101,7 +101,18 @@ fn syntax(text: &str, base: usize, limits: &Limits, error: &ScanError) -> Fault 
             Fault::new("yaml_syntax", span, format!("not valid YAML: {kind}"))
                 .help("a bracket or brace may be left open above")
         }
-        kind => Fault::new("yaml_syntax", span, format!("not valid YAML: {kind}")),
+        kind => {
+            let fault = Fault::new("yaml_syntax", span, format!("not valid YAML: {kind}"));
+            match kind {
+                ErrorKind::UnclosedFlowCollection { open: '[' } => fault.help("close it with `]`"),
+                ErrorKind::UnclosedFlowCollection { .. } => fault.help("close it with `}`"),
+                ErrorKind::UnclosedQuotedScalar | ErrorKind::InvalidQuotedScalarIndent => {
+                    fault.help("a text ends with the quote that it begins with, and goes on indented")
+                }
+                ErrorKind::SimpleKeyExpected => fault.help("write `key: value`"),
+                _ => fault,
+            }
+        }
     }
 }
 
