@@ -1,5 +1,6 @@
 //! Files that cannot be read as tasks: they hide none of the others, and nobody overlooks them.
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use serde_json::Value;
@@ -30,7 +31,9 @@ pub(super) fn tell(session: &Session, files: &[Unreadable]) -> ExitCode {
             continue;
         }
         let error = styled(RED, "error:");
-        output.say(format!("{error} `{}` cannot be read as a task: {}", inert(&file.path), inert(&file.reason)));
+        // A folder is none, and hides some.
+        let what = if is_task_file(&file.path) { "cannot be read as a task" } else { "cannot be read" };
+        output.say(format!("{error} `{}` {what}: {}", inert(&file.path), inert(&file.reason)));
     }
     if shown < files.len() {
         output.say(format!("... and {} more", files.len() - shown));
@@ -42,4 +45,8 @@ pub(super) fn tell(session: &Session, files: &[Unreadable]) -> ExitCode {
         output.say("see where, and all of them, with `-v`");
     }
     ExitCode::from(INCOMPLETE)
+}
+
+fn is_task_file(path: &str) -> bool {
+    Path::new(path).extension().is_some_and(|end| end == "md")
 }

@@ -22,7 +22,7 @@ use crate::engine::{Act, Decision, decide, passes_by_itself};
 use crate::format::task_file::Origin;
 use crate::model::TaskId;
 use crate::store::layout::TASKS;
-use crate::store::tasks::{Entry, TaskEntry, read, walk_active};
+use crate::store::tasks::{Entry, TaskEntry, hidden, read, walk_active};
 use crate::store::{FileStat, StoreError};
 
 /// What was done about the files that people made or edited.
@@ -114,6 +114,9 @@ pub fn tend(
 ) -> Result<Tended, OpsError> {
     workspace.restart_wait(wait);
     heal_if_pending(workspace)?;
+    if let Some(fault) = hidden(&workspace.paths) {
+        return Err(fault.into());
+    }
     seen.refresh(workspace, &workspace.head()?)?;
     let now = workspace.clock()().as_nanosecond();
     let mut tended = Tended::default();

@@ -364,8 +364,12 @@ impl OpsError {
 
 /// Returns what to do about a file that HEAD has and the worktree lacks.
 pub(super) fn missing(path: &ProjectPath) -> String {
-    let path = quoted(path.as_str());
-    format!("bring it back with `git restore --source=HEAD --staged --worktree {path}`, or commit that it is gone")
+    format!("{}, or commit that it is gone", bring_back(path.as_str()))
+}
+
+/// Says how a file comes back that HEAD has.
+pub(super) fn bring_back(path: &str) -> String {
+    format!("bring it back with `git restore --source=HEAD --staged --worktree {}`", quoted(path))
 }
 
 /// Returns how aof's own folder comes out of git; what is not the clone's own goes first, so that nothing is done with it behind that.

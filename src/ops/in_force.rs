@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use tracing::{debug, info};
 
-use super::error::OpsError;
+use super::error::{OpsError, bring_back};
 use super::workspace::Workspace;
 use crate::audit::{CommitId, Head, Repository, TreeFile, with_lf};
 use crate::engine::{Finding, Rules};
@@ -22,6 +22,10 @@ pub(super) const RULE_FILES: [&str; 3] = [PROJECT_FILE, ORG_FILE, WORKFLOWS_FOLD
 
 /// The largest file of rules that is read.
 pub(super) const RULES_LIMIT: u64 = 1024 * 1024;
+
+/// What to do where HEAD has no project.yaml.
+pub(super) const BRING_BACK: &str = "where there was one, bring it back with `git restore --source=\"$(git rev-list -1 HEAD -- \
+    project.yaml)^\" --staged --worktree project.yaml` and commit it; else write one, and commit it";
 
 /// The rules in force, and what is to be said about them.
 pub struct InForce {
@@ -76,7 +80,7 @@ pub(super) fn in_force(workspace: &Workspace, head: &Head) -> Result<InForce, Op
     match workspace.last_rules.compiled(repository, &mark)? {
         Ok(rules) => {
             if rules.project.implicit_workflow && mark.iter().all(|file| file.path != PROJECT_FILE) {
-                never_committed(repository)?;
+                never_committed(repository, &mark)?;
             }
             Ok(InForce { rules, commit: Some(commit), remarks: Vec::new() })
         }
@@ -147,10 +151,27 @@ impl LastRules {
 
 /// Returns everything to say about the rules of the worktree, and the rules if they are valid.
 pub fn check_worktree(repository: &Repository) -> Result<(Option<Rules>, Vec<Diagnostic>), OpsError> {
-    match compiled(&standing_files(repository)?) {
-        Ok((rules, diagnostics)) => Ok((Some(rules), diagnostics)),
-        Err(diagnostics) => Ok((None, diagnostics)),
+    let sources = standing_files(repository)?;
+    let gone = gone_project_file(repository, &sources)?;
+    Ok(match (compiled(&sources), gone) {
+        (Ok((rules, diagnostics)), None) => (Some(rules), diagnostics),
+        (Ok((_, mut diagnostics)) | Err(mut diagnostics), gone) => {
+            diagnostics.splice(..0, gone);
+            (None, diagnostics)
+        }
+    })
+}
+
+/// Without project.yaml the others would be valid, and mean that anybody may do anything.
+fn gone_project_file(repository: &Repository, standing: &[Source]) -> Result<Option<Diagnostic>, OpsError> {
+    let Some(commit) = repository.look()?.commit else { return Ok(None) };
+    let is_there = standing.iter().any(|source| source.name == PROJECT_FILE);
+    if is_there || repository.blob_id(commit, PROJECT_FILE)?.is_none() {
+        return Ok(None);
     }
+    let message = format!("{PROJECT_FILE} is gone, and what is committed has it");
+    let diagnostic = Diagnostic::new(Severity::Error, "missing_file", PROJECT_FILE, "", 0..0, &message);
+    Ok(Some(diagnostic.help(Some(&bring_back(PROJECT_FILE)))))
 }
 
 /// Returns everything to say about the rules of HEAD.
@@ -173,17 +194,25 @@ pub fn rules_mark(repository: &Repository, commit: CommitId) -> Result<Vec<TreeF
 }
 
 fn without_commit(repository: &Repository) -> Result<InForce, OpsError> {
-    never_committed(repository)?;
+    never_committed(repository, &[])?;
     Ok(InForce { rules: stand_in()?, commit: None, remarks: Vec::new() })
 }
 
 /// Rules that were written but never committed do not count, and nobody means the stand-in then.
-fn never_committed(repository: &Repository) -> Result<(), OpsError> {
+fn never_committed(repository: &Repository, committed: &[TreeFile]) -> Result<(), OpsError> {
     let files = standing_files(repository)?;
     if files.is_empty() {
         return Ok(());
     }
-    let names: Vec<&str> = files.iter().map(|source| source.name.as_str()).collect();
+    let mut names: Vec<&str> = files.iter().map(|source| source.name.as_str()).collect();
+    names.retain(|name| committed.iter().all(|file| file.path != *name));
+    if names.is_empty() {
+        return Err(OpsError::Unfit {
+            code: "rules_not_committed",
+            problem: format!("no {PROJECT_FILE} is committed, and without it nothing says which gates there are"),
+            fix: BRING_BACK.to_owned(),
+        });
+    }
     Err(OpsError::Unfit {
         code: "rules_not_committed",
         problem: format!("the rules of this project are not committed yet: {}", names.join(", ")),

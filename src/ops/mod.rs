@@ -53,6 +53,7 @@ mod openings;
 mod places;
 mod reload;
 mod rule_files;
+mod rule_points;
 mod run_out;
 mod settle;
 mod side_by_side;

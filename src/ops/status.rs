@@ -1,6 +1,8 @@
 //! The project at a glance, and what needs somebody's attention.
 
 use std::collections::{BTreeMap, HashMap};
+use std::io::ErrorKind;
+use std::path::Path;
 
 use serde_json::{Value, json};
 
@@ -9,8 +11,9 @@ use super::attention::{behind, misplaced, of_dependencies, of_task, some};
 use super::error::{OpsError, missing, thaw};
 use super::header::NEW;
 use super::headers::{Listing, Scope, Unreadable, read_all};
-use super::in_force::{InForce, Remark, check_worktree};
+use super::in_force::InForce;
 use super::notices::{OutgoingStanding, outgoing};
+use super::rule_points::{no_rules, of_remark, of_rules};
 use super::stand::is_drifted;
 use super::standing::{Pending, Standing};
 use super::stayed::stayed;
@@ -20,7 +23,6 @@ use super::waiting::waiting;
 use super::way_back::{WayBack, ways_back};
 use super::workspace::Workspace;
 use crate::audit::{AuditError, Head, ObjectId};
-use crate::format::shell::all_quoted;
 use crate::model::TaskId;
 use crate::store::{ProjectPath, intent, layout, tasks};
 
@@ -67,15 +69,16 @@ pub fn overview(workspace: &Workspace, watcher: bool) -> Result<Overview, OpsErr
     let branch = (head.reference != "HEAD").then(|| head.branch().to_owned());
     let in_force = match super::in_force::in_force_and_seen(workspace, &head) {
         Ok(in_force) => in_force,
-        Err(error @ (OpsError::InvalidRules(_) | OpsError::Unfit { .. })) => {
+        Err(error @ (OpsError::InvalidRules(_) | OpsError::Unfit { .. } | OpsError::Store(_))) => {
             attention.push(of_rules(&error));
             return Ok(Overview { name: None, branch, remote: None, counts: BTreeMap::new(), drifted: 0, attention });
         }
         Err(error) => return Err(error),
     };
     for remark in &in_force.remarks {
-        attention.push(of_remark(workspace, remark)?);
+        attention.extend(of_remark(workspace, remark));
     }
+    attention.extend(no_rules(workspace, &in_force)?);
     let mut listing = read_all(workspace, &in_force, Scope::Active);
     listing.tasks.sort_by(|(a, _), (b, _)| a.id.cmp(&b.id));
     let mut counts = BTreeMap::new();
@@ -99,7 +102,7 @@ pub fn overview(workspace: &Workspace, watcher: bool) -> Result<Overview, OpsErr
         attention.extend(archived(workspace, &committed)?);
     }
     let is_halted = busy.is_some() || attention.iter().any(|point| point.code == "own_folder_in_git");
-    attention.extend(waiting(workspace, is_halted)?);
+    attention.extend(waiting(workspace, is_halted));
     undelivered(workspace, &mut attention)?;
     if intent::is_pending(&workspace.paths) {
         attention.push(Attention {
@@ -190,66 +193,6 @@ fn own_folder(workspace: &Workspace) -> Result<Option<Attention>, OpsError> {
     }
 }
 
-/// Without rules in force nothing else can be told.
-fn of_rules(error: &OpsError) -> Attention {
-    Attention {
-        code: error.code(),
-        problem: error.to_string(),
-        fix: error.fix().unwrap_or_else(|| "see `aof workflow validate`, mend it, and commit".to_owned()),
-    }
-}
-
-fn of_remark(workspace: &Workspace, remark: &Remark) -> Result<Attention, OpsError> {
-    Ok(match remark {
-        Remark::Uncommitted(files) => {
-            let valid = check_worktree(&workspace.repository)?.0.is_some();
-            let files_text = files.join(", ");
-            let named = all_quoted(files.iter().map(String::as_str));
-            let fix = match (workspace.repository.go_on(), valid) {
-                (Some(go_on), true) => {
-                    format!("it counts once that is done; when all is solved: `git add {named} && {go_on}`")
-                }
-                (Some(go_on), false) => {
-                    format!(
-                        "mend it, see `aof workflow validate`, and go on when all is solved: `git add {named} && {go_on}`"
-                    )
-                }
-                (None, true) => format!("commit it to bring it into force: `git commit -m \"rules\" -- {named}`"),
-                (None, false) => "see `aof workflow validate`, mend it, and commit".to_owned(),
-            };
-            let one = files.len() == 1;
-            let differ = if one { "differs" } else { "differ" };
-            let fault = match (valid, one) {
-                (true, _) => "",
-                (false, true) => ", and is invalid",
-                (false, false) => ", and are invalid",
-            };
-            Attention {
-                code: "rules_not_committed",
-                problem: format!("{files_text} {differ} from what is committed{fault}; the committed rules count"),
-                fix,
-            }
-        }
-        Remark::Unheeded(file) => Attention {
-            code: "rules_not_committed",
-            problem: format!(
-                "`{}` differs from what is committed; which branch the project lives on is said by what is committed",
-                file.display()
-            ),
-            fix: "commit it where it stands to bring it into force, or take it back".to_owned(),
-        },
-        Remark::Superseded { commit, diagnostics } => Attention {
-            code: "workflow_config_invalid",
-            problem: format!(
-                "the committed rules are invalid ({}); those of commit {} stay in force",
-                diagnostics.first().map(|first| first.message.clone()).unwrap_or_default(),
-                &commit.to_string()[..7]
-            ),
-            fix: "see `aof workflow validate`, mend them, and commit".to_owned(),
-        },
-    })
-}
-
 /// Tasks whose file is not what HEAD has: hand-made ones, edits, and what nobody may have done.
 fn uncommitted_tasks(
     workspace: &Workspace,
@@ -331,6 +274,10 @@ fn of_unreadable(workspace: &Workspace, in_force: &InForce, files: &[Unreadable]
             code: "unreadable_task",
             problem: format!("`{}` cannot be read: {}", file.path, file.reason),
             fix: match (&file.diagnostics[..], help, way(&file.path)) {
+                ([], ..) if file.path == layout::TASKS => {
+                    "make it a folder that you may read and search (`ls -ld tasks` shows it): no task is seen until then"
+                        .to_owned()
+                }
                 ([], ..) => "mend that, or move it out of `tasks/`".to_owned(),
                 (_, help, Some(way)) => {
                     let mend = format!("mend it{}", help.map(|help| format!(" ({help})")).unwrap_or_default());
@@ -349,7 +296,7 @@ fn missing_files(workspace: &Workspace, committed: &HashMap<String, ObjectId>, a
     let mut gone: Vec<(TaskId, ProjectPath)> = committed
         .keys()
         .filter_map(|path| path.parse::<ProjectPath>().ok())
-        .filter(|path| !layout::is_archived(path) && !path.below(workspace.paths.root()).exists())
+        .filter(|path| !layout::is_archived(path) && is_gone(&path.below(workspace.paths.root())))
         .filter_map(|path| Some((layout::task_id(path.name())?.ok()?, path)))
         .collect();
     if !gone.is_empty() {
@@ -363,4 +310,9 @@ fn missing_files(workspace: &Workspace, committed: &HashMap<String, ObjectId>, a
         problem: format!("the file of {id} is gone: `{path}`"),
         fix: missing(path),
     }));
+}
+
+/// Returns whether nothing stands there. Where the system does not let anybody look, that is told as what it is.
+pub(super) fn is_gone(path: &Path) -> bool {
+    path.symlink_metadata().is_err_and(|error| error.kind() == ErrorKind::NotFound)
 }

@@ -35,8 +35,15 @@ pub(super) fn pending(workspace: &Workspace) -> Result<usize, OpsError> {
     Ok(files(workspace)?.len())
 }
 
-/// Says which completion files wait, and for what. While nothing can be committed all wait for that.
-pub(super) fn waiting(workspace: &Workspace, is_halted: bool) -> Result<Vec<Attention>, OpsError> {
+/// Says which completion files wait, and for what, or why nobody can tell. While nothing can be committed all wait for that.
+pub(super) fn waiting(workspace: &Workspace, is_halted: bool) -> Vec<Attention> {
+    told(workspace, is_halted).unwrap_or_else(|error| {
+        let fix = error.fix().unwrap_or_else(|| "make it a folder that you may read".to_owned());
+        vec![Attention { code: "inbox_unreadable", problem: error.to_string(), fix }]
+    })
+}
+
+fn told(workspace: &Workspace, is_halted: bool) -> Result<Vec<Attention>, OpsError> {
     let (count, all) = if is_halted { (pending(workspace)?, Vec::new()) } else { kept_back(workspace)? };
     let mut attention = Vec::new();
     let free = count - all.len();

@@ -204,7 +204,8 @@ impl StoreError {
 /// Returns what to do about an i/o error at a path, by what was tried there.
 pub fn io_hint(doing: &str, path: &Path, cause: &io::Error) -> Option<String> {
     // Whether a name may come, go or change is its folder's to say, whoever owns the file; a lock is a name that comes.
-    let is_of_the_folder = ["create", "lock", "make", "make the folder", "move", "remove", "replace"].contains(&doing);
+    let is_of_the_folder =
+        ["create", "lock", "look at", "make", "make the folder", "move", "remove", "replace"].contains(&doing);
     let denied = matches!(cause.kind(), io::ErrorKind::PermissionDenied);
     let folder = path.parent().filter(|folder| is_of_the_folder && denied && !folder.as_os_str().is_empty());
     let place = folder.unwrap_or(path).display();
@@ -226,7 +227,7 @@ pub fn io_hint(doing: &str, path: &Path, cause: &io::Error) -> Option<String> {
 }
 
 /// Returns what the system said, as part of a sentence.
-fn plain(cause: &io::Error) -> String {
+pub(super) fn plain(cause: &io::Error) -> String {
     let text = cause.to_string();
     let mut chars = text.chars();
     match chars.next() {

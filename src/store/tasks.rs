@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use super::layout::{ARCHIVE, TASKS, is_archived, task_path};
-use super::{FileStat, Folder, Paths, ProjectPath, StoreError, walk};
+use super::{FileStat, Folder, Kind, Paths, ProjectPath, StoreError, walk};
 use crate::model::{Layout, TaskId};
 
 pub use super::walk::{Entry, Stray, StrayReason, TaskEntry};
@@ -165,6 +165,20 @@ pub fn walk_latest(paths: &Paths) -> impl Iterator<Item = Entry> + '_ {
     let latest = |inside: String| numbered(paths, &inside).ok()?.into_iter().next();
     let day = latest(ARCHIVE.to_owned()).and_then(latest).and_then(latest);
     day.into_iter().flat_map(|day| walk::below(paths, &day).collect::<Vec<_>>())
+}
+
+/// Returns why nobody can go through the tasks: something else stands in place of their folder, or it may not be looked into.
+pub fn hidden(paths: &Paths) -> Option<StoreError> {
+    let folder = paths.tasks();
+    let listed = match fs::symlink_metadata(&folder) {
+        Ok(data) if !data.is_dir() => {
+            return Some(StoreError::WrongKind { path: folder, found: data.file_type().into(), wanted: Kind::Folder });
+        }
+        Ok(_) => fs::read_dir(&folder).map(drop),
+        Err(cause) => Err(cause),
+    };
+    let cause = listed.err().filter(|cause| cause.kind() != ErrorKind::NotFound)?;
+    Some(StoreError::io("list the folder", &folder, cause))
 }
 
 /// Returns every id that has a file, active or archived: for suggesting what may have been meant.

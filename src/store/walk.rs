@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use walkdir::{DirEntry, WalkDir};
 
+use super::error::plain;
 use super::layout::{ARCHIVE, TASKS, companion_of, task_id};
 use super::{FileStat, Kind, Paths, ProjectPath, StoreError};
 use crate::model::{IdFault, TaskId};
@@ -47,6 +48,8 @@ pub enum StrayReason {
     NotAnId(IdFault),
     /// It is no ordinary file.
     WrongKind(Kind),
+    /// It stands where the folder should.
+    NotAFolder(Kind),
     /// Its path is not UTF-8.
     NotText,
     /// The system does not let it be looked at.
@@ -58,6 +61,7 @@ impl fmt::Display for StrayReason {
         match self {
             Self::NotAnId(fault) => fault.fmt(f),
             Self::WrongKind(kind) => write!(f, "it is {kind}, not a file"),
+            Self::NotAFolder(kind) => write!(f, "it is {kind}, not a folder"),
             Self::NotText => f.write_str("its name is not UTF-8"),
             Self::Unreadable(reason) => f.write_str(reason),
         }
@@ -160,9 +164,7 @@ fn found(paths: &Paths, raw: impl Iterator<Item = Raw>) -> impl Iterator<Item = 
         {
             None
         }
-        Err(fault) => {
-            Some(stray(paths, fault.path().unwrap_or(paths.root()), StrayReason::Unreadable(fault.to_string())))
-        }
+        Err(fault) => Some(stray(paths, fault.path().unwrap_or(paths.root()), unreadable(&fault))),
     })
 }
 
@@ -171,6 +173,7 @@ fn entry_of(paths: &Paths, entry: &DirEntry) -> Option<Entry> {
     let as_stray = |reason| Some(stray(paths, entry.path(), reason));
     let named_like_one = entry.file_name().as_encoded_bytes().ends_with(b".md");
     match kind {
+        _ if entry.depth() == 0 && kind != Kind::Folder => return as_stray(StrayReason::NotAFolder(kind)),
         // A linked folder hides the tasks that somebody expects in it.
         Kind::Symlink if named_like_one || entry.path().is_dir() => return as_stray(StrayReason::WrongKind(kind)),
         _ if !named_like_one => return None,
@@ -190,8 +193,12 @@ fn entry_of(paths: &Paths, entry: &DirEntry) -> Option<Entry> {
         Ok(metadata) => Some(Entry::Task(TaskEntry { id, path, stat: FileStat::of(&metadata) })),
         // It went away since the folder was listed.
         Err(fault) if fault.io_error().is_some_and(|e| e.kind() == std::io::ErrorKind::NotFound) => None,
-        Err(fault) => as_stray(StrayReason::Unreadable(fault.to_string())),
+        Err(fault) => as_stray(unreadable(&fault)),
     }
+}
+
+fn unreadable(fault: &walkdir::Error) -> StrayReason {
+    StrayReason::Unreadable(fault.io_error().map_or_else(|| fault.to_string(), plain))
 }
 
 fn stray(paths: &Paths, path: &std::path::Path, reason: StrayReason) -> Entry {

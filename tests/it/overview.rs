@@ -3,6 +3,7 @@
 
 use std::fs;
 
+use insta::assert_snapshot;
 use serde_json::Value;
 
 use crate::environment::TestEnvironment;
@@ -75,5 +76,105 @@ fn archived_files_that_were_edited_or_deleted_are_told() {
     // A file that only looks newer is none.
     let text = env.read(&one);
     env.write(&one, text);
+    assert_eq!(attention(&env), Vec::<Value>::new());
+}
+
+#[test]
+fn rules_that_are_gone_are_missed_with_the_way_back() {
+    let env = TestEnvironment::new();
+    let _ = finished(&env);
+    fs::remove_file(env.path("project.yaml")).unwrap();
+    let point = only(&env);
+    assert_eq!(point["code"], "rules_not_committed");
+    assert_eq!(point["problem"], "`project.yaml` is gone; the committed rules count");
+    let validated = env.aof(&["workflow", "validate"]).code(6);
+    assert_snapshot!(validated.stdout, @"
+    error[missing_file]: project.yaml is gone, and what is committed has it
+    --> project.yaml:1:1
+     = help: bring it back with `git restore --source=HEAD --staged --worktree project.yaml`
+
+    invalid: 1 error
+    ");
+    run_told(&env, &point["fix"], "git restore");
+    assert_eq!(attention(&env), Vec::<Value>::new());
+    let _ = env.aof(&["workflow", "validate"]).success();
+
+    // Committed as gone, with org.yaml and without.
+    env.git(&["rm", "--quiet", "project.yaml"]);
+    env.git(&["commit", "--quiet", "--message", "gone"]);
+    let point = only(&env);
+    assert_eq!(point["code"], "rules_not_committed");
+    assert_eq!(point["problem"], "no project.yaml is committed, and without it nothing says which gates there are");
+    env.git(&["rm", "--quiet", "org.yaml"]);
+    env.git(&["commit", "--quiet", "--message", "both gone"]);
+    let point = only(&env);
+    assert_eq!(point["code"], "no_rules");
+    run_told(&env, &point["fix"], "git restore");
+    env.git(&["restore", "--source=HEAD~1", "--staged", "--worktree", "org.yaml"]);
+    env.git(&["commit", "--quiet", "--message", "back"]);
+    assert!(env.read("project.yaml").contains("implement"));
+    assert_eq!(attention(&env), Vec::<Value>::new());
+}
+
+#[test]
+fn status_tells_what_stands_in_place_of_the_rules() {
+    let env = TestEnvironment::new();
+    let _ = env.new_task(&["Add login"]);
+    fs::rename(env.path("project.yaml"), env.path("rules.yaml")).unwrap();
+    std::os::unix::fs::symlink("rules.yaml", env.path("project.yaml")).unwrap();
+    let point = only(&env);
+    assert_eq!(point["code"], "rules_not_committed");
+    let told = |point: &Value| env.plain(point["problem"].as_str().unwrap());
+    assert_eq!(told(&point), "`$PROJECT/project.yaml` is a symbolic link, not a file; the committed rules count");
+    fs::remove_file(env.path("project.yaml")).unwrap();
+    fs::create_dir(env.path("project.yaml")).unwrap();
+    assert_eq!(told(&only(&env)), "`$PROJECT/project.yaml` is a folder, not a file; the committed rules count");
+    assert!(env.aof(&["doctor"]).code(1).stdout.contains("is a folder, not a file"));
+    let _ = env.aof(&["workflow", "validate"]).code(6);
+    let _ = env.new_task(&["Goes on"]);
+}
+
+#[test]
+fn what_stands_in_place_of_the_tasks_is_told_as_that() {
+    let env = TestEnvironment::new();
+    let _ = env.new_task(&["Add login"]);
+    fs::rename(env.path("tasks"), env.path("elsewhere")).unwrap();
+    for what in ["a symbolic link", "a file"] {
+        if what == "a file" {
+            fs::remove_file(env.path("tasks")).unwrap();
+            env.write("tasks", "none");
+        } else {
+            std::os::unix::fs::symlink("elsewhere", env.path("tasks")).unwrap();
+        }
+        let points = attention(&env);
+        let point = points.iter().find(|point| point["code"] == "unreadable_task").unwrap();
+        assert_eq!(point["problem"], format!("`tasks` cannot be read: it is {what}, not a folder"));
+        assert!(point["fix"].as_str().unwrap().starts_with("make it a folder"), "{point}");
+        assert!(points.iter().all(|point| point["code"] != "task_missing"), "{points:#?}");
+        let list = env.aof(&["task", "list"]).code(6);
+        assert_eq!(list.stderr, format!("no tasks\nerror: `tasks` cannot be read: it is {what}, not a folder\n"));
+        let watched = env.aof(&["watch", "--once"]).code(1);
+        assert!(watched.stdout.contains(&format!("`$PROJECT/tasks` is {what}, not a folder")), "{watched}");
+    }
+    fs::remove_file(env.path("tasks")).unwrap();
+    fs::rename(env.path("elsewhere"), env.path("tasks")).unwrap();
+    assert_eq!(attention(&env), Vec::<Value>::new());
+}
+
+#[test]
+fn status_tells_what_stands_in_place_of_the_inbox() {
+    let env = TestEnvironment::new();
+    let _ = env.new_task(&["Add login"]);
+    fs::remove_dir_all(env.path(".aof/inbox")).unwrap();
+    env.write(".aof/inbox", "none");
+    let point = only(&env);
+    assert_eq!(point["code"], "inbox_unreadable");
+    let problem = env.plain(point["problem"].as_str().unwrap());
+    assert_eq!(problem, "`$PROJECT/.aof/inbox` is a file, not a folder");
+    assert!(env.aof(&["doctor"]).code(1).stdout.contains("[inbox_unreadable]"));
+    let watched = env.aof(&["watch", "--once"]).code(1);
+    assert!(watched.stdout.contains("`$PROJECT/.aof/inbox` is a file, not a folder"), "{watched}");
+    fs::remove_file(env.path(".aof/inbox")).unwrap();
+    let _ = env.new_task(&["Makes it again"]);
     assert_eq!(attention(&env), Vec::<Value>::new());
 }

@@ -51,6 +51,8 @@ const fn why(code: &str) -> &'static str {
         b"git_busy" => "no command can commit until that is over",
         b"rules_not_committed" => "you see other rules than those that decide",
         b"workflow_config_invalid" => "the rules that people see are not those that decide",
+        b"no_rules" => "whoever likes completes any task, those for people too",
+        b"inbox_unreadable" => "what an agent says there is not taken",
         b"rules_not_followed" => "somebody may work on what is not theirs any more",
         b"task_unmerged" => {
             "nothing can be committed until it is settled, and what is added unsolved is lost for one side"

@@ -22,6 +22,7 @@ use serde_json::Value;
 
 pub use held::Held;
 pub use names::is_debris;
+use scan::unlisted;
 pub use scan::{Candidate, Class, FILE_LIMIT, Oddity, QUIET, Witnessed};
 
 use super::layout::{INBOX, REFUSED, TAKEN};
@@ -154,7 +155,7 @@ impl<'p> Inbox<'p> {
         let listing = match fs::read_dir(&folder) {
             Ok(listing) => listing,
             Err(cause) if cause.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(cause) => return Err(fault(cause)),
+            Err(cause) => return Err(unlisted(&folder, cause)),
         };
         let mut names = Vec::new();
         for entry in listing {

@@ -3,8 +3,9 @@
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::fs::{self, DirEntry, Metadata};
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -97,7 +98,7 @@ impl Inbox<'_> {
         let listing = match fs::read_dir(&folder) {
             Ok(listing) => listing,
             Err(cause) if cause.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(cause) => return Err(fault(cause)),
+            Err(cause) => return Err(unlisted(&folder, cause)),
         };
         let mut candidates = Vec::new();
         for entry in listing {
@@ -113,6 +114,18 @@ impl Inbox<'_> {
         }
         candidates.sort_by(|a, b| (a.stat.mtime, &a.item.name).cmp(&(b.stat.mtime, &b.item.name)));
         Ok(candidates)
+    }
+}
+
+/// Returns why a folder cannot be listed: something else may stand there, or in place of one above it.
+pub(super) fn unlisted(folder: &Path, cause: io::Error) -> StoreError {
+    let stands = |path: &&Path| path.symlink_metadata().is_ok_and(|data| !data.is_dir());
+    let in_its_place = folder.ancestors().take(2).find(stands).filter(|_| cause.kind() == ErrorKind::NotADirectory);
+    match in_its_place.and_then(|path| Some((path, path.symlink_metadata().ok()?))) {
+        Some((path, data)) => {
+            StoreError::WrongKind { path: path.to_owned(), found: data.file_type().into(), wanted: Kind::Folder }
+        }
+        None => StoreError::io("list the folder", folder, cause),
     }
 }
 
