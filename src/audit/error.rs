@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::id::{CommitId, ObjectId};
 use super::own_folder::OwnFolder;
 use crate::format::shell::quoted;
+use crate::model::age;
 
 /// Everything that reading from or committing to the repository can fail with.
 #[derive(Debug, thiserror::Error)]
@@ -120,8 +121,10 @@ pub enum AuditError {
         "the commit could not be signed with `{program}`: {detail}; fix the signing, or switch it off with `git config commit.gpgSign false`"
     )]
     Signing { program: String, detail: String },
-    #[error("git's index `{path}` cannot be read: {detail}; rebuild it with `git read-tree HEAD`")]
+    #[error("git's index `{path}` cannot be read: {detail}")]
     Index { path: PathBuf, detail: String },
+    #[error("git's index `{path}` is gone, so git takes every file for deleted; nothing was committed")]
+    NoIndex { path: PathBuf },
     #[error("`{command}` failed: {detail}")]
     Command { command: String, detail: String },
 
@@ -252,8 +255,8 @@ pub(super) fn with_cause(error: &AuditError) -> String {
     std::error::Error::source(error).map_or_else(|| error.to_string(), |cause| format!("{error}: {cause}"))
 }
 
-fn age_text(age: Option<Duration>) -> String {
-    age.map_or_else(String::new, |age| format!(" (it is {} s old)", age.as_secs()))
+fn age_text(old: Option<Duration>) -> String {
+    old.map_or_else(String::new, |old| format!(" (it is {} old)", age(old)))
 }
 
 fn commit_text(commit: Option<CommitId>) -> String {

@@ -214,7 +214,8 @@ impl Temp {
     /// Writes what the file is to hold, and has it start on its way to the disk: by the time that the first of several files is
     /// synced, the others are there as well.
     pub(super) fn write(&mut self, bytes: &[u8]) -> Result<(), AuditError> {
-        self.file.write_all(bytes).at("write", &self.path)?;
+        // As before, the name would mean nothing: the disk of that folder is full.
+        self.file.write_all(bytes).at("write in", self.path.parent().unwrap_or(&self.path))?;
         disk::start(&self.file);
         Ok(())
     }

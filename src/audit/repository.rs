@@ -51,6 +51,8 @@ impl Repository {
     pub fn discover(project: &Path) -> Result<Self, AuditError> {
         let folder = fs::canonicalize(project).at("find", project)?;
         let git = open(&folder)?;
+        // What is in it would seem not to be there.
+        fs::metadata(git.path().join("HEAD")).at("look into", git.path())?;
         let Some(worktree_root) = git.workdir() else {
             return Err(AuditError::Bare { path: git.path().to_owned() });
         };

@@ -3,6 +3,7 @@
 //! No I/O, no clock, no serde of foreign shapes: `format` turns bytes into these values and back. Every value that can be
 //! wrong is parsed once, at the edge, into a type that cannot be.
 
+mod age;
 mod completion;
 mod dependency;
 mod duration;
@@ -27,6 +28,7 @@ mod visit;
 pub(crate) mod words;
 mod workflow;
 
+pub use age::age;
 pub use completion::{BODY_LIMIT, Completion, Digest, Stamp};
 pub use dependency::{Loss, LostDependency};
 pub use duration::{Period, PeriodFault};

@@ -304,6 +304,8 @@ impl OpsError {
             Self::ClaimLost { ticket } => {
                 format!("see who has it with `aof task show {}`, or take another with `aof task next`", ticket.task)
             }
+            Self::Audit(AuditError::Index { .. }) => "make it anew with `git read-tree HEAD`".to_owned(),
+            Self::Audit(AuditError::NoIndex { .. }) => "make it anew with `git reset`".to_owned(),
             Self::Audit(AuditError::Io { action, path, source }) => return io_hint(action, path, source),
             Self::UnreadableTask { path, way_back, .. } if *way_back != WayBack::Unknown => {
                 return way_back.fix("mend it", path.as_str());

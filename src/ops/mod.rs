@@ -27,6 +27,7 @@ mod evidence;
 mod files;
 mod following;
 mod gates;
+mod git_points;
 mod git_words;
 mod hand_out;
 mod happened;

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::archived::archived;
 use super::attention::{behind, misplaced, of_dependencies, of_task, some};
 use super::error::{OpsError, missing, thaw};
+use super::git_points::{left_locks, of_index};
 use super::header::NEW;
 use super::headers::{Listing, Scope, Unreadable, read_all};
 use super::in_force::InForce;
@@ -65,7 +66,13 @@ pub fn overview(workspace: &Workspace, watcher: bool) -> Result<Overview, OpsErr
             fix: "changes wait until that is done; dropped files stay in the inbox".to_owned(),
         });
     }
-    attention.extend(own_folder(workspace)?);
+    let index_fault = workspace.repository.index_fault();
+    let has_index = index_fault.is_none();
+    attention.extend(index_fault.map(of_index));
+    attention.extend(left_locks(workspace));
+    if has_index {
+        attention.extend(own_folder(workspace)?);
+    }
     let branch = (head.reference != "HEAD").then(|| head.branch().to_owned());
     let in_force = match super::in_force::in_force_and_seen(workspace, &head) {
         Ok(in_force) => in_force,
@@ -90,7 +97,9 @@ pub fn overview(workspace: &Workspace, watcher: bool) -> Result<Overview, OpsErr
     attention.extend(behind(&in_force.rules, &listing));
     attention.extend(of_dependencies(workspace, &in_force, &listing));
     let committed = committed_files(workspace, &head)?;
-    attention.extend(unmerged(workspace, &mut listing.unreadable)?);
+    if has_index {
+        attention.extend(unmerged(workspace, &mut listing.unreadable)?);
+    }
     attention.extend(of_unreadable(workspace, &in_force, &listing.unreadable));
     let name = in_force.rules.project.name.clone();
     // In the middle of a merge, what differs from HEAD is git's to tell.
@@ -99,7 +108,9 @@ pub fn overview(workspace: &Workspace, watcher: bool) -> Result<Overview, OpsErr
         missing_files(workspace, &committed, &mut attention);
         uncommitted_tasks(workspace, &committed, &listing, &mut attention);
         attention.extend(stayed(workspace, some)?);
-        attention.extend(archived(workspace, &committed)?);
+        if has_index {
+            attention.extend(archived(workspace, &committed)?);
+        }
     }
     let is_halted = busy.is_some() || attention.iter().any(|point| point.code == "own_folder_in_git");
     attention.extend(waiting(workspace, is_halted));

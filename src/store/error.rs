@@ -219,6 +219,7 @@ pub fn io_hint(doing: &str, path: &Path, cause: &io::Error) -> Option<String> {
         io::ErrorKind::CrossesDevices => {
             format!("`{place}` is on another file system; keep the project's folders on one")
         }
+        io::ErrorKind::IsADirectory => format!("move `{}` out of the way", path.display()),
         _ if cause.raw_os_error() == Some(rustix::io::Errno::MFILE.raw_os_error()) => {
             "raise the limit of open files (`ulimit -n 1024`), then run the command again".into()
         }

@@ -2,6 +2,7 @@
 //! to tell, and name the way out.
 
 use std::fs;
+use std::time::{Duration, SystemTime};
 
 use insta::assert_snapshot;
 use serde_json::Value;
@@ -177,4 +178,51 @@ fn status_tells_what_stands_in_place_of_the_inbox() {
     fs::remove_file(env.path(".aof/inbox")).unwrap();
     let _ = env.new_task(&["Makes it again"]);
     assert_eq!(attention(&env), Vec::<Value>::new());
+}
+
+#[test]
+fn a_lock_that_somebody_left_is_told_with_its_age() {
+    let env = TestEnvironment::new();
+    let id = env.new_task(&["Add login"]);
+    env.write(".git/index.lock", "");
+    assert_eq!(attention(&env), Vec::<Value>::new(), "somebody may be at work");
+    let lock = fs::File::options().write(true).open(env.path(".git/index.lock")).unwrap();
+    lock.set_modified(SystemTime::now() - Duration::from_hours(73)).unwrap();
+    let point = only(&env);
+    assert_eq!(point["code"], "git_locked");
+    let problem = env.plain(point["problem"].as_str().unwrap());
+    assert_eq!(problem, "nothing can be committed: `$PROJECT/.git/index.lock` is 3 days old");
+    let refused = env.say(&id, "agent-7", "complete", &["--wait", "0"]).code(7);
+    assert!(refused.stderr.contains("(it is 3 days old)"), "{refused}");
+    let doctor = env.aof(&["doctor"]).code(1);
+    assert_eq!(doctor.stdout.matches("3 days old").count(), 1, "{doctor}");
+}
+
+#[test]
+fn an_index_that_is_gone_or_damaged_is_told_with_what_makes_it_anew() {
+    let env = TestEnvironment::new();
+    let id = env.new_task(&["Add login"]);
+    let _ = finished(&env);
+    let codes = |points: &[Value]| -> Vec<String> {
+        points.iter().map(|point| point["code"].as_str().unwrap().to_owned()).collect()
+    };
+    for (damage, told, cure) in [(None, "is gone", "git reset"), (Some("no index"), "cannot be read", "git read-tree")]
+    {
+        match damage {
+            None => fs::remove_file(env.path(".git/index")).unwrap(),
+            Some(bytes) => env.write(".git/index", bytes),
+        }
+        let points = attention(&env);
+        assert_eq!(codes(&points), ["index_unreadable"], "{points:#?}");
+        assert!(points[0]["problem"].as_str().unwrap().contains(told), "{points:#?}");
+        for refused in [env.say(&id, "agent-7", "complete", &[]), env.aof(&["task", "new", "Another"])] {
+            let refused = refused.code(1);
+            assert!(refused.stderr.contains(&format!("`{cure}")), "{refused}");
+        }
+        assert!(env.aof(&["doctor"]).code(1).stdout.contains(told));
+        run_told(&env, &points[0]["fix"], "git");
+        assert_eq!(attention(&env), Vec::<Value>::new());
+        assert_eq!(env.git(&["status", "--porcelain"]), "");
+    }
+    let _ = env.complete(&id, "agent-7");
 }

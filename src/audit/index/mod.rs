@@ -75,6 +75,14 @@ struct Staged {
     intent_to_add: bool,
 }
 
+impl Repository {
+    /// Returns why nobody can go by git's index; nothing where all is well with it.
+    pub fn index_fault(&self) -> Option<AuditError> {
+        let looked = Index::read(self, &[]).and_then(|index| index.is_there(self)).and_then(|()| self.index_now());
+        looked.err()
+    }
+}
+
 impl Index {
     /// Reads the index and finds these paths in it.
     pub(super) fn read(repository: &Repository, paths: &[&str]) -> Result<Self, AuditError> {
@@ -115,6 +123,7 @@ impl Index {
 
     /// Refuses if one of these paths holds something that a person staged.
     pub(super) fn check(&self, repository: &Repository, changes: &[PathChange]) -> Result<(), AuditError> {
+        self.is_there(repository)?;
         let staged = self.staged(repository, changes)?;
         for (change, staged) in changes.iter().zip(staged) {
             if staged.iter().any(|entry| entry.stage > 0) {
@@ -131,6 +140,15 @@ impl Index {
             if !ours && !is_left_behind(repository, &change.path, entry)? {
                 return Err(AuditError::StagedElsewise { path: change.path.clone() });
             }
+        }
+        Ok(())
+    }
+
+    /// Refuses where there is none although something was committed: one that is made for these changes alone would have git take all
+    /// other files for deleted.
+    fn is_there(&self, repository: &Repository) -> Result<(), AuditError> {
+        if self.file.is_none() && repository.look()?.commit.is_some() {
+            return Err(AuditError::NoIndex { path: self.path.clone() });
         }
         Ok(())
     }

@@ -20,6 +20,8 @@ pub(super) fn look(patient: &Patient<'_>) -> Vec<Complaint> {
     let told = patient.overview.attention.iter().filter(|point| match point.code {
         // The doctor looks through the whole archive for what is misplaced, and names all companions that stayed.
         "task_blocked" | "task_overdue" | "task_misplaced" | "companions_stayed" => false,
+        // It tells of locks itself.
+        "git_locked" => false,
         // Commands work without one; dropped files do not.
         "no_watcher" => inbox_waits,
         // They are told of as what they are.
@@ -48,6 +50,7 @@ const fn why(code: &str) -> &'static str {
         b"own_folder_in_git" => {
             "whoever commits files there could act for everybody who has the branch, so no command changes anything"
         }
+        b"index_unreadable" => "git itself cannot go by it, and no command can commit",
         b"git_busy" => "no command can commit until that is over",
         b"rules_not_committed" => "you see other rules than those that decide",
         b"workflow_config_invalid" => "the rules that people see are not those that decide",

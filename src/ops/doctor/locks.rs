@@ -7,18 +7,18 @@ use std::time::Duration;
 use jiff::Unit;
 
 use super::{Complaint, Patient};
+use crate::model::age as in_words;
 use crate::ops::error::OpsError;
+use crate::ops::git_points::OLD_LOCK;
 use crate::store::{Holder, StoreError, WriterLock};
 
 /// No command of ours holds the lock that long.
 const LONG: f64 = 60.0;
-/// Nor does any of git's that has not been killed, but for a commit whose message is being written.
-const OLD: Duration = Duration::from_mins(5);
 
 pub(super) fn look(patient: &Patient<'_>) -> Result<Vec<Complaint>, OpsError> {
     let mut complaints: Vec<Complaint> = writer(patient)?.into_iter().collect();
     for (path, age) in patient.workspace.repository.lock_files()? {
-        if age >= OLD {
+        if age >= OLD_LOCK {
             complaints.push(of_git(&path, age));
         }
     }
@@ -51,17 +51,9 @@ fn writer(patient: &Patient<'_>) -> Result<Option<Complaint>, OpsError> {
 fn of_git(path: &Path, age: Duration) -> Complaint {
     Complaint::wrong(
         "git_locked",
-        format!("`{}` is {} old", path.display(), minutes(age)),
+        format!("`{}` is {} old", path.display(), in_words(age)),
         "while it is there, neither git nor a command can commit",
         "if no git is running, and no editor with a commit message is open, remove that file; aof removes only locks of its own"
             .to_owned(),
     )
-}
-
-fn minutes(age: Duration) -> String {
-    match age.as_secs() / 60 {
-        minutes @ 0..120 => format!("{minutes} minutes"),
-        minutes @ 120..2880 => format!("{} hours", minutes / 60),
-        minutes => format!("{} days", minutes / 1440),
-    }
 }
