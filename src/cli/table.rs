@@ -10,6 +10,8 @@ use crate::format::plain::one_line;
 const GAP: usize = 2;
 /// A column that may be cut keeps this much.
 const NARROWEST: usize = 16;
+/// And has at most this much, also where lines may be as long as they like: every row is filled up to the widest.
+const WIDEST: usize = 160;
 
 /// A table: a title for each column, and rows. Columns that say nothing are not shown.
 #[derive(Debug)]
@@ -122,7 +124,8 @@ impl Table {
     fn widths(&self, shown: &[usize]) -> Vec<usize> {
         let widest = |index: &usize| {
             let cells = self.rows.iter().map(|row| row[*index].text.width());
-            cells.chain([self.columns[*index].title.width()]).max().unwrap_or(0)
+            let widest = cells.chain([self.columns[*index].title.width()]).max().unwrap_or(0);
+            if self.columns[*index].fit == Fit::Cut { widest.min(WIDEST) } else { widest }
         };
         shown.iter().map(widest).collect()
     }
@@ -243,6 +246,15 @@ mod tests {
         let text = plain(&table().render(28));
         assert_eq!(text, "ID   TITLE               AGE\na    short                5m\nbcd  日本語 and some m…  12h\n");
         assert!(text.lines().all(|line| line.width() == 28));
+    }
+
+    #[test]
+    fn a_line_has_its_bounds_where_there_are_none() {
+        let mut table = table();
+        table.row(["c".into(), "word ".repeat(1000).into(), Cell::from(""), "5m".into()]);
+        let text = plain(&table.render(usize::MAX));
+        assert!(text.lines().all(|line| line.width() == "bcd".len() + WIDEST + "12h".len() + 2 * GAP), "{text}");
+        assert!(text.contains(" word…"), "{text}");
     }
 
     #[test]
