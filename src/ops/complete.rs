@@ -162,7 +162,10 @@ fn point_to_own_task(workspace: &Workspace, attempted: &TaskId, agent: &AgentId,
         return refusal;
     }
     match held_by(workspace, agent) {
-        Ok(Some(assigned)) if assigned != *attempted => Refusal::WrongTask { assigned, attempted: attempted.clone() },
+        Ok(Some(assigned)) if assigned != *attempted => {
+            let role = matches!(refusal, Refusal::WrongRole { .. }).then(|| Box::new(refusal));
+            Refusal::WrongTask { assigned, attempted: attempted.clone(), role }
+        }
         _ => refusal,
     }
 }

@@ -466,6 +466,37 @@ fn somebody_elses_work_is_refused() {
 }
 
 #[test]
+fn whoever_holds_a_task_and_tries_one_of_another_role_is_told_both() {
+    let env = TestEnvironment::new();
+    let (own, other) = (env.new_task(&["Mine"]), env.new_task(&["Not mine"]));
+    let _ = env.complete(&other, "agent-7");
+    env.edit(&format!("tasks/{own}.md"), "  role: backend", "  role: backend\n  agent: agent-7");
+    env.commit_all("handed out");
+    assert_snapshot!(env.say(&other, "agent-7", "complete", &["--json"]), @r#"
+    exit 4
+    --- stdout
+    {
+      "error": "wrong_task",
+      "message": "you tried to complete `AOF-xxxxx`, and your task is `AOF-xxxxx`; besides, gate `review` is the work of role `architect`, and `agent-7` is in `backend`\n\ncomplete `AOF-xxxxx`; `AOF-xxxxx` is for others: see it with `aof task show AOF-xxxxx`",
+      "assignedTask": "AOF-xxxxx",
+      "attemptedTask": "AOF-xxxxx",
+      "gate": "review",
+      "expectedRole": "architect",
+      "jsonVersion": 1
+    }
+    --- stderr
+    you tried to complete `AOF-xxxxx`, and your task is `AOF-xxxxx`; besides, gate `review` is the work of role `architect`, and `agent-7` is in `backend`
+    "#);
+    assert_snapshot!(env.say(&other, "agent-7", "complete", &[]), @"
+    exit 4
+    --- stderr
+    error: you tried to complete `AOF-xxxxx`, and your task is `AOF-xxxxx`; besides, gate `review` is the work of role `architect`, and `agent-7` is in `backend`
+
+    hint: complete `AOF-xxxxx`; `AOF-xxxxx` is for others: see it with `aof task show AOF-xxxxx`
+    ");
+}
+
+#[test]
 fn a_task_that_another_holds_is_refused() {
     let env = TestEnvironment::new();
     task(&env, "AOF-abc");

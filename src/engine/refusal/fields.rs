@@ -37,8 +37,12 @@ impl Refusal {
             Self::UnknownInput { workflow, given, known } => {
                 vec![("workflow", text(workflow)), ("unknown", texts(given)), ("knownInputs", texts(known))]
             }
-            Self::WrongTask { assigned, attempted } => {
-                vec![("assignedTask", text(assigned)), ("attemptedTask", text(attempted))]
+            Self::WrongTask { assigned, attempted, role } => {
+                let mut fields = vec![("assignedTask", text(assigned)), ("attemptedTask", text(attempted))];
+                if let Some(Self::WrongRole { gate, role, .. }) = role.as_deref() {
+                    fields.extend([("gate", text(gate)), ("expectedRole", text(role))]);
+                }
+                fields
             }
             Self::AssignedToAnother { ticket, holder, agent } | Self::ClaimLost { ticket, holder, agent } => {
                 vec![("task", text(ticket)), ("assignedAgent", text(holder)), ("yourAgentId", text(agent))]

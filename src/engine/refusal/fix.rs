@@ -50,7 +50,10 @@ impl Refusal {
                 let question = meant.map(|name| format!("did you mean `{name}`? ")).unwrap_or_default();
                 format!("{question}it begins with {}", listed(known))
             }
-            Self::WrongTask { assigned, attempted } => format!(
+            Self::WrongTask { assigned, attempted, role: Some(_) } => {
+                format!("complete `{assigned}`; `{attempted}` is for others: see it with `aof task show {attempted}`")
+            }
+            Self::WrongTask { assigned, attempted, role: None } => format!(
                 "complete `{assigned}`, or give it back first: `aof task release {assigned}`; see `{attempted}` with `aof task show {attempted}`"
             ),
             Self::AssignedToAnother { ticket, holder, .. } => format!(

@@ -42,7 +42,12 @@ pub enum Refusal {
     /// Tasks of the workflow do not begin with these.
     UnknownInput { workflow: WorkflowName, given: Vec<String>, known: Vec<String> },
     /// The agent has another task (9.6).
-    WrongTask { assigned: TaskId, attempted: TaskId },
+    WrongTask {
+        assigned: TaskId,
+        attempted: TaskId,
+        /// Why it could not complete the other one without its own either.
+        role: Option<Box<Refusal>>,
+    },
     /// Somebody else has claimed this task.
     AssignedToAnother { ticket: Ticket, holder: AgentId, agent: AgentId },
     /// The agent had claimed this task and let the claim end; somebody else has it now.

@@ -37,8 +37,9 @@ impl Refusal {
             Self::UnknownInput { workflow, given, .. } => {
                 format!("a task of workflow `{workflow}` does not begin with {}", listed(given))
             }
-            Self::WrongTask { assigned, attempted } => {
-                format!("you tried to complete `{attempted}`, and your task is `{assigned}`")
+            Self::WrongTask { assigned, attempted, role } => {
+                let role = role.as_ref().map(|role| format!("; besides, {}", role.problem())).unwrap_or_default();
+                format!("you tried to complete `{attempted}`, and your task is `{assigned}`{role}")
             }
             Self::AssignedToAnother { ticket, holder, .. } => format!("task `{ticket}` is assigned to `{holder}`"),
             Self::ClaimLost { ticket, holder, .. } => {
