@@ -168,7 +168,7 @@ fn what_is_no_task_is_refused_whole() {
     assert_snapshot!(env.aof_reading(&["task", "new", "--from", "-"], b"{\"title\": \"One\"}"), @r#"
     exit 4
     --- stderr
-    error: these are no tasks: invalid type: map, expected a sequence at line 1 column 0
+    error: standard input is an object, not a list of tasks
 
     hint: give a list of objects, as in `[{"title": "Add login", "tags": ["auth"]}]`
     "#);
@@ -177,11 +177,27 @@ fn what_is_no_task_is_refused_whole() {
     --- stdout
     {
       "error": "invalid_tasks",
-      "message": "these are no tasks: unknown field `titel`, expected one of `title`, `description`, `body`, `tags`, `metadata`, `context`, `workflow`, `dependsOn` at line 1 column 27\n\ngive a list of objects, as in `[{\"title\": \"Add login\", \"tags\": [\"auth\"]}]`",
+      "message": "standard input cannot be taken: task 2: there is no field `titel`; did you mean `title`?\n\ngive a list of objects, as in `[{\"title\": \"Add login\", \"tags\": [\"auth\"]}]`",
       "jsonVersion": 1
     }
     --- stderr
-    these are no tasks: unknown field `titel`, expected one of `title`, `description`, `body`, `tags`, `metadata`, `context`, `workflow`, `dependsOn` at line 1 column 27
+    standard input cannot be taken: task 2: there is no field `titel`; did you mean `title`?
+    "#);
+    env.write("tasks.json", r#"[{"title": "One", "tags": "x", "dependsOn": ["AOF-abc", "x"]}, 3, {"metadata": [1]}]"#);
+    assert_snapshot!(env.aof(&["task", "new", "--from", "tasks.json"]), @r#"
+    exit 4
+    --- stderr
+    error: `tasks.json` cannot be taken: task 1: `tags` is a list of texts, and this is a text; task 1: `x` is not a task id: it is a prefix, `-`, and 3 to 32 of `a-z0-9`, as in `AOF-7qk`; task 2: it is a number, not an object; task 3: `metadata` is an object, and this is a list of other things; task 3: it has no `title`
+
+    hint: give a list of objects, as in `[{"title": "Add login", "tags": ["auth"]}]`
+    "#);
+    env.write("tasks.json", r#"[{"title": "#);
+    assert_snapshot!(env.aof(&["task", "new", "--from", "tasks.json"]), @r#"
+    exit 4
+    --- stderr
+    error: `tasks.json` is no JSON: EOF while parsing a value at line 1 column 11
+
+    hint: give a list of objects, as in `[{"title": "Add login", "tags": ["auth"]}]`
     "#);
     assert_snapshot!(env.aof_reading(&["task", "new", "--from", "-"], b"[{\"title\": \"One\"}, {\"title\": \"\"}]"), @"
     exit 4

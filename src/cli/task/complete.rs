@@ -21,7 +21,7 @@ Examples:
     --blocker \"The session never expires\" --blocker \"No test for a wrong password\"
   aof task complete AOF-7qk@3 --outcome blocked --summary \"Waiting\" --blocker \"No access to staging\"
 
-In KEY=VALUE the value is JSON, else a text; a number that would not come back as it is typed (1.10, 1e3) is a text, too, but
+In KEY=VALUE the value is JSON, else a text; a number that would not come back as it is typed (1.10, 1e3) is a text, too, but \
 where the gate asks for a number.
 At a terminal, an editor opens for a summary or blockers that are missing.
 Where org.yaml has a `signingKey` of yours, the completion is signed: with the key of --sign-with, else with the one that git \

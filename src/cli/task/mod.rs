@@ -9,6 +9,7 @@ mod edit;
 mod history;
 mod hold;
 mod list;
+mod many;
 mod new;
 mod next;
 mod override_;

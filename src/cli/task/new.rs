@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use super::many::many;
 use super::shown;
 use crate::cli::arguments::{Rehearsal, Who, context, key_value, object};
 use crate::cli::input;
@@ -59,7 +60,7 @@ pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
     let workspace = session.workspace("task new")?;
     let in_force = session.rules(&workspace)?;
     let wanted = match &args.from {
-        Some(name) => many(&input::text(name)?)?,
+        Some(name) => many(name, &input::text(name)?)?,
         None => vec![one(args)?],
     };
     let mode = args.rehearsal.mode();
@@ -88,47 +89,4 @@ fn one(args: &Args) -> Result<NewTask, Trouble> {
         workflow: args.workflow.clone(),
         depends_on: args.depends_on.clone(),
     })
-}
-
-/// Reads a list of `{title, description, body, tags, metadata, context, workflow, dependsOn}`.
-fn many(text: &str) -> Result<Vec<NewTask>, Trouble> {
-    #[derive(serde::Deserialize)]
-    #[serde(rename_all = "camelCase", deny_unknown_fields)]
-    struct Entry {
-        title: String,
-        description: Option<String>,
-        #[serde(default)]
-        body: String,
-        #[serde(default)]
-        tags: Vec<String>,
-        #[serde(default)]
-        metadata: serde_json::Map<String, serde_json::Value>,
-        #[serde(default)]
-        context: serde_json::Map<String, serde_json::Value>,
-        workflow: Option<String>,
-        #[serde(default)]
-        depends_on: Vec<String>,
-    }
-    let unfit = |problem: String| Trouble::Unfit {
-        code: "invalid_tasks",
-        problem,
-        fix: "give a list of objects, as in `[{\"title\": \"Add login\", \"tags\": [\"auth\"]}]`".to_owned(),
-    };
-    let entries: Vec<Entry> =
-        serde_json::from_str(text).map_err(|error| unfit(format!("these are no tasks: {error}")))?;
-    let task = |entry: Entry| {
-        let workflow = entry.workflow.map(|name| name.parse()).transpose();
-        let depends_on: Result<Vec<TaskId>, _> = entry.depends_on.iter().map(|id| id.parse()).collect();
-        Ok(NewTask {
-            title: entry.title,
-            description: entry.description,
-            body: entry.body,
-            tags: entry.tags,
-            metadata: entry.metadata,
-            input: entry.context,
-            workflow: workflow.map_err(|fault: crate::model::IdFault| unfit(fault.to_string()))?,
-            depends_on: depends_on.map_err(|fault| unfit(fault.to_string()))?,
-        })
-    };
-    entries.into_iter().map(task).collect()
 }
