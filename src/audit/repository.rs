@@ -5,6 +5,7 @@
 use std::cell::OnceCell;
 use std::collections::HashSet;
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use git2::{ErrorCode, RepositoryOpenFlags};
@@ -51,8 +52,6 @@ impl Repository {
     pub fn discover(project: &Path) -> Result<Self, AuditError> {
         let folder = fs::canonicalize(project).at("find", project)?;
         let git = open(&folder)?;
-        // What is in it would seem not to be there.
-        fs::metadata(git.path().join("HEAD")).at("look into", git.path())?;
         let Some(worktree_root) = git.workdir() else {
             return Err(AuditError::Bare { path: git.path().to_owned() });
         };
@@ -271,6 +270,9 @@ pub(super) fn open(folder: &Path) -> Result<git2::Repository, AuditError> {
         git_file::check(&path).at("read", &path)?;
     }
     git2::Repository::open_ext(folder, flags, &[] as &[&Path]).map_err(|error| {
+        if let Some(error) = common.as_deref().and_then(hidden) {
+            return error;
+        }
         if let Some(error) = common.and_then(|common| read_ends(&common.join("shallow")).err()) {
             return error;
         }
@@ -286,6 +288,12 @@ pub(super) fn open(folder: &Path) -> Result<git2::Repository, AuditError> {
             }
         }
     })
+}
+
+/// Returns the error of a folder of git's that nobody may look into: what is in it only seems not to be there.
+fn hidden(folder: &Path) -> Option<AuditError> {
+    let error = fs::metadata(folder.join("HEAD")).err().filter(|error| error.kind() == ErrorKind::PermissionDenied)?;
+    Some(AuditError::Io { action: "look into", path: folder.to_owned(), source: error })
 }
 
 /// The folder that git compares with `safe.directory`.

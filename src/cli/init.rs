@@ -186,6 +186,19 @@ fn show(session: &Session, args: &Args, begun: &Begun, added: &Added, mode: DryR
             output.line(format!("  {}  {what}", styled(CYAN, inert(&format!("{path:<18}")))));
         }
     }
+    if let Some((path, line)) = &begun.set_up.foreign {
+        let what = if path.exists() {
+            "is yours, and stays as it is"
+        } else {
+            "is where git looks for hooks here, and is not made"
+        };
+        let path = in_git(path, &session.directory.join(&args.folder));
+        output.line(format!(
+            "  {}  {what}; merges list what they superseded once it has this line: `{}` (`aof doctor` tells more)",
+            styled(CYAN, inert(&format!("{path:<18}"))),
+            inert(line)
+        ));
+    }
     if let Some(wired) = &added.wired {
         output.line("");
         agent_files::show(session, wired, mode);
@@ -241,7 +254,8 @@ fn value(template: Template, begun: &Begun, mode: DryRun) -> Value {
         "branch": begun.branch,
         "commit": begun.first.commit.map(|commit| commit.to_string()),
         "committed": committed,
-        "setUp": {"mergeDriver": begun.set_up.driver, "hook": begun.set_up.hook},
+        "setUp": {"mergeDriver": begun.set_up.driver, "hook": begun.set_up.hook,
+            "foreignHook": begun.set_up.foreign.as_ref().map(|(path, _)| path)},
         "task": task_value(&begun.rules, &begun.first.after, &begun.first.path),
     });
     if mode == DryRun::Yes {

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::error::OpsError;
+use super::merge_driver::{Missing, missing};
 use super::status::Attention;
 use super::workspace::Workspace;
 use crate::audit::AuditError;
@@ -10,6 +11,10 @@ use crate::model::age;
 
 /// No command of git's that has not been killed holds a lock that long, but for a commit whose message is being written.
 pub(super) const OLD_LOCK: Duration = Duration::from_mins(5);
+
+/// How git is told who somebody is.
+pub(super) const SAY_WHO: &str = "`git config user.name \"Your Name\"` and `git config user.email \"you@example.org\"`; with \
+                                  `--global`, for every repository that does not say otherwise";
 
 /// Locks of git's that nobody seems to hold any more.
 pub(super) fn left_locks(workspace: &Workspace) -> Vec<Attention> {
@@ -21,6 +26,28 @@ pub(super) fn left_locks(workspace: &Workspace) -> Vec<Attention> {
         fix: "if no git is running, and no editor with a commit message is open, remove that file".to_owned(),
     };
     locks.into_iter().filter(old).map(point).collect()
+}
+
+/// Without a committer nothing can be committed.
+pub(super) fn no_identity(workspace: &Workspace) -> Option<Attention> {
+    let Err(AuditError::NoIdentity { missing }) = workspace.repository.identity() else { return None };
+    Some(Attention {
+        code: "no_identity",
+        problem: format!("nothing can be committed: git does not know who you are, since {missing} is not set"),
+        fix: SAY_WHO.to_owned(),
+    })
+}
+
+/// Where a clone does not know the merge driver that its files ask for, git merges them as text and says nothing.
+pub(super) fn no_driver(workspace: &Workspace) -> Result<Option<Attention>, OpsError> {
+    let missing = missing(workspace)?;
+    let lacks = missing.contains(&Missing::Driver) && !missing.contains(&Missing::Attributes);
+    Ok(lacks.then(|| Attention {
+        code: "merge_driver_missing",
+        problem: "git merges tasks as text in this clone: its configuration does not know the merge driver of `.gitattributes`"
+            .to_owned(),
+        fix: "`aof doctor --fix` puts it in place".to_owned(),
+    }))
 }
 
 /// Says why nobody can go by git's index.

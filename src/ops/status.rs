@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::archived::archived;
 use super::attention::{behind, misplaced, of_dependencies, of_task, some};
 use super::error::{OpsError, missing, thaw};
-use super::git_points::{left_locks, of_index};
+use super::git_points::{left_locks, no_driver, no_identity, of_index};
 use super::header::NEW;
 use super::headers::{Listing, Scope, Unreadable, read_all};
 use super::in_force::InForce;
@@ -70,6 +70,7 @@ pub fn overview(workspace: &Workspace, watcher: bool) -> Result<Overview, OpsErr
     let has_index = index_fault.is_none();
     attention.extend(index_fault.map(of_index));
     attention.extend(left_locks(workspace));
+    attention.extend(no_identity(workspace));
     if has_index {
         attention.extend(own_folder(workspace)?);
     }
@@ -114,6 +115,9 @@ pub fn overview(workspace: &Workspace, watcher: bool) -> Result<Overview, OpsErr
     }
     let is_halted = busy.is_some() || attention.iter().any(|point| point.code == "own_folder_in_git");
     attention.extend(waiting(workspace, is_halted));
+    if has_index {
+        attention.extend(no_driver(workspace)?);
+    }
     undelivered(workspace, &mut attention)?;
     if intent::is_pending(&workspace.paths) {
         attention.push(Attention {

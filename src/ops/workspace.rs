@@ -14,7 +14,7 @@ use super::in_force::{InForce, LastRules, in_force_and_seen};
 use crate::audit::{AuditError, Head, Repository};
 use crate::model::Timestamp;
 use crate::observe::metrics::Histogram;
-use crate::store::{Holder, Paths, WriterLock, intent};
+use crate::store::{Holder, Paths, StoreError, WriterLock, intent};
 
 /// Tells the time. It comes from the door, so that tests can move it.
 pub type Clock = fn() -> Timestamp;
@@ -113,7 +113,10 @@ pub struct Workspace {
 impl Workspace {
     /// Opens the project around a folder. `tell` is told, once, what a wait is for, and what is to be known besides.
     pub fn open(start: &Path, command: String, clock: Clock, wait: Duration, tell: Tell) -> Result<Self, OpsError> {
-        let paths = Paths::find(start).or_else(|fault| worktree_beside(start).map(Paths::at).ok_or(fault))?;
+        let paths = Paths::find(start).or_else(|fault| match worktree_beside(start) {
+            Some(beside) => Ok(Paths::at(beside)),
+            None => Err(no_project(start, fault)),
+        })?;
         let root = paths.root();
         let repository = Repository::discover(root)?;
         let patience = Patience::new(command.clone(), clock(), wait, tell);
@@ -311,5 +314,13 @@ impl Workspace {
             info!(?holder, seconds = start.elapsed().as_secs_f64(), "waited for the lock");
         }
         Ok(lock)
+    }
+}
+
+/// A bare repository has no project to be found: that is not for want of one.
+fn no_project(start: &Path, fault: StoreError) -> OpsError {
+    match Repository::discover(start) {
+        Err(bare @ AuditError::Bare { .. }) => bare.into(),
+        _ => fault.into(),
     }
 }

@@ -90,7 +90,7 @@ fn good_ones_go_through_behind_bad_ones_and_bad_ones_are_explained() {
     10:00:05  refused `7-word.txt`: its name must end in `.yaml`, `.yml`, `.json` or `.md`, which says how to read it
               it is now `.aof/refused/7-word.txt`, with the whole reason in `.aof/refused/7-word.txt.reason.json`
     10:00:05  refused `1-syntax.yaml`: not valid YAML: unclosed bracket '['
-              hint: Mend the file and drop it into `.aof/inbox` again.
+              hint: close it with `]`
               it is now `.aof/refused/1-syntax.yaml`, with the whole reason in `.aof/refused/1-syntax.yaml.reason.json`
     10:00:05  refused `4-fields.json`: a completion has no field `sumary`
               hint: did you mean `summary`?

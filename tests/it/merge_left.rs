@@ -149,6 +149,8 @@ fn what_git_merged_as_text_is_named_with_what_settles_it() {
         `aof watch` has them follow; `aof org reload` does it now
       ! `tasks/AOF-xxxxx.md` is unmerged, and nobody has to decide anything
         `aof merge-driver --settle` merges it by meaning and stages it
+      ! git merges tasks as text in this clone: its configuration does not know the merge driver of `.gitattributes`
+        `aof doctor --fix` puts it in place
       ! no watcher is running
         start one with `aof watch`; without it, commands work but dropped files and edits wait
     ");

@@ -226,3 +226,64 @@ fn an_index_that_is_gone_or_damaged_is_told_with_what_makes_it_anew() {
     }
     let _ = env.complete(&id, "agent-7");
 }
+
+#[test]
+fn status_tells_that_nothing_can_be_committed_without_a_name() {
+    let env = TestEnvironment::new();
+    let _ = env.new_task(&["Add login"]);
+    env.git(&["config", "user.name", ""]);
+    let point = only(&env);
+    assert_eq!(point["code"], "no_identity");
+    run_told(&env, &point["fix"], "git config user.name");
+    assert_eq!(attention(&env), Vec::<Value>::new());
+    assert_eq!(env.git(&["config", "user.name"]), "Your Name\n");
+}
+
+#[test]
+fn a_bare_repository_is_told_as_that() {
+    let mut env = TestEnvironment::new();
+    let _ = env.new_task(&["Add login"]);
+    env.git(&["clone", "--quiet", "--bare", ".", "../bare"]);
+    env.enter("../bare");
+    for command in [&["status"][..], &["task", "list"], &["init"]] {
+        let refused = env.aof(command).code(1);
+        assert!(refused.stderr.contains("is bare, so it has no task files; work in a clone of it"), "{refused}");
+    }
+}
+
+#[test]
+fn a_clone_that_does_not_know_the_merge_driver_is_told() {
+    let mut env = TestEnvironment::without_repository();
+    let _ = env.aof(&["init", "--name", "Garden"]).success();
+    assert_eq!(attention(&env), Vec::<Value>::new());
+    env.git(&["clone", "--quiet", ".", "../clone"]);
+    env.enter("../clone");
+    assert_eq!(only(&env)["code"], "merge_driver_missing");
+    assert_eq!(env.aof(&["doctor"]).code(1).stdout.matches("[merge_driver_missing]").count(), 1);
+    let _ = env.aof(&["doctor", "--fix"]).success();
+    assert_eq!(attention(&env), Vec::<Value>::new());
+}
+
+#[test]
+fn init_says_which_hook_it_leaves_alone_and_what_that_lacks() {
+    let env = TestEnvironment::without_repository();
+    env.git(&["init", "--quiet", "--initial-branch=main"]);
+    env.write(".git/hooks/prepare-commit-msg", "#!/bin/sh\nexit 0\n");
+    let rehearsed = env.aof(&["init", "--dry-run", "--json"]).success().json();
+    assert_eq!(rehearsed["setUp"]["foreignHook"], "$PROJECT/.git/hooks/prepare-commit-msg", "{rehearsed}");
+    let told = env.aof(&["init"]).success().stdout;
+    let line = told.lines().find(|line| line.contains("prepare-commit-msg")).unwrap();
+    assert_eq!(
+        line.trim(),
+        ".git/hooks/prepare-commit-msg  is yours, and stays as it is; merges list what they superseded once it has this \
+         line: `aof merge-driver --message \"$1\" \"$2\"` (`aof doctor` tells more)"
+    );
+    assert_eq!(env.read(".git/hooks/prepare-commit-msg"), "#!/bin/sh\nexit 0\n");
+
+    let env = TestEnvironment::without_repository();
+    env.git(&["init", "--quiet", "--initial-branch=main"]);
+    env.git(&["config", "core.hooksPath", "hooks"]);
+    let told = env.aof(&["init"]).success().stdout;
+    let line = told.lines().find(|line| line.contains("prepare-commit-msg")).unwrap();
+    assert!(line.contains("is where git looks for hooks here, and is not made"), "{told}");
+}

@@ -3,6 +3,7 @@
 use super::{Complaint, Patient};
 use crate::audit::AuditError;
 use crate::ops::error::OpsError;
+use crate::ops::git_points::SAY_WHO;
 
 /// The oldest git that knows everything that is asked of it here.
 const OLDEST: (u32, u32) = (2, 34);
@@ -16,8 +17,7 @@ pub(super) fn look(patient: &Patient<'_>) -> Result<Vec<Complaint>, OpsError> {
             "no_identity",
             format!("git does not know who you are: {missing} is not set"),
             "nothing can be committed without a committer",
-            "`git config --global user.name \"Your Name\"` and `git config --global user.email \"you@example.org\"`"
-                .to_owned(),
+            SAY_WHO.to_owned(),
         ));
     }
     let setting = |name| repository.setting(name);

@@ -165,6 +165,8 @@ pub struct SetUp {
     pub driver: Option<PathBuf>,
     /// The hook.
     pub hook: Option<PathBuf>,
+    /// A hook that a person has, or would have to make, and the line that it lacks.
+    pub foreign: Option<(PathBuf, &'static str)>,
 }
 
 /// Returns what [`install_here`] is going to put in place; a repository that is to be made in the folder has nothing of it.
@@ -174,7 +176,12 @@ pub(in crate::ops) fn to_set_up(repository: Option<&Repository>, folder: &Path) 
         None => (folder.join(".git"), vec![Missing::Driver, Missing::Hook]),
     };
     let is_missing = |wanted: &Missing| missing.contains(wanted);
+    let foreign = missing.iter().find_map(|missing| match missing {
+        Missing::ForeignHook { path, line, idle: None } => Some((path.clone(), *line)),
+        _ => None,
+    });
     Ok(SetUp {
+        foreign,
         driver: is_missing(&Missing::Driver).then(|| git.join("config")),
         hook: is_missing(&Missing::Hook).then(|| git.join("hooks").join(HOOK)),
     })
