@@ -115,6 +115,7 @@ fn level(report: &Report) -> Level {
         | Report::TimedOut(_)
         | Report::Lapsed(_)
         | Report::Troubled { .. }
+        | Report::Stray { .. }
         | Report::RulesUncommitted { .. }
         | Report::Undelivered { .. }
         | Report::Unrecorded { .. }
@@ -137,9 +138,7 @@ fn text_of(session: &Session, report: &Report, again: Again) -> String {
             )
         }
         Report::Serving { address, exposed } => serving(address, *exposed),
-        Report::Uncounted { problem } => {
-            format!("{warning} metrics are not up to date: {}", inert(problem))
-        }
+        Report::Uncounted { problem } => format!("{warning} metrics are not up to date: {}", inert(problem)),
         Report::Sight(sight) => {
             polling(sight).map_or_else(|| "file events work again".to_owned(), |why| format!("{warning} {why}"))
         }
@@ -198,6 +197,7 @@ fn text_of(session: &Session, report: &Report, again: Again) -> String {
         Report::Troubled { task, error } => {
             format!("{}  {} {}", named(task), styled(YELLOW, "needs a look:"), told(session, error))
         }
+        Report::Stray { path, reason } => format!("{warning} `{}` is no task: {}", inert(path), inert(reason)),
         Report::RulesInForce { commit } => format!("new rules in force, of commit {}", short(commit)),
         Report::RulesInvalid { in_force, diagnostics } => format!(
             "{} the committed rules are invalid; those of commit {} stay in force\n{}",
@@ -209,10 +209,10 @@ fn text_of(session: &Session, report: &Report, again: Again) -> String {
             format!("{} differs from what is committed; it counts once it is committed", inert(&files.join(", ")))
         }
         Report::Undelivered { problem } => {
-            format!("{} a notice could not be delivered: {}", styled(YELLOW, "warning:"), inert(problem))
+            format!("{warning} a notice could not be delivered: {}", inert(problem))
         }
         Report::Unrecorded { problem } => {
-            format!("{} the event stream is not up to date: {}", styled(YELLOW, "warning:"), inert(problem))
+            format!("{warning} the event stream is not up to date: {}", inert(problem))
         }
         Report::Synced(synced) => of_sync(synced),
         Report::Unsynced { problem, fix } => unsynced(session, problem, fix.as_deref()),
@@ -280,6 +280,7 @@ fn value_of(report: &Report) -> Value {
         Report::Troubled { task, error } => {
             json!({"event": "troubled", "task": task.as_str(), "reason": reason_of(error)})
         }
+        Report::Stray { path, reason } => json!({"event": "stray", "path": path, "reason": reason}),
         Report::RulesInForce { commit } => json!({"event": "rules_in_force", "commit": commit.to_string()}),
         Report::RulesInvalid { in_force, diagnostics } => json!({
             "event": "rules_invalid",

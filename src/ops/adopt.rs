@@ -22,7 +22,7 @@ use crate::engine::{Act, Decision, decide, passes_by_itself};
 use crate::format::task_file::Origin;
 use crate::model::TaskId;
 use crate::store::layout::TASKS;
-use crate::store::tasks::{Entry, TaskEntry, hidden, read, walk_active};
+use crate::store::tasks::{Entry, Stray, TaskEntry, hidden, read, walk_active};
 use crate::store::{FileStat, StoreError};
 
 /// What was done about the files that people made or edited.
@@ -40,6 +40,8 @@ pub struct Tended {
     pub committed: Vec<Changed>,
     /// Tasks that somebody has to look at, with why.
     pub troubled: Vec<(TaskId, OpsError)>,
+    /// What stands among the tasks, looks like one, and is none.
+    pub strays: Vec<Stray>,
     /// Files that were changed too recently: somebody may be at them.
     pub waiting: usize,
 }
@@ -121,9 +123,13 @@ pub fn tend(
     let now = workspace.clock()().as_nanosecond();
     let mut tended = Tended::default();
     let mut due = Vec::new();
+    let mut strays = Vec::new();
     let active = walk_active(&workspace.paths).filter_map(|entry| match entry {
         Entry::Task(task) => Some(task),
-        Entry::Stray(_) => None,
+        Entry::Stray(stray) => {
+            strays.push(stray);
+            None
+        }
     });
     for task in open_in_archive(workspace).into_iter().chain(active) {
         if seen.knows(&task) {
@@ -138,6 +144,7 @@ pub fn tend(
             due.push(task);
         }
     }
+    tended.strays = strays;
     for batch in due.chunks(MOST) {
         let start = Instant::now();
         workspace.restart_wait(wait);

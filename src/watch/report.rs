@@ -61,6 +61,13 @@ pub enum Report {
         /// What is the matter.
         error: OpsError,
     },
+    /// Something among the tasks that looks like one and is none.
+    Stray {
+        /// Where.
+        path: String,
+        /// Why it is none.
+        reason: String,
+    },
     /// Other rules are in force than before.
     RulesInForce {
         /// The commit that has them.

@@ -32,6 +32,8 @@ const RECOUNTING: Duration = Duration::from_secs(1);
 const CLOCKS: Duration = Duration::from_secs(30);
 /// Handing out takes one part of the time, and leaves so many to all else.
 const HAND_OUT_SHARE: u32 = 9;
+/// So many of what only looks like a task are told.
+const STRAYS: usize = 20;
 const SHORTEST_BACKOFF: Duration = Duration::from_millis(500);
 const LONGEST_BACKOFF: Duration = Duration::from_secs(30);
 
@@ -348,6 +350,12 @@ impl<'t> Rounds<'t> {
         for (task, error) in tended.troubled {
             self.desk.failed = true;
             self.desk.tell(Report::Troubled { task, error });
+        }
+        for stray in tended.strays.iter().take(STRAYS) {
+            let (path, reason) = (stray.path.display().to_string(), stray.reason.to_string());
+            if self.desk.told.is_news(format!("{path}: {reason}")) {
+                self.desk.tell(Report::Stray { path, reason });
+            }
         }
         Ok(())
     }

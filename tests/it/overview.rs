@@ -172,7 +172,11 @@ fn status_tells_what_stands_in_place_of_the_inbox() {
     assert_eq!(point["code"], "inbox_unreadable");
     let problem = env.plain(point["problem"].as_str().unwrap());
     assert_eq!(problem, "`$PROJECT/.aof/inbox` is a file, not a folder");
-    assert!(env.aof(&["doctor"]).code(1).stdout.contains("[inbox_unreadable]"));
+    let doctor = env.aof(&["doctor"]).code(1).stdout;
+    assert!(
+        doctor.contains("[inbox_unreadable]") && doctor.matches("is a file, not a folder").count() == 1,
+        "{doctor}"
+    );
     let watched = env.aof(&["watch", "--once"]).code(1);
     assert!(watched.stdout.contains("`$PROJECT/.aof/inbox` is a file, not a folder"), "{watched}");
     fs::remove_file(env.path(".aof/inbox")).unwrap();

@@ -205,3 +205,25 @@ fn the_watcher_ends_what_takes_too_long_when_its_time_comes() {
     watcher.stop("-TERM");
     check(&env);
 }
+
+#[test]
+fn what_only_looks_like_a_task_is_named() {
+    let env = TestEnvironment::new();
+    let id = env.new_task(&["Add login"]);
+    std::os::unix::fs::symlink(format!("{id}.md"), env.path("tasks/AOF-linked.md")).unwrap();
+    fs::create_dir(env.path("tasks/AOF-folder.md")).unwrap();
+    env.write("tasks/notes.md", "# Notes\n");
+    let told = env.aof(&["watch", "--once"]).success().stdout;
+    let named = |path: &str, reason: &str| {
+        assert!(told.contains(&format!("warning: `tasks/{path}` is no task: {reason}")), "{told}");
+    };
+    named("AOF-linked.md", "it is a symbolic link, not a file");
+    named("AOF-folder.md", "it is a folder, not a file");
+    named("notes.md", "");
+    let watcher = Watcher::start(&env);
+    eventually("it has looked", || log(&env).contains("notes.md"));
+    drop_completion(&env, &id, "agent-7");
+    eventually("the completion counts", || env.task_text(&id).contains("current: review"));
+    watcher.stop("-INT");
+    assert_eq!(log(&env).matches("notes.md").count(), 1, "{}", log(&env));
+}

@@ -156,6 +156,7 @@ pub fn examine(workspace: &Workspace, watcher: bool) -> Result<Vec<Complaint>, O
     let in_force = workspace.rules().ok();
     let patient = Patient { workspace, overview, in_force };
     complaints.extend(CHECKS.iter().flat_map(|check| check(&patient)));
+    complaints = without_echoes(complaints);
     for complaint in &mut complaints {
         for text in [&mut complaint.problem, &mut complaint.fix] {
             *text = workspace.git_words.said(std::mem::take(text));
@@ -208,10 +209,26 @@ pub fn doctor_value(treated: &[Treated]) -> Value {
     json!({"ok": !treated.iter().any(Treated::is_wrong), "complaints": complaints.collect::<Vec<_>>()})
 }
 
+/// Leaves out what several checks met and one has told already.
+fn without_echoes(mut complaints: Vec<Complaint>) -> Vec<Complaint> {
+    let mut told: Vec<String> = complaints.iter().map(|complaint| complaint.problem.clone()).collect();
+    told.retain(|problem| !problem.starts_with(UNSEEN));
+    complaints.retain(|complaint| {
+        let Some(own) = complaint.problem.strip_prefix(UNSEEN) else { return true };
+        let is_echo = told.iter().any(|problem| problem.contains(own));
+        told.push(own.to_owned());
+        !is_echo
+    });
+    complaints
+}
+
+/// What begins the words of a check that could not be made.
+const UNSEEN: &str = "it could not be looked at: ";
+
 fn unchecked(error: &OpsError) -> Complaint {
     Complaint::wrong(
         error.code(),
-        format!("it could not be looked at: {}", error.problem()),
+        format!("{UNSEEN}{}", error.problem()),
         "something may be wrong that nobody sees",
         error.fix().unwrap_or_else(|| "mend that, then run `aof doctor` again".to_owned()),
     )
