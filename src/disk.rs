@@ -84,7 +84,7 @@ pub fn sync(mut files: Vec<Unsynced>) -> Result<(), NotSynced> {
     files.sort_by_key(|file| !file.is_ahead);
     let ahead = files.iter().filter(|file| file.is_ahead).count();
     let queue = Arc::new(Queue { files, ahead, state: Mutex::default(), answered: Condvar::new() });
-    for _ in 1..queue.files.len().min(SIDE_BY_SIDE) {
+    for _ in 1..(queue.files.len() - ahead).min(SIDE_BY_SIDE) {
         let other = Arc::clone(&queue);
         // Where the system has no thread to spare, whoever is there does it.
         if Builder::new().stack_size(STACK).spawn(move || other.ask()).is_err() {

@@ -4,10 +4,12 @@
 use std::fs;
 use std::io::{ErrorKind, Read};
 use std::ops::ControlFlow;
+use std::os::unix::fs::MetadataExt;
 
 use super::entries::unreadable;
 use super::error::{At, AuditError};
 use super::git_file;
+use super::id::CommitId;
 use super::in_the_way::{OWN_FOLDER, is_own_folder};
 use super::index::each_name;
 use super::repository::Repository;
@@ -28,17 +30,41 @@ pub struct OwnFolder {
     pub is_staged: bool,
 }
 
+/// Where git had nothing of it when it was last looked at: HEAD, and which file the index was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Seen {
+    head: Option<CommitId>,
+    index: Option<(u64, u64, u64, i64, i64)>,
+}
+
 impl Repository {
     /// Refuses where git has anything of aof's own folder.
     pub fn own_folder_is_ours(&self) -> Result<(), AuditError> {
-        let (committed, staged) = (self.own_folder_of_head()?, self.own_folder_of_index()?);
-        let (is_committed, is_staged) = (committed.is_some(), staged.is_some());
-        let folder = committed.or(staged).map(|name| OwnFolder { name, is_committed, is_staged });
-        folder.map_or(Ok(()), |folder| Err(AuditError::OwnFolderInGit(folder)))
+        self.own_folder_is_ours_at(self.look()?.commit)
     }
 
-    fn own_folder_of_head(&self) -> Result<Option<String>, AuditError> {
-        let Some(commit) = self.look()?.commit else { return Ok(None) };
+    /// Refuses where git has anything of it in that commit, which HEAD is at, or in the index.
+    pub(super) fn own_folder_is_ours_at(&self, head: Option<CommitId>) -> Result<(), AuditError> {
+        // Git replaces the index whenever it changes.
+        let index = fs::metadata(self.git_dir().join("index")).ok();
+        let seen = Seen {
+            head,
+            index: index.map(|file| (file.dev(), file.ino(), file.len(), file.ctime(), file.ctime_nsec())),
+        };
+        if self.own_folder_seen.get() == Some(seen) {
+            return Ok(());
+        }
+        let (committed, staged) = (self.own_folder_of(head)?, self.own_folder_of_index()?);
+        let (is_committed, is_staged) = (committed.is_some(), staged.is_some());
+        if let Some(name) = committed.or(staged) {
+            return Err(AuditError::OwnFolderInGit(OwnFolder { name, is_committed, is_staged }));
+        }
+        self.own_folder_seen.set(Some(seen));
+        Ok(())
+    }
+
+    fn own_folder_of(&self, head: Option<CommitId>) -> Result<Option<String>, AuditError> {
+        let Some(commit) = head else { return Ok(None) };
         let names = self.trees().names(self.root_tree(commit)?, self.prefix())?;
         Ok(names.into_keys().find(|name| is_own_folder(name)).map(|name| text(name.into_vec())))
     }

@@ -91,7 +91,7 @@ impl Repository {
             return Err(AuditError::Moved { reference: now.reference, found: now.commit });
         }
         // It may have come with what git just brought, and what is about to be committed out of it.
-        self.own_folder_is_ours()?;
+        self.own_folder_is_ours_at(now.commit)?;
         let reread;
         let index = if prepared.index.is_current()? {
             &prepared.index

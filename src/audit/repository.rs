@@ -2,7 +2,7 @@
 //!
 //! The environment's `GIT_DIR` and `GIT_INDEX_FILE` are not followed: inside a hook they point at half-made things.
 
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 use std::collections::HashSet;
 use std::fs;
 use std::io::ErrorKind;
@@ -15,6 +15,7 @@ use super::error::{At, AuditError, During};
 use super::git_file;
 use super::id::{CommitId, ObjectId};
 use super::objects::{Kind, ObjectFolder, name};
+use super::own_folder::Seen;
 use super::quarantine;
 use super::reading::{Known, Reader};
 use super::shallow::read_ends;
@@ -38,6 +39,7 @@ pub struct Repository {
     known: Known,
     config: OnceCell<Configuration>,
     walked: Walked,
+    pub(super) own_folder_seen: Cell<Option<Seen>>,
 }
 
 /// How history is walked here, once that was asked for.
@@ -78,6 +80,7 @@ impl Repository {
             known: Known::default(),
             config: OnceCell::new(),
             walked: Walked::default(),
+            own_folder_seen: Cell::default(),
         })
     }
 
@@ -96,6 +99,7 @@ impl Repository {
             known: Known::default(),
             config: OnceCell::new(),
             walked: Walked::default(),
+            own_folder_seen: Cell::default(),
         })
     }
 

@@ -151,7 +151,7 @@ impl Paths {
             }
         }
         // They serve editors alone: where they cannot be written, everything else goes on, and `aof doctor` tells of it.
-        let _ = schemas::keep_current(self);
+        let _ = schemas::keep_edition(self);
         Ok(local)
     }
 }

@@ -11,15 +11,23 @@ const EDITION_LIMIT: u64 = 256;
 
 /// Returns whether every schema stands there, as this program has it.
 pub fn are_current(paths: &Paths) -> bool {
-    matches!(Folder::open_existing(paths.root(), SCHEMAS), Ok(Some(folder)) if is_current(&folder))
+    let stands = |folder: &Folder, schema: Schema| matches!(folder.kind(file_name(schema)), Ok(Some(Kind::File)));
+    let folder = Folder::open_existing(paths.root(), SCHEMAS);
+    matches!(folder, Ok(Some(folder)) if is_current(&folder) && Schema::ALL.iter().all(|schema| stands(&folder, *schema)))
 }
 
-/// Writes the schemas unless they stand there as this program has them.
+/// Writes the schemas unless each stands there as this program has it.
 pub fn keep_current(paths: &Paths) -> Result<(), StoreError> {
+    if are_current(paths) { Ok(()) } else { write(&Folder::create(paths.root(), SCHEMAS)?) }
+}
+
+/// Writes the schemas unless this program has written them. For whoever takes the lock: what somebody removed since is not looked for.
+pub(super) fn keep_edition(paths: &Paths) -> Result<(), StoreError> {
     let folder = Folder::create(paths.root(), SCHEMAS)?;
-    if is_current(&folder) {
-        return Ok(());
-    }
+    if is_current(&folder) { Ok(()) } else { write(&folder) }
+}
+
+fn write(folder: &Folder) -> Result<(), StoreError> {
     for schema in Schema::ALL {
         let text = format!("{:#}\n", schema.document());
         folder.replace(&file_name(*schema), text.as_bytes(), Durability::Volatile)?;
@@ -27,11 +35,9 @@ pub fn keep_current(paths: &Paths) -> Result<(), StoreError> {
     folder.replace(EDITION, Schema::edition().as_bytes(), Durability::Volatile)
 }
 
-/// Whoever takes the lock asks this, so no schema is read for it.
 fn is_current(folder: &Folder) -> bool {
     let edition = folder.read(EDITION, EDITION_LIMIT);
     matches!(edition, Ok(Some((bytes, _))) if bytes == Schema::edition().as_bytes())
-        && Schema::ALL.iter().all(|schema| matches!(folder.kind(file_name(*schema)), Ok(Some(Kind::File))))
 }
 
 fn file_name(schema: Schema) -> String {

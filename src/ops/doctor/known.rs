@@ -20,8 +20,13 @@ pub(super) fn look(patient: &Patient<'_>) -> Vec<Complaint> {
     let told = patient.overview.attention.iter().filter(|point| match point.code {
         // The doctor looks through the whole archive for what is misplaced, names all companions that stayed, and tells more of locks,
         // the driver and who commits.
-        "task_blocked" | "task_overdue" | "task_misplaced" | "companions_stayed" => false,
-        "git_locked" | "merge_driver_missing" | "no_identity" => false,
+        "task_blocked"
+        | "task_overdue"
+        | "task_misplaced"
+        | "companions_stayed"
+        | "git_locked"
+        | "merge_driver_missing"
+        | "no_identity" => false,
         // Commands work without one; dropped files do not.
         "no_watcher" => inbox_waits,
         // They are told of as what they are.
