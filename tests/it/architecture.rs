@@ -55,7 +55,7 @@ const HOMES: &[(&str, &[&str])] = &[
     ("oxc_syntax", &["engine/condition"]),
     ("ring", &["engine/ssh.rs"]),
     ("rmcp", &["mcp"]),
-    ("rustix", &["store", "audit", "process"]),
+    ("rustix", &["disk", "store", "audit", "process"]),
     ("sha1", &["audit"]),
     ("sha2", &["model", "observe", "process"]),
     ("signal_hook", &["signals"]),
