@@ -19,16 +19,6 @@ pub struct ChangedFile {
     pub after: Option<ObjectId>,
 }
 
-/// All that a commit changed, compared with its first parent.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Changed {
-    /// The files of the project, sorted by path.
-    pub files: Vec<ChangedFile>,
-    /// What else there is, as it is shown from the project's folder: what lies outside of it, names that are no text, repositories of
-    /// somebody else's.
-    pub others: Vec<String>,
-}
-
 impl Repository {
     /// Returns what a commit changed in the project, compared with its first parent; sorted by path. Where a shallow clone ends, all
     /// that there is counts as new.
@@ -37,19 +27,21 @@ impl Repository {
         self.compare(self.prefix(), before, after)
     }
 
-    /// Returns that, and whatever else a commit changed.
-    pub fn all_changed(&self, id: CommitId) -> Result<Changed, AuditError> {
+    /// Returns one of the things that a commit changed besides, if there is any, as it is shown from the project's folder: what lies
+    /// outside of it, names that are no text, repositories of somebody else's. Compares the whole trees.
+    pub fn changed_besides(&self, id: CommitId) -> Result<Option<String>, AuditError> {
         let (before, after) = self.own_trees(id)?;
-        let mut changed = Changed::default();
+        let mut first = None;
         self.trees().compare(before, Some(after), b"", &mut |path, before, after| {
+            if first.is_some() {
+                return;
+            }
             let own = str::from_utf8(&path).ok().and_then(|path| self.own_path(path));
-            match own.and_then(|path| ChangedFile::of(path, before, after)) {
-                Some(file) => changed.files.push(file),
-                None => changed.others.push(self.shown_from_here(path)),
+            if own.and_then(|path| ChangedFile::of(path, before, after)).is_none() {
+                first = Some(self.shown_from_here(path));
             }
         })?;
-        changed.files.sort();
-        Ok(changed)
+        Ok(first)
     }
 
     /// Returns the trees of a commit and of its first parent, that of the parent first.

@@ -70,7 +70,7 @@ mod worktrees;
 
 pub use coming::Coming;
 pub use commit::{Change, Draft, Prepared};
-pub use compared::{Changed, ChangedFile};
+pub use compared::ChangedFile;
 pub use error::{AuditError, Unsettled};
 pub use finish::Finished;
 pub use head::Head;

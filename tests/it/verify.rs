@@ -196,6 +196,29 @@ fn what_is_committed_beside_a_step_is_found_whatever_it_is_called_and_wherever_i
 }
 
 #[test]
+fn what_people_commit_outside_of_the_project_is_not_read() {
+    let mut env = TestEnvironment::without_rules();
+    env.write("others/a.c", "1\n");
+    env.git(&["add", "others"]);
+    env.git(&["commit", "-q", "-m", "others"]);
+    let _ = env.aof(&["init", "sub"]).success();
+    let task = env.files("sub/tasks").remove(0);
+    let commit = |text: &str| {
+        env.write("others/a.c", text);
+        env.commit_all("by hand");
+        env.git(&["rev-parse", "HEAD:others"])
+    };
+    let mut trees = vec![commit("2\n")];
+    env.write(&task, env.read(&task) + "\nOne more line.\n");
+    trees.push(commit("3\n"));
+    for tree in trees {
+        std::fs::remove_file(env.path(&format!(".git/objects/{}/{}", &tree[..2], tree[2..].trim()))).unwrap();
+    }
+    env.enter(env.path("sub"));
+    assert_eq!(found(&env), Vec::<String>::new());
+}
+
+#[test]
 fn moves_by_hand_are_found_until_somebody_who_may_overrides_them() {
     let (env, id) = scene();
     let path = env.task_path(&id);

@@ -5,7 +5,7 @@ use super::judge::Judged;
 use super::merge_claims::OWN;
 use super::words::{short, told};
 use crate::audit::trailers::{self, Trailer};
-use crate::audit::{Changed, LogEntry};
+use crate::audit::{ChangedFile, LogEntry};
 use crate::engine::{Act, Found, Proof, Rules};
 use crate::model::{Task, TaskId, Visit};
 use crate::ops::author::agent_author;
@@ -15,7 +15,10 @@ use crate::ops::message;
 pub(super) struct Claims<'c> {
     pub entry: &'c LogEntry,
     pub said: &'c [Trailer],
-    pub changed: &'c Changed,
+    /// The files of the project that it changed.
+    pub changed: &'c [ChangedFile],
+    /// Something else that it changed.
+    pub besides: Option<&'c str>,
     pub id: &'c TaskId,
 }
 
@@ -125,9 +128,9 @@ impl Claims<'_> {
             wrong.push((Broken::WrongDate, after.updated.to_string(), self.entry.authored.to_string()));
         }
         // A project begins with its rules and a first task.
-        let begins = self.changed.files.iter().any(|file| file.path == "project.yaml" && file.before.is_none());
-        let other = self.changed.files.iter().map(|file| &file.path).find(|path| !is_of(path, self.id));
-        let other = other.or(self.changed.others.first());
+        let begins = self.changed.iter().any(|file| file.path == "project.yaml" && file.before.is_none());
+        let other = self.changed.iter().map(|file| file.path.as_str()).find(|path| !is_of(path, self.id));
+        let other = other.or(self.besides);
         if let Some(other) = other.filter(|_| !begins) {
             wrong.push((
                 Broken::OtherFiles,

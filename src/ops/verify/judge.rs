@@ -59,8 +59,7 @@ impl<'w> Judge<'w> {
         if entry.parents.len() > 1 {
             return merge::of(self, &entry);
         }
-        let all = repository.all_changed(commit)?;
-        let changed = &all.files;
+        let changed = &repository.changed_files(commit)?;
         let said = trailers::parse(&entry.message);
         let tasks = touched(changed);
         let mut judged = Judged { wrong: Claims::contradictions(&entry, &said), ..Judged::default() };
@@ -76,6 +75,9 @@ impl<'w> Judge<'w> {
             return Ok(judged);
         }
         let rules = self.rules.behind(self.workspace, &entry)?;
+        // Only what says that it is the engine's has to be alone; what people commit may be as large as they like.
+        let is_said = named_task(&said).is_some_and(|named| tasks.keys().any(|id| id.as_str() == named));
+        let besides = if is_said { repository.changed_besides(commit)? } else { None };
         for (id, own) in tasks {
             judged.changes += 1;
             let (mut before, seen) = self.before(&rules, &entry, &id, &own.before)?;
@@ -135,7 +137,7 @@ impl<'w> Judge<'w> {
             if before.as_ref().is_some_and(|task| is_new(task)) && !is_new(&after) {
                 judged.mended.push(id.clone());
             }
-            let claims = Claims { entry: &entry, said: &said, changed: &all, id: &id };
+            let claims = Claims { entry: &entry, said: &said, changed, besides: besides.as_deref(), id: &id };
             claims.judge(&rules, before.as_deref(), &after, proof, &mut judged);
         }
         self.keep_rules(&entry, changed);
