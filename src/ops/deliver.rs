@@ -69,26 +69,36 @@ pub trait Recipient {
     fn rest(&mut self, worked: Duration) -> ControlFlow<()>;
 }
 
-/// Works on what was taken from the inbox and not settled: by somebody who was killed, or could not write then. What somebody
-/// holds is left to them.
-pub fn resume(workspace: &mut Workspace, wait: Duration, recipient: &mut dyn Recipient) -> Result<(), OpsError> {
+/// Returns what was taken from the inbox and not settled, by somebody who was killed, or could not write then; the oldest first. What
+/// is no completion file is refused.
+pub fn leftovers(workspace: &Workspace, recipient: &mut dyn Recipient) -> Result<Vec<Taken>, OpsError> {
     workspace.own_folder_is_ours()?;
-    let paths = workspace.paths.clone();
-    let inbox = Inbox::of(&paths);
-    let mut queue = Vec::new();
+    let inbox = Inbox::of(&workspace.paths);
+    let mut all = Vec::new();
     for leftover in inbox.taken()? {
         match leftover {
-            Leftover::Taken(taken) => queue.push(taken),
+            Leftover::Taken(taken) => all.push(taken),
             Leftover::Stranger(item) => {
                 refuse_odd(&inbox, &item, "it was put where only `aof` puts files", recipient)?;
             }
         }
     }
-    if !queue.is_empty() {
+    if !all.is_empty() {
         inbox.keep_taken()?;
     }
-    let mut queue = queue.into_iter();
-    work_off(workspace, &inbox, wait, recipient, &mut |room| Ok(queue.by_ref().take(room).collect()))
+    Ok(all)
+}
+
+/// Works on taken files, as many at a time as `more` brings. What somebody holds is left to them.
+pub fn resume(
+    workspace: &mut Workspace,
+    wait: Duration,
+    more: &mut dyn FnMut(usize) -> Vec<Taken>,
+    recipient: &mut dyn Recipient,
+) -> Result<(), OpsError> {
+    workspace.own_folder_is_ours()?;
+    let paths = workspace.paths.clone();
+    work_off(workspace, &Inbox::of(&paths), wait, recipient, &mut |room| Ok(more(room)))
 }
 
 /// Takes what is in the inbox, the oldest first; a bad one stops none of the others. Returns whether files are left that may

@@ -237,6 +237,19 @@ impl OpsError {
         }
     }
 
+    /// Returns the files of tasks that it is about: unless one of them changes, it hardly ends.
+    pub fn task_files(&self) -> Vec<&ProjectPath> {
+        match self {
+            Self::Frozen { path, .. }
+            | Self::UnreadableTask { path, .. }
+            | Self::NoTask { committed: Some(path), .. } => {
+                vec![path]
+            }
+            Self::Store(StoreError::TaskDoubled { paths, .. }) => paths.iter().collect(),
+            _ => Vec::new(),
+        }
+    }
+
     /// Returns whether it is over once somebody else is done: what was wanted may then be tried again as it is.
     pub fn passes(&self) -> bool {
         match self {

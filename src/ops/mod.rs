@@ -93,7 +93,7 @@ pub use changed::{changed_value, ended, warnings_value, way};
 pub use checkout::Patience;
 pub use complete::{Completed, add_text, complete, note_run};
 pub use create::{NewTask, check_new, create, new_from};
-pub use deliver::{Delivered, Recipient, deliver, reason_of, resume};
+pub use deliver::{Delivered, Recipient, deliver, leftovers, reason_of, resume};
 pub use diff::{Fate as TaskFate, Prospect, RulesDiff, Turn, diff_rules};
 pub use doctor::{Complaint, Outcome, Treated, Weight, doctor_value, examine, leave, treat};
 pub use edit::{Comment, Fields, Manuscript, comment, edit_fields, edit_text, open_manuscript};

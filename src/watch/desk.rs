@@ -3,10 +3,12 @@
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::ops::ControlFlow;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::bell::{Bell, Seen};
+use super::kept_back::Trouble;
 use super::report::{Report, Told};
 use crate::ops::{Delivered, HandedOut, Recipient};
 use crate::store::inbox::Witnessed;
@@ -26,10 +28,12 @@ pub(super) struct Desk<'t> {
     pub busy: bool,
     /// Whether anything could not be done.
     pub failed: bool,
-    /// Whether a completion file waits for its task's file to be as it should be.
-    pub waiting: bool,
+    /// The completion files that turned out to wait, and for what.
+    pub kept_back: Vec<(String, Trouble)>,
     /// Trouble of single files.
     pub told: Told,
+    /// The folder of the project.
+    root: PathBuf,
     finished: HashMap<OsString, Finished>,
     tell: &'t mut dyn FnMut(Report),
 }
@@ -44,8 +48,17 @@ enum Finished {
 }
 
 impl<'t> Desk<'t> {
-    pub(super) fn new(bell: Arc<Bell>, tell: &'t mut dyn FnMut(Report)) -> Self {
-        Self { bell, busy: false, failed: false, waiting: false, told: Told::default(), finished: HashMap::new(), tell }
+    pub(super) fn new(root: PathBuf, bell: Arc<Bell>, tell: &'t mut dyn FnMut(Report)) -> Self {
+        Self {
+            bell,
+            busy: false,
+            failed: false,
+            kept_back: Vec::new(),
+            told: Told::default(),
+            root,
+            finished: HashMap::new(),
+            tell,
+        }
     }
 
     /// Tells of something.
@@ -104,7 +117,7 @@ impl Recipient for Desk<'_> {
             }
             Delivered::Waiting { name, error } => {
                 self.failed = true;
-                self.waiting = true;
+                self.kept_back.push((name.clone(), Trouble::of(&self.root, error)));
                 if !self.told.is_news(error.to_string()) {
                     return;
                 }
@@ -133,7 +146,7 @@ mod tests {
     #[test]
     fn what_was_closed_is_left_alone_for_a_moment_and_what_was_renamed_in_is_not() {
         let mut tell = |_| {};
-        let mut desk = Desk::new(Arc::default(), &mut tell);
+        let mut desk = Desk::new(PathBuf::new(), Arc::default(), &mut tell);
         let name = OsString::from("a.yaml");
         assert_eq!(desk.witnessed(&name), Witnessed::Nothing);
         desk.note(vec![(name.clone(), Seen::Renamed)]);

@@ -14,6 +14,7 @@ mod courier;
 mod desk;
 mod errands;
 mod journal;
+mod kept_back;
 mod mail;
 mod report;
 mod rounds;

@@ -8,14 +8,16 @@ use super::board::Counting;
 use super::desk::Desk;
 use super::errands::{Errands, hand_out_now};
 use super::journal::Journal;
+use super::kept_back::KeptBack;
 use super::mail::Mail;
 use super::report::{Report, Sight};
 use super::rules::Rules;
 use super::sight::Eyes;
 use crate::audit::AuditError;
-use crate::ops::{DryRun, Exhausted, Left, OpsError, Seen, Workspace, deliver, hand_out, resume, run_out, tend};
+use crate::ops::{DryRun, Exhausted, Left, OpsError, Seen, Workspace, deliver, hand_out};
+use crate::ops::{leftovers, resume, run_out, tend};
 use crate::store::Paths;
-use crate::store::inbox::QUIET;
+use crate::store::inbox::{QUIET, Taken};
 use crate::store::presence::Presence;
 
 /// How often everything is looked at, whatever events say.
@@ -32,6 +34,8 @@ const RECOUNTING: Duration = Duration::from_secs(1);
 const CLOCKS: Duration = Duration::from_secs(30);
 /// Handing out takes one part of the time, and leaves so many to all else.
 const HAND_OUT_SHARE: u32 = 9;
+/// So long at most what waits is tried again before it is looked for what came meanwhile.
+const RETRYING: Duration = Duration::from_millis(40);
 /// So many of what only looks like a task are told.
 const STRAYS: usize = 20;
 const SHORTEST_BACKOFF: Duration = Duration::from_millis(500);
@@ -60,8 +64,12 @@ pub(super) struct Rounds<'t> {
     clocks_at: Instant,
     /// When everything is to be looked at.
     round_at: Instant,
-    /// Whether files are looked for that were taken and not settled.
+    /// Whether files are looked for that were taken and not settled, before any others are.
     leftovers: bool,
+    /// Those that wait.
+    kept_back: KeptBack,
+    /// Whether all of them are to be tried again, and whether that has begun.
+    retry: Retry,
     halt: Option<Halt>,
     mail: Mail,
     journal: Journal,
@@ -69,6 +77,14 @@ pub(super) struct Rounds<'t> {
     counting: Option<Counting>,
     /// What is done by way of the remote; who looks once does that at once.
     errands: Option<Errands>,
+}
+
+/// Whether all that waits is to be tried again.
+#[derive(PartialEq, Eq)]
+enum Retry {
+    No,
+    Due,
+    Begun,
 }
 
 /// Why nothing is done at the moment.
@@ -82,7 +98,7 @@ impl<'t> Rounds<'t> {
         let now = Instant::now();
         Self {
             places: places(&workspace),
-            desk: Desk::new(bell, tell),
+            desk: Desk::new(workspace.paths.root().to_owned(), bell, tell),
             workspace,
             wait,
             seen: Seen::default(),
@@ -96,6 +112,8 @@ impl<'t> Rounds<'t> {
             clocks_at: now,
             round_at: now,
             leftovers: true,
+            kept_back: KeptBack::default(),
+            retry: Retry::No,
             halt: None,
             mail: Mail::default(),
             journal: Journal::default(),
@@ -168,6 +186,10 @@ impl<'t> Rounds<'t> {
             if self.halt.is_some() || !(waiting || self.desk.busy) {
                 break;
             }
+            // Each of what waits is tried, however long that takes: there is an end to them.
+            if self.kept_back.is_due() {
+                continue;
+            }
             // Much was to be done, and took its time: now it is found out whether anything is left.
             if until > end && self.desk.busy && !late {
                 late = true;
@@ -234,7 +256,10 @@ impl<'t> Rounds<'t> {
             self.round_at = now + if eyes.see() { ROUND } else { POLL };
             self.tend_at = now;
             self.handed_out = Exhausted::default();
-            self.leftovers = true;
+            // Where there are very many the last time may not be over.
+            if self.retry == Retry::No {
+                self.retry = Retry::Due;
+            }
         }
     }
 
@@ -253,7 +278,11 @@ impl<'t> Rounds<'t> {
                 }
                 let now = Instant::now();
                 // What came while there was work may have told nobody.
-                let soon = if self.desk.busy { Some(now) } else { growing.then_some(now + GROWING) };
+                let soon = if self.desk.busy || self.kept_back.is_due() {
+                    Some(now)
+                } else {
+                    growing.then_some(now + GROWING)
+                };
                 let hand_out = if self.hand_out_due { self.hand_out_at } else { self.round_at };
                 soon.unwrap_or(self.round_at).min(self.tend_at).min(self.round_at).min(hand_out)
             }
@@ -301,16 +330,17 @@ impl<'t> Rounds<'t> {
         self.workspace.own_folder_is_ours()?;
         self.rules.look(&self.workspace, &head, &mut self.desk)?;
         let tending = Instant::now() >= self.tend_at;
-        // What waited for a task file may have come with what changed among them.
-        if self.leftovers || (self.desk.waiting && tending) {
-            self.desk.waiting = false;
-            resume(&mut self.workspace, self.wait, &mut self.desk)?;
-            if self.leftovers {
-                self.desk.told.forget_the_rest();
-            }
-            self.leftovers = false;
+        if self.leftovers {
+            let mut all = leftovers(&self.workspace, &mut self.desk)?.into_iter();
+            self.kept_back = KeptBack::default();
+            self.resume(&mut |_, room| all.by_ref().take(room).collect())?;
+            self.desk.told.forget_the_rest();
+            (self.leftovers, self.retry) = (false, Retry::No);
         }
-        let growing = deliver(&mut self.workspace, self.wait, &mut self.desk)?;
+        let growing = deliver(&mut self.workspace, self.wait, &mut self.desk);
+        self.kept_back.note(self.desk.kept_back.drain(..));
+        let growing = growing?;
+        self.retry(tending)?;
         if tending {
             self.look_at_tasks()?;
         }
@@ -324,6 +354,39 @@ impl<'t> Rounds<'t> {
             self.hand_out_at = Instant::now() + start.elapsed() * HAND_OUT_SHARE;
         }
         Ok(Look::Done { growing })
+    }
+
+    /// Tries again what waits, for a short while: what comes meanwhile is not to wait for that.
+    fn retry(&mut self, tending: bool) -> Result<(), OpsError> {
+        if self.retry == Retry::Due {
+            self.kept_back.try_all(leftovers(&self.workspace, &mut self.desk)?);
+            self.retry = Retry::Begun;
+        } else if tending && self.kept_back.may_go_on() {
+            // What waited for a task file may have come with what changed among them.
+            self.kept_back.try_changed(leftovers(&self.workspace, &mut self.desk)?);
+        }
+        if self.kept_back.is_due() {
+            let start = Instant::now();
+            self.resume(&mut |kept_back, room| {
+                if start.elapsed() < RETRYING { kept_back.next(room) } else { Vec::new() }
+            })?;
+            if self.kept_back.is_due() {
+                // Who has this ended is asked next.
+                let _ = self.desk.rest(start.elapsed());
+            }
+        }
+        if self.retry == Retry::Begun && !self.kept_back.is_due() {
+            self.desk.told.forget_the_rest();
+            self.retry = Retry::No;
+        }
+        Ok(())
+    }
+
+    fn resume(&mut self, next: &mut dyn FnMut(&mut KeptBack, usize) -> Vec<Taken>) -> Result<(), OpsError> {
+        let Self { workspace, kept_back, desk, .. } = self;
+        let done = resume(workspace, self.wait, &mut |room| next(kept_back, room), desk);
+        self.kept_back.note(self.desk.kept_back.drain(..));
+        done
     }
 
     fn look_at_tasks(&mut self) -> Result<(), OpsError> {

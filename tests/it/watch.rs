@@ -98,6 +98,44 @@ fn what_waited_for_a_task_file_counts_once_that_is_back() {
 }
 
 #[test]
+fn many_that_wait_hold_up_no_other_and_go_on_together() {
+    let env = TestEnvironment::new();
+    let list = format!("[{}]", [r#"{"title": "Task"}"#; 60].join(","));
+    let _ = env.aof_reading(&["task", "new", "--from", "-"], list.as_bytes()).success();
+    let paths = env.files("tasks");
+    let ids: Vec<&str> = paths.iter().map(|path| path.trim_start_matches("tasks/").trim_end_matches(".md")).collect();
+    let (good, frozen) = ids.split_at(10);
+    for id in frozen {
+        env.edit(&format!("tasks/{id}.md"), "current: implement", "current: review");
+        drop_completion(&env, id, "agent-7");
+    }
+    // Twice from the same agent: what it says is of the same visit.
+    let twice = format!("task: {}\nagent: agent-7\noutcome: complete\nsummary: Again\n", frozen[0]);
+    env.write(".aof/inbox/twice.yaml", twice);
+    let watcher = Watcher::start(&env);
+    let waiting = || env.files(".aof/inbox").iter().filter(|name| name.contains(".taken/")).count();
+    eventually("they wait", || waiting() == frozen.len() + 1);
+    for id in good {
+        drop_completion(&env, id, "agent-7");
+        eventually("it counts", || env.read(&format!("tasks/{id}.md")).contains("current: review"));
+    }
+    eventually("those alone wait still", || waiting() == frozen.len() + 1);
+    // The watcher may have the index just now.
+    let restored = || {
+        let mut git = env.command("git");
+        git.args(["restore", "tasks"]);
+        env.run(git).code == Some(0)
+    };
+    eventually("they are put right", restored);
+    eventually("the inbox is empty", || env.files(".aof/inbox").is_empty());
+    watcher.stop("-TERM");
+    for id in frozen {
+        assert!(env.read(&format!("tasks/{id}.md")).contains("current: review"), "{id}: {}", log(&env));
+    }
+    check(&env);
+}
+
+#[test]
 fn a_completion_that_a_script_writes_line_by_line_is_taken_whole() {
     let env = TestEnvironment::new();
     let list = format!("[{}]", [r#"{"title": "Task"}"#; 8].join(","));
