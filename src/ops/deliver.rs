@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Map, Value, json};
 use tracing::warn;
 
-use super::complete::{Completed, complete_together};
+use super::complete::{Completed, complete_together, would_complete};
 use super::error::OpsError;
 use super::events::leave_conflict;
 use super::notices::put_conflict;
@@ -115,7 +115,7 @@ pub fn deliver(workspace: &mut Workspace, wait: Duration, recipient: &mut dyn Re
         match candidate.class {
             Class::Ignored => {}
             Class::Growing => growing = true,
-            Class::Closed if looks_torn(&inbox, &candidate.item, &DeliveryId::new(clock())?) => growing = true,
+            Class::Closed if looks_torn(workspace, &candidate.item, &DeliveryId::new(clock())?) => growing = true,
             Class::Odd(oddity) => refuse_odd(&inbox, &candidate.item, &oddity.to_string(), recipient)?,
             Class::Closed | Class::Ready => ready.push(candidate.item),
         }
@@ -311,14 +311,33 @@ pub(super) fn is_passing(error: &OpsError) -> bool {
 
 /// Returns whether a file that was closed a moment ago says no whole completion: a shell that writes with `>` and then `>>` closes it
 /// each time. What is wrong with it for good is told when it has been left alone.
-fn looks_torn(inbox: &Inbox<'_>, item: &Item, id: &DeliveryId) -> bool {
+fn looks_torn(workspace: &Workspace, item: &Item, id: &DeliveryId) -> bool {
     let Some(syntax) = item.name.to_str().and_then(Syntax::of) else { return false };
-    match inbox.peek(item) {
-        Ok(Some(bytes)) => completion_file::parse(&bytes, syntax, &id.completion()).is_err(),
+    match Inbox::of(&workspace.paths).peek(item) {
+        Ok(Some(bytes)) => match completion_file::parse(&bytes, syntax, &id.completion()) {
+            // Its body comes last.
+            Ok(completion) if syntax == Syntax::Markdown && completion.body.is_none() => true,
+            Ok(completion) => lacks_some(workspace, &completion),
+            Err(_) => true,
+        },
         Err(StoreError::Unsteady { .. }) => true,
         // Who takes it finds out.
         Ok(None) | Err(_) => false,
     }
+}
+
+/// Returns whether a completion would be refused for what it does not say. It is rehearsed where it leaves out what few may.
+fn lacks_some(workspace: &Workspace, completion: &Completion) -> bool {
+    let has_blockers = completion.blockers.is_some() || completion.outcome.as_deref() == Some("complete");
+    if completion.outcome.is_some() && completion.summary.is_some() && has_blockers {
+        return false;
+    }
+    matches!(
+        would_complete(workspace, completion),
+        Err(OpsError::Refused(
+            Refusal::MissingOutcome { .. } | Refusal::MissingSummary { .. } | Refusal::MissingBlockers { .. }
+        ))
+    )
 }
 
 fn read(delivery: &Delivery, taken: &Taken) -> Result<Completion, Value> {

@@ -165,6 +165,34 @@ fn a_completion_that_a_script_writes_line_by_line_is_taken_whole() {
     }
     assert_eq!(env.files(".aof/refused"), [""; 0], "{}", log(&env));
 
+    // What the rules would refuse waits for the rest as well, and Markdown for its body.
+    let id = env.new_task(&["Written slowly"]);
+    let other = env.new_task(&["Written slowly, too"]);
+    append(".aof/inbox/a.yaml", &format!("task: {id}\nagent: agent-7\noutcome: complete\n"));
+    let front = format!("---\ntask: {other}\nagent: agent-7\noutcome: complete\nsummary: Done\n---\n");
+    append(".aof/inbox/b.md", &front);
+    // Files that came later are acted upon meanwhile, and these are not.
+    let later = env.new_task(&["Written at once"]);
+    append(
+        &format!(".aof/inbox/{later}.yaml"),
+        &format!("task: {later}\nagent: agent-7\noutcome: complete\nsummary: Done\n"),
+    );
+    eventually("the later one counts", || {
+        // However long that takes, they have not been quiet for long.
+        for slow in ["a.yaml", "b.md"] {
+            if let Ok(file) = fs::File::open(env.path(&format!(".aof/inbox/{slow}"))) {
+                file.set_modified(std::time::SystemTime::now()).unwrap();
+            }
+        }
+        env.task_text(&later).contains("current: review")
+    });
+    append(".aof/inbox/a.yaml", "summary: At last\n");
+    append(".aof/inbox/b.md", "\nThe body.\n");
+    eventually("the inbox is empty", || env.files(".aof/inbox").is_empty());
+    assert!(env.task_text(&id).contains("At last"), "{}", log(&env));
+    assert!(env.task_text(&other).contains("The body."), "{}", log(&env));
+    assert_eq!(env.files(".aof/refused"), [""; 0], "{}", log(&env));
+
     // What stays half is refused once it is left alone.
     append(".aof/inbox/half.yaml", "task: AOF-abc\n");
     eventually("the half one is refused", || env.exists(".aof/refused/half.yaml.reason.json"));
