@@ -80,11 +80,13 @@ pub fn start(file: &File) {
 }
 
 /// Has these files survive a power cut; returns when all of them do.
-pub fn sync(mut files: Vec<Unsynced>) -> Result<(), NotSynced> {
-    files.sort_by_key(|file| !file.is_ahead);
-    let ahead = files.iter().filter(|file| file.is_ahead).count();
-    let queue = Arc::new(Queue { files, ahead, state: Mutex::default(), answered: Condvar::new() });
-    for _ in 1..(queue.files.len() - ahead).min(SIDE_BY_SIDE) {
+pub fn sync(files: Vec<Unsynced>) -> Result<(), NotSynced> {
+    let (ahead, files): (Vec<_>, Vec<_>) = files.into_iter().partition(|file| file.is_ahead);
+    for file in ahead {
+        file.sync()?;
+    }
+    let queue = Arc::new(Queue { files, state: Mutex::default(), answered: Condvar::new() });
+    for _ in 1..queue.files.len().min(SIDE_BY_SIDE) {
         let other = Arc::clone(&queue);
         // Where the system has no thread to spare, whoever is there does it.
         if Builder::new().stack_size(STACK).spawn(move || other.ask()).is_err() {
@@ -99,8 +101,6 @@ pub fn sync(mut files: Vec<Unsynced>) -> Result<(), NotSynced> {
 /// it may come long after a fast disk has answered.
 struct Queue {
     files: Vec<Unsynced>,
-    /// How many at the beginning go ahead.
-    ahead: usize,
     state: Mutex<State>,
     answered: Condvar,
 }
@@ -121,15 +121,12 @@ impl Queue {
             if let Err(fault) = answer {
                 state.fault.get_or_insert(fault);
             }
-            self.answered.notify_all();
+            self.answered.notify_one();
         }
     }
 
     fn next(&self) -> Option<&Unsynced> {
         let mut state = self.state();
-        while state.asked >= self.ahead && state.answered < self.ahead {
-            state = self.answered.wait(state).unwrap_or_else(PoisonError::into_inner);
-        }
         let file = self.files.get(state.asked)?;
         state.asked += 1;
         Some(file)
