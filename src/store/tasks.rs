@@ -85,12 +85,13 @@ pub fn find(paths: &Paths, id: &TaskId) -> Result<Found, StoreError> {
 }
 
 /// Returns the other active files of a task that has one there: at its usual places, in any folder whose name is two characters long, as
-/// those of the sharded layout are, and anywhere in the others. Not for every day: it goes through the folders of people.
+/// those of the sharded layout are, and anywhere in the others. What is no file, as a link to it, is none, and nobody sees one where
+/// nobody may look. Not for every day: it goes through the folders of people.
 pub fn doubles(paths: &Paths, id: &TaskId, own: &ProjectPath) -> Result<Vec<ProjectPath>, StoreError> {
     let name = format!("{id}.md");
     let mut found: Vec<ProjectPath> = Vec::new();
     let mut look = |path: ProjectPath| -> Result<(), StoreError> {
-        if path != *own && exists(&path.below(paths.root()))? {
+        if path != *own && is_file(&path.below(paths.root()))? {
             found.push(path);
         }
         Ok(())
@@ -234,6 +235,15 @@ fn exists(path: &Path) -> Result<bool, StoreError> {
     match fs::symlink_metadata(path) {
         Ok(_) => Ok(true),
         Err(cause) if matches!(cause.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(false),
+        Err(cause) => Err(StoreError::io("look at", path, cause)),
+    }
+}
+
+fn is_file(path: &Path) -> Result<bool, StoreError> {
+    use ErrorKind::{NotADirectory, NotFound, PermissionDenied};
+    match fs::symlink_metadata(path) {
+        Ok(data) => Ok(data.is_file()),
+        Err(cause) if matches!(cause.kind(), NotFound | NotADirectory | PermissionDenied) => Ok(false),
         Err(cause) => Err(StoreError::io("look at", path, cause)),
     }
 }

@@ -334,3 +334,33 @@ fn a_task_does_not_end_while_another_active_file_has_its_id() {
         assert!(env.exists(&archived));
     }
 }
+
+#[test]
+fn what_no_task_can_rise_from_keeps_none_from_ending() {
+    let folder = |env: &TestEnvironment, place: &str| fs::create_dir_all(env.path(place)).unwrap();
+    let link = |env: &TestEnvironment, place: &str| {
+        fs::create_dir_all(env.path(place).parent().unwrap()).unwrap();
+        std::os::unix::fs::symlink(format!("../{}", place.rsplit('/').next().unwrap()), env.path(place)).unwrap();
+    };
+    for inside in ["mine", "qa"] {
+        for make in [&folder as &dyn Fn(&TestEnvironment, &str), &link] {
+            let env = TestEnvironment::new();
+            let (id, archived) = last_gate(&env);
+            make(&env, &format!("tasks/{inside}/{id}.md"));
+            let _ = env.complete(&id, "agent-3");
+            assert!(env.exists(&archived), "{inside}");
+        }
+    }
+    // Nobody sees a task where nobody may look.
+    let env = TestEnvironment::new();
+    let (id, archived) = last_gate(&env);
+    for inside in ["qa", "private"] {
+        fs::create_dir(env.path(&format!("tasks/{inside}"))).unwrap();
+        fs::set_permissions(env.path(&format!("tasks/{inside}")), fs::Permissions::from_mode(0o000)).unwrap();
+    }
+    let _ = env.complete(&id, "agent-3");
+    assert!(env.exists(&archived));
+    for inside in ["qa", "private"] {
+        fs::set_permissions(env.path(&format!("tasks/{inside}")), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+}
