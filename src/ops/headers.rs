@@ -1,6 +1,7 @@
 //! What lists need to know of every task, from a cache where the files have not changed.
 
 use std::collections::{HashMap, HashSet};
+use std::ffi::OsStr;
 use std::num::NonZeroUsize;
 use std::time::Instant;
 
@@ -17,8 +18,7 @@ use crate::format::diagnostic::Diagnostic;
 use crate::format::task_file::Defaults;
 use crate::model::{TaskId, Timestamp, WorkflowName, listed};
 use crate::store::layout::{ARCHIVE, companion_of, is_archived};
-use crate::store::stayed::stayed;
-use crate::store::tasks::{self, Entry, TaskEntry};
+use crate::store::tasks::{self, Entry, Stray, StrayReason, TaskEntry};
 use crate::store::{FileStat, HeaderCache, Paths, ProjectPath, StoreError, intent};
 
 /// So many files are parsed sooner than another thread is started.
@@ -33,6 +33,9 @@ pub struct Listing {
     pub circles: Vec<Vec<String>>,
     /// Files that cannot be read as tasks, with why.
     pub unreadable: Vec<Unreadable>,
+    /// Files with the name of a companion whose task is not among the active ones: what stayed of a finished one, or nobody's. Which of
+    /// the two only the archive tells, and it is long: no list asks it.
+    pub(super) beside: Vec<Unreadable>,
 }
 
 /// A file that cannot be read as a task.
@@ -63,7 +66,7 @@ pub(super) fn read_all(workspace: &Workspace, in_force: &InForce, scope: Scope) 
     let paths = &workspace.paths;
     let looked = workspace.clock()();
     let mut listing = Listing::default();
-    let entries = entries(workspace, scope, &mut listing.unreadable);
+    let entries = entries(workspace, scope, &mut listing);
     let mut cache = HeaderCache::<Header>::load(paths, SCHEMA);
     let (known, missed): (Vec<_>, Vec<_>) =
         entries.into_iter().partition(|entry| cache.get(&entry.path, &entry.stat).is_some());
@@ -109,15 +112,15 @@ pub(super) fn read_all(workspace: &Workspace, in_force: &InForce, scope: Scope) 
 
 /// Returns the task files, and says which cannot be any. Two active files of one id are neither: a list would show one task twice,
 /// or only what one of them says.
-fn entries(workspace: &Workspace, scope: Scope, unreadable: &mut Vec<Unreadable>) -> Vec<TaskEntry> {
+fn entries(workspace: &Workspace, scope: Scope, listing: &mut Listing) -> Vec<TaskEntry> {
     let paths = &workspace.paths;
     // Before the active ones are gone through: one that is brought back meanwhile is among those then.
     let open = if scope == Scope::All { Vec::new() } else { open_in_archive(workspace) };
+    let mut strays = Vec::new();
     let mut task = |entry: Entry| match entry {
         Entry::Task(entry) => Some(entry),
         Entry::Stray(stray) => {
-            let path = stray.path.display().to_string();
-            unreadable.push(Unreadable { path, reason: stray.reason.to_string(), diagnostics: Vec::new() });
+            strays.push(stray);
             None
         }
     };
@@ -127,7 +130,8 @@ fn entries(workspace: &Workspace, scope: Scope, unreadable: &mut Vec<Unreadable>
         Scope::Recent => tasks::walk_latest(paths).filter_map(&mut task).collect(),
         Scope::All => tasks::walk_archived(paths).filter_map(&mut task).collect(),
     };
-    leave_out_stayed(paths, unreadable);
+    tell_apart(strays, &active, listing);
+    let unreadable = &mut listing.unreadable;
     archived.retain(|entry| open.iter().all(|other| other.path != entry.path));
     archived.extend(open);
     let mut files: HashMap<TaskId, Vec<ProjectPath>> = HashMap::with_capacity(active.len());
@@ -173,12 +177,20 @@ fn entries(workspace: &Workspace, scope: Scope, unreadable: &mut Vec<Unreadable>
     active
 }
 
-/// What stayed of a finished task is no task, whatever it is called; it is told as what it is.
-fn leave_out_stayed(paths: &Paths, unreadable: &mut Vec<Unreadable>) {
-    let is_companion = |file: &Unreadable| companion_of(file.path.rsplit('/').next().unwrap_or_default()).is_some();
-    if unreadable.iter().any(is_companion) {
-        let stayed: HashSet<String> = stayed(paths).into_iter().map(|stayed| stayed.path.to_string()).collect();
-        unreadable.retain(|file| !stayed.contains(&file.path));
+/// What has a companion's name is no task, whether or not its task has a file among the active ones.
+fn tell_apart(strays: Vec<Stray>, active: &[TaskEntry], listing: &mut Listing) {
+    if strays.is_empty() {
+        return;
+    }
+    let standing: HashSet<&str> = active.iter().map(|entry| entry.path.name()).collect();
+    for Stray { path, reason } in strays {
+        let task = path.file_name().and_then(OsStr::to_str).and_then(companion_of);
+        let is_beside = matches!(reason, StrayReason::NotAnId(_))
+            && !path.starts_with(ARCHIVE)
+            && task.is_some_and(|task| !standing.contains(task.as_str()));
+        let among = if is_beside { &mut listing.beside } else { &mut listing.unreadable };
+        let (path, reason) = (path.display().to_string(), reason.to_string());
+        among.push(Unreadable { path, reason, diagnostics: Vec::new() });
     }
 }
 

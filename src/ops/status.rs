@@ -17,7 +17,7 @@ use super::notices::{OutgoingStanding, outgoing};
 use super::rule_points::{no_rules, of_remark, of_rules};
 use super::stand::is_drifted;
 use super::standing::{Pending, Standing};
-use super::stayed::stayed;
+use super::stayed::stayed as of_stayed;
 use super::sync::{RemoteStanding, remote_standing, remote_value};
 use super::unmerged::unmerged;
 use super::waiting::waiting;
@@ -25,6 +25,7 @@ use super::way_back::{WayBack, ways_back};
 use super::workspace::Workspace;
 use crate::audit::{AuditError, Head, ObjectId};
 use crate::model::TaskId;
+use crate::store::stayed::stayed;
 use crate::store::{ProjectPath, intent, layout, tasks};
 
 /// The project at a glance.
@@ -101,6 +102,10 @@ pub fn overview(workspace: &Workspace, watcher: bool) -> Result<Overview, OpsErr
     if has_index {
         attention.extend(unmerged(workspace, &mut listing.unreadable)?);
     }
+    let stayed = stayed(&workspace.paths);
+    // What never was beside a task may be one, by a wrong name.
+    listing.beside.retain(|file| stayed.iter().all(|stayed| stayed.path.as_str() != file.path));
+    listing.unreadable.append(&mut listing.beside);
     attention.extend(of_unreadable(workspace, &in_force, &listing.unreadable));
     let name = in_force.rules.project.name.clone();
     // In the middle of a merge, what differs from HEAD is git's to tell.
@@ -108,7 +113,7 @@ pub fn overview(workspace: &Workspace, watcher: bool) -> Result<Overview, OpsErr
         attention.extend(misplaced(&listing));
         missing_files(workspace, &committed, &mut attention);
         uncommitted_tasks(workspace, &committed, &listing, &mut attention);
-        attention.extend(stayed(workspace, some)?);
+        attention.extend(of_stayed(workspace, &stayed, some)?);
         if has_index {
             attention.extend(archived(workspace, &committed)?);
         }

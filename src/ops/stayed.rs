@@ -5,11 +5,14 @@ use super::status::Attention;
 use super::workspace::Workspace;
 use crate::format::shell::all_quoted;
 use crate::store::intent;
-use crate::store::stayed::{self, Stayed};
+use crate::store::stayed::Stayed;
 
 /// Says which ones, and how the first of them goes where its task is.
-pub(super) fn stayed(workspace: &Workspace, naming: fn(&[&str]) -> String) -> Result<Option<Attention>, OpsError> {
-    let found = stayed::stayed(&workspace.paths);
+pub(super) fn stayed(
+    workspace: &Workspace,
+    found: &[Stayed],
+    naming: fn(&[&str]) -> String,
+) -> Result<Option<Attention>, OpsError> {
     // What is on its way into the archive may be looked at in between.
     let Some(first) = found.first().filter(|_| !intent::is_pending(&workspace.paths)) else { return Ok(None) };
     let names: Vec<&str> = found.iter().map(|stayed| stayed.path.as_str()).collect();

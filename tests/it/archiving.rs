@@ -121,6 +121,24 @@ fn what_stayed_is_named_until_somebody_moves_it() {
 }
 
 #[test]
+fn a_list_does_not_ask_the_archive_whose_companion_that_is() {
+    let env = TestEnvironment::new();
+    let (id, _) = last_gate(&env);
+    env.write("tasks/AOF-nobody.plan.md", "the plan\n");
+    for args in [&["task", "list"][..], &["task", "list", "--all"], &["sweep"]] {
+        let listed = env.aof(args).success();
+        assert!(!listed.stderr.contains("AOF-nobody"), "{listed}");
+    }
+    // Whether it belongs to a finished task takes the archive: these look there.
+    let unread = |text: String| text.contains("`tasks/AOF-nobody.plan.md` cannot be read");
+    assert!(unread(env.aof(&["status"]).stdout) && unread(env.aof(&["doctor"]).stdout));
+    // Beside a task that stands elsewhere it is in the wrong place for both.
+    env.write(&format!("tasks/sprint/{id}.plan.md"), "the plan\n");
+    let listed = env.aof(&["task", "list"]);
+    assert!(listed.stderr.contains(&env.plain(&format!("tasks/sprint/{id}.plan.md"))), "{listed}");
+}
+
+#[test]
 fn what_git_encrypts_or_stores_elsewhere_stays_as_git_has_it() {
     // By where it stands, by where it would go, and where only git can read its index.
     let cases = [
