@@ -30,7 +30,7 @@ pub(super) struct Listed {
     pub stage: u8,
 }
 
-/// Returns what is wrong where git itself cannot read an index.
+/// Returns what is wrong where git itself cannot read an index. A git that could not be asked says nothing of it.
 pub(super) fn unreadable(file: &Path, error: AuditError) -> AuditError {
     match error {
         AuditError::Command { detail, .. } => AuditError::Index { path: file.to_owned(), detail },

@@ -127,6 +127,12 @@ pub enum AuditError {
     NoIndex { path: PathBuf },
     #[error("`{command}` failed: {detail}")]
     Command { command: String, detail: String },
+    #[error("`{command}` failed: {cause}")]
+    NotRun {
+        command: String,
+        /// It could not be started, or it did not end in time.
+        cause: io::Error,
+    },
 
     #[error("the {word} `{id}` is damaged: {detail}; `git fsck` tells what else is; {}", anew_text(.file))]
     Damaged {

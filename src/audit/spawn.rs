@@ -167,11 +167,12 @@ fn words_of(command: &Command) -> String {
 }
 
 fn output_of(command: &str, finished: io::Result<Finished>) -> Result<Vec<u8>, AuditError> {
-    let failed = |detail| AuditError::Command { command: command.to_owned(), detail };
-    let finished = finished.map_err(|error| failed(error.to_string()))?;
-    if finished.status.success() {
-        Ok(finished.stdout)
-    } else {
-        Err(failed(String::from_utf8_lossy(&finished.stderr).trim().to_owned()))
+    let command = command.to_owned();
+    match finished {
+        Err(cause) => Err(AuditError::NotRun { command, cause }),
+        Ok(finished) if finished.status.success() => Ok(finished.stdout),
+        Ok(Finished { stderr, .. }) => {
+            Err(AuditError::Command { command, detail: String::from_utf8_lossy(&stderr).trim().to_owned() })
+        }
     }
 }

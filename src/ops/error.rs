@@ -1,5 +1,7 @@
 //! What an operation can fail with; each says what is wrong and what to do about it.
 
+use std::io::ErrorKind;
+
 use super::way_back::WayBack;
 use crate::audit::{AuditError, OwnFolder, RemoteError};
 use crate::engine::Refusal;
@@ -319,6 +321,9 @@ impl OpsError {
             }
             Self::Audit(AuditError::Index { .. }) => "make it anew with `git read-tree HEAD`".to_owned(),
             Self::Audit(AuditError::NoIndex { .. }) => "make it anew with `git reset`".to_owned(),
+            Self::Audit(AuditError::NotRun { cause, .. }) if cause.kind() == ErrorKind::NotFound => {
+                "see that git is installed, in one of the folders of `PATH`".to_owned()
+            }
             Self::Audit(AuditError::Io { action, path, source }) => return io_hint(action, path, source),
             Self::UnreadableTask { path, way_back, .. } if *way_back != WayBack::Unknown => {
                 return way_back.fix("mend it", path.as_str());

@@ -50,11 +50,18 @@ pub(super) fn no_driver(workspace: &Workspace) -> Result<Option<Attention>, OpsE
     }))
 }
 
-/// Says why nobody can go by git's index.
+/// Says why nobody can go by git's index, or who cannot be asked.
 pub(super) fn of_index(fault: AuditError) -> Attention {
-    let error = OpsError::Audit(fault);
+    match OpsError::Audit(fault) {
+        error @ OpsError::Audit(AuditError::NotRun { .. }) => of_git(&error),
+        error => Attention { code: "index_unreadable", ..of_git(&error) },
+    }
+}
+
+/// Says that git did not answer.
+pub(super) fn of_git(error: &OpsError) -> Attention {
     Attention {
-        code: "index_unreadable",
+        code: "git_fails",
         problem: error.problem(),
         fix: error.fix().unwrap_or_else(|| "see `git status`".to_owned()),
     }

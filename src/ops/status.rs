@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::archived::archived;
 use super::attention::{behind, misplaced, of_dependencies, of_task, some};
 use super::error::{OpsError, missing, thaw};
-use super::git_points::{left_locks, no_driver, no_identity, of_index};
+use super::git_points::{left_locks, no_driver, no_identity, of_git, of_index};
 use super::header::NEW;
 use super::headers::{Listing, Scope, Unreadable, read_all};
 use super::in_force::InForce;
@@ -73,7 +73,7 @@ pub fn overview(workspace: &Workspace, watcher: bool) -> Result<Overview, OpsErr
     attention.extend(left_locks(workspace));
     attention.extend(no_identity(workspace));
     if has_index {
-        attention.extend(own_folder(workspace)?);
+        attention.extend(own_folder(workspace));
     }
     let branch = (head.reference != "HEAD").then(|| head.branch().to_owned());
     let in_force = match super::in_force::in_force_and_seen(workspace, &head) {
@@ -118,7 +118,8 @@ pub fn overview(workspace: &Workspace, watcher: bool) -> Result<Overview, OpsErr
             attention.extend(archived(workspace, &committed)?);
         }
     }
-    let is_halted = busy.is_some() || attention.iter().any(|point| point.code == "own_folder_in_git");
+    let is_halted =
+        busy.is_some() || attention.iter().any(|point| matches!(point.code, "own_folder_in_git" | "git_fails"));
     attention.extend(waiting(workspace, is_halted));
     if has_index {
         attention.extend(no_driver(workspace)?);
@@ -205,11 +206,11 @@ fn undelivered(workspace: &Workspace, attention: &mut Vec<Attention>) -> Result<
     Ok(())
 }
 
-/// Says where git has what is this clone's alone.
-fn own_folder(workspace: &Workspace) -> Result<Option<Attention>, OpsError> {
+/// Says where git has what is this clone's alone, or cannot be asked.
+fn own_folder(workspace: &Workspace) -> Option<Attention> {
     match workspace.own_folder_is_ours() {
-        Err(error @ OpsError::Audit(AuditError::OwnFolderInGit(_))) => Ok(Some(of_rules(&error))),
-        asked => asked.map(|()| None),
+        Err(error @ OpsError::Audit(AuditError::OwnFolderInGit(_))) => Some(of_rules(&error)),
+        asked => asked.err().map(|error| of_git(&error)),
     }
 }
 

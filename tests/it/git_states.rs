@@ -317,6 +317,31 @@ pub(crate) const LAYOUTS: [&[&str]; 2] =
     [&["update-index", "--split-index"], &["sparse-checkout", "set", "--cone", "--sparse-index", "tasks"]];
 
 #[test]
+fn where_git_is_missing_no_index_is_called_broken() {
+    for layout in [&["update-index", "--index-version", "4"][..], LAYOUTS[0]] {
+        let (env, id) = scene();
+        env.write("src/main.rs", "fn main() {}\n");
+        env.commit_all("code");
+        env.git(layout);
+        let nowhere = env.home().join("nowhere");
+        let without_git = |args: &[&str]| {
+            let mut command = env.aof_command(args);
+            command.env("PATH", &nowhere);
+            env.run(command)
+        };
+        let status = without_git(&["status", "--json"]).success().json();
+        let points = status["attention"].as_array().unwrap();
+        let point = points.iter().find(|point| point["code"] == "git_fails").unwrap_or_else(|| panic!("{status}"));
+        assert!(point["problem"].as_str().unwrap().contains("ls-files"), "{status}");
+        assert_eq!(point["fix"], "see that git is installed, in one of the folders of `PATH`");
+        assert!(points.iter().all(|point| point["code"] != "index_unreadable"), "{status}");
+        let refused = without_git(&["task", "comment", &id, "hi"]).code(1);
+        assert!(refused.stderr.contains("hint: see that git is installed"), "{refused}");
+        let _ = env.aof(&["task", "comment", &id, "hi"]).success();
+    }
+}
+
+#[test]
 fn an_index_that_only_git_reads_keeps_nobody_from_anything() {
     for layout in LAYOUTS {
         let (env, id) = scene();

@@ -55,6 +55,7 @@ const fn why(code: &str) -> &'static str {
         b"own_folder_in_git" => {
             "whoever commits files there could act for everybody who has the branch, so no command changes anything"
         }
+        b"git_fails" => "nothing is changed before it is known what git has in `.aof`",
         b"index_unreadable" => "git itself cannot go by it, and no command can commit",
         b"git_busy" => "no command can commit until that is over",
         b"rules_not_committed" => "you see other rules than those that decide",
