@@ -63,9 +63,10 @@ pub enum AuditError {
         files: Vec<String>,
     },
     #[error(
-        "`{}` is {} here, and it is each clone's alone: what lies there would act for you, whoever put it there, so nothing is done",
+        "`{}` is {} {}, and it is each clone's alone: what lies there would act for you, whoever put it there, so nothing is done",
         .0.name,
-        if .0.is_committed { "committed" } else { "staged" }
+        if .0.is_committed { "committed" } else { "staged" },
+        .0.around.as_ref().map_or_else(|| "here".to_owned(), |around| format!("in the checkout `{}`", around.display()))
     )]
     OwnFolderInGit(OwnFolder),
     #[error("`{}` is no path that git puts anything at; nothing was changed", .path.escape_debug())]

@@ -1,10 +1,13 @@
 //! Whether git has anything in aof's own folder of the project, in HEAD or in the index. It is each clone's alone: what came there by
-//! git is anybody's. Only reads.
+//! git is anybody's. A worktree that itself stands in such a folder, as that of a project on a branch of its own, is written to by whatever
+//! the checkout around it has there: that one is asked as well. Only reads.
 
 use std::fs;
 use std::io::{ErrorKind, Read};
 use std::ops::ControlFlow;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 
 use super::entries::unreadable;
 use super::error::{At, AuditError};
@@ -28,6 +31,8 @@ pub struct OwnFolder {
     pub is_committed: bool,
     /// The index has it.
     pub is_staged: bool,
+    /// The folder of the checkout that has it, where it is the one around the project's worktree.
+    pub around: Option<PathBuf>,
 }
 
 /// Where git had nothing of it when it was last looked at: HEAD, and which file the index was.
@@ -43,8 +48,35 @@ impl Repository {
         self.own_folder_is_ours_at(self.look()?.commit)
     }
 
-    /// Refuses where git has anything of it in that commit, which HEAD is at, or in the index.
+    /// Refuses where git has anything of it in that commit, which HEAD is at, or in the index, or has anything of the folder that this
+    /// worktree stands in.
     pub(super) fn own_folder_is_ours_at(&self, head: Option<CommitId>) -> Result<(), AuditError> {
+        self.has_none_of_it(head)?;
+        let Some(around) = self.around()? else { return Ok(()) };
+        around.own_folder_is_ours().map_err(|error| match error {
+            AuditError::OwnFolderInGit(OwnFolder { around: None, name, is_committed, is_staged }) => {
+                let around = Some(around.worktree_root().join(around.prefix()).components().collect());
+                AuditError::OwnFolderInGit(OwnFolder { name, is_committed, is_staged, around })
+            }
+            other => other,
+        })
+    }
+
+    /// Returns the checkout whose own folder this worktree stands in, if it stands in one: git writes what it has there right through.
+    fn around(&self) -> Result<Option<&Repository>, AuditError> {
+        if let Some(known) = self.around.get() {
+            return Ok(known.as_deref());
+        }
+        let is_own = |folder: &&Path| folder.file_name().is_some_and(|name| is_own_folder(name.as_bytes()));
+        let project = self.worktree_root().ancestors().find(is_own).and_then(Path::parent);
+        let found = match project.map(Repository::discover).transpose() {
+            Err(AuditError::NoRepository { .. } | AuditError::Bare { .. } | AuditError::OutsideWorktree { .. }) => None,
+            found => found?.map(Box::new),
+        };
+        Ok(self.around.get_or_init(|| found).as_deref())
+    }
+
+    fn has_none_of_it(&self, head: Option<CommitId>) -> Result<(), AuditError> {
         // Git replaces the index whenever it changes.
         let index = fs::metadata(self.git_dir().join("index")).ok();
         let seen = Seen {
@@ -57,7 +89,7 @@ impl Repository {
         let (committed, staged) = (self.own_folder_of(head)?, self.own_folder_of_index()?);
         let (is_committed, is_staged) = (committed.is_some(), staged.is_some());
         if let Some(name) = committed.or(staged) {
-            return Err(AuditError::OwnFolderInGit(OwnFolder { name, is_committed, is_staged }));
+            return Err(AuditError::OwnFolderInGit(OwnFolder { name, is_committed, is_staged, around: None }));
         }
         self.own_folder_seen.set(Some(seen));
         Ok(())

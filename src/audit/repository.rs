@@ -40,6 +40,7 @@ pub struct Repository {
     config: OnceCell<Configuration>,
     walked: Walked,
     pub(super) own_folder_seen: Cell<Option<Seen>>,
+    pub(super) around: OnceCell<Option<Box<Repository>>>,
 }
 
 /// How history is walked here, once that was asked for.
@@ -81,6 +82,7 @@ impl Repository {
             config: OnceCell::new(),
             walked: Walked::default(),
             own_folder_seen: Cell::default(),
+            around: OnceCell::new(),
         })
     }
 
@@ -100,6 +102,7 @@ impl Repository {
             config: OnceCell::new(),
             walked: Walked::default(),
             own_folder_seen: Cell::default(),
+            around: OnceCell::new(),
         })
     }
 

@@ -44,7 +44,12 @@ pub(super) fn follow_branch(
     };
     let Some(branch) = git.branch.clone() else { return Ok(None) };
     let checked_out = |home: &Path, unheeded| {
-        let CheckedOut { folder, set_aside } = check_out(home, repository, (&branch, &git), patience)?;
+        let CheckedOut { folder, set_aside } =
+            check_out(home, repository, (&branch, &git), patience).or_else(|error| {
+                // What is in its place may be there by git.
+                Repository::discover(home)?.own_folder_is_ours()?;
+                Err(error)
+            })?;
         Ok(Some(Elsewhere { root: folder, unheeded, set_aside }))
     };
     if repository.has_checked_out(branch.as_str()) {

@@ -393,17 +393,22 @@ pub(super) fn bring_back(path: &str) -> String {
 }
 
 /// Returns how aof's own folder comes out of git; what is not the clone's own goes first, so that nothing is done with it behind that.
-fn take_out(OwnFolder { name, is_committed, is_staged }: &OwnFolder) -> String {
+fn take_out(OwnFolder { name, is_committed, is_staged, around }: &OwnFolder) -> String {
     let name = quoted(name);
+    let git = match around {
+        // It says where it works, or it would be taken for one of the project's worktree.
+        Some(around) => format!("git -C {}", quoted(&around.display().to_string())),
+        None => "git".to_owned(),
+    };
     if !is_staged {
         return format!(
-            "delete there what is not yours, and commit that it was taken out: `git commit -m \"{name} is local\"`"
+            "delete there what is not yours, and commit that it was taken out: `{git} commit -m \"{name} is local\"`"
         );
     }
     let commit =
-        if *is_committed { format!(", and commit that: `git commit -m \"{name} is local\"`") } else { String::new() };
+        if *is_committed { format!(", and commit that: `{git} commit -m \"{name} is local\"`") } else { String::new() };
     format!(
-        "see what git has there with `git ls-files {name}`, delete what is not yours, and take it out with `git rm -r --cached {name}`{commit}"
+        "see what git has there with `{git} ls-files {name}`, delete what is not yours, and take it out with `{git} rm -r --cached {name}`{commit}"
     )
 }
 

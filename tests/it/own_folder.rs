@@ -6,6 +6,7 @@ use std::time::SystemTime;
 use crate::checker::check;
 use crate::environment::{Output, TestEnvironment, eventually};
 use crate::git_states::LAYOUTS;
+use crate::own_branch::repository;
 use crate::watch::{Watcher, log};
 
 /// Drops what passes the review as a person who is not asked, and a record that names a file outside of the project. Returns that.
@@ -171,4 +172,72 @@ fn a_watcher_at_work_takes_nothing_that_git_brings() {
     env.git(&["reset", "--quiet", "--hard", "HEAD~"]);
     let _ = fs::remove_dir_all(env.path(".aof/inbox"));
     eventually("it goes on", || said().contains("going on"));
+}
+
+#[test]
+fn nor_with_what_the_checkout_around_a_project_on_its_own_branch_has() {
+    let mut env = repository();
+    let _ = env.aof(&["init", "--branch", "tasks"]).success();
+    let id = env.new_task(&["Add login"]);
+    env.git(&["init", "--quiet", "--bare", "--initial-branch=main", "../hub.git"]);
+    env.git(&["remote", "add", "origin", "../hub.git"]);
+    env.git(&["push", "--quiet", "origin", "main", "tasks"]);
+    let top = env.path("").canonicalize().unwrap();
+    env.git(&["clone", "--quiet", "../hub.git", "../used"]);
+    env.git(&["clone", "--quiet", "../hub.git", "../evil"]);
+    env.enter(top.join("../used").canonicalize().unwrap());
+    let _ = env.aof(&["task", "comment", &id, "hi"]).success();
+    env.enter(top.join("../evil").canonicalize().unwrap());
+    planted(&env, ".aof/branch/", &id);
+    env.git(&["add", "--force", ".aof/branch"]);
+    env.git(&["commit", "--quiet", "--message", "innocent"]);
+    env.git(&["push", "--quiet"]);
+
+    env.enter(top.join("../used").canonicalize().unwrap());
+    let head = env.git(&["rev-parse", "tasks"]);
+    env.git(&["pull", "--quiet"]);
+    let file = fs::File::open(env.path(".aof/branch/.aof/inbox/c.yaml")).unwrap();
+    file.set_modified(SystemTime::UNIX_EPOCH).unwrap();
+    let victim = env.home().join("victim");
+    let here = env.plain(&env.path("").display().to_string());
+    let here = here.trim_end_matches('/');
+    for args in [&["task", "comment", &id, "hi"][..], &["watch", "--once"], &["sweep"], &["task", "new", "Another"]] {
+        let output = env.aof(args).code(6);
+        let said = format!("{}{}", output.stdout, output.stderr);
+        assert!(said.contains("`.aof` is committed in the checkout `"), "{output}");
+        assert!(said.contains(&format!("`git -C {here} rm -r --cached .aof`")), "{output}");
+        assert_eq!(
+            (env.git(&["rev-parse", "tasks"]), fs::read_to_string(&victim).unwrap()),
+            (head.clone(), "precious\n".into())
+        );
+        assert!(env.exists(".aof/branch/.aof/intent"));
+    }
+    let _ = env.aof(&["task", "list"]).success();
+    assert!(env.aof(&["status"]).success().stdout.contains(&format!("`git -C {here} ls-files .aof`")));
+    // From a worktree beside, too, it is the one around that counts.
+    env.git(&["worktree", "add", "--quiet", "-b", "beside", "../beside", "main~"]);
+    let mut beside = env.aof_command(&["task", "comment", &id, "hi"]);
+    beside.current_dir(env.path("../beside"));
+    let _ = env.run(beside).code(6);
+    // As it is told.
+    fs::remove_file(env.path(".aof/branch/.aof/intent")).unwrap();
+    fs::remove_file(env.path(".aof/branch/.aof/inbox/c.yaml")).unwrap();
+    env.git(&["rm", "-r", "--quiet", "--cached", ".aof"]);
+    let between = env.aof(&["task", "comment", &id, "hi"]).code(6);
+    assert!(between.stderr.contains(&format!("`git -C {here} commit -m \".aof is local\"`")), "{between}");
+    env.git(&["commit", "--quiet", "--message", ".aof is local"]);
+    let _ = env.aof(&["task", "comment", &id, "hi"]).success();
+
+    // Where it is not checked out yet, what stands in its place is told as what it is.
+    env.git(&["clone", "--quiet", "../hub.git", "../fresh"]);
+    env.enter(top.join("../fresh").canonicalize().unwrap());
+    let fresh = env.aof(&["task", "comment", &id, "hi"]).code(6);
+    assert!(
+        fresh.stderr.contains("`.aof` is committed here") && fresh.stderr.contains("`git rm -r --cached .aof`"),
+        "{fresh}"
+    );
+    env.git(&["rm", "-r", "--quiet", "--cached", ".aof"]);
+    fs::remove_dir_all(env.path(".aof")).unwrap();
+    env.git(&["commit", "--quiet", "--message", ".aof is local"]);
+    let _ = env.aof(&["task", "comment", &id, "hi"]).success();
 }
