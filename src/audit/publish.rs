@@ -3,7 +3,7 @@
 //! ```text
 //!   objects          written since `prepare`, without names           kill: leftover `tmp_obj_*` or `tmp_pack_*` files
 //!   temp files       made, their inodes told to the caller            kill: a leftover `aof-*` file
-//!   objects, branch  synced side by side with what the caller wrote meanwhile; the objects named    kill: unreachable objects
+//!   objects, branch  synced side by side with what the caller wrote, behind its record; the objects named    kill: unreachable objects
 //!   index.lock       given its name; waited for, never broken         kill: our `index.lock`
 //!   check            HEAD, the branch and the staged entries are still what was prepared for, aof's own folder this clone's alone
 //!   files            given their names by the caller                  kill: files ahead of HEAD, our `index.lock`

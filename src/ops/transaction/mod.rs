@@ -5,7 +5,7 @@
 //!   lock                the writer lock; what a crash left is healed; unchanged since it was read? else from the start
 //!   prepare             objects of the commits, under temporary names    kill: temporary files, which git sweeps
 //!   intent              `.aof/intent` names the files and git's locks    kill: the record, nothing else
-//!   stage               the files under temporary names; they, the record and the objects synced   kill: temporary files, swept by `heal`
+//!   stage               the files under temporary names; the record synced, then they and the objects   kill: temporary files, swept by `heal`
 //!   write               the files, each replaced whole                   kill: files ahead of HEAD -> committed by `heal`
 //!   commit              the branch and the index move                    <- the commit point
 //!   sync                the folders of the files and of the branch       power cut: some old, some new -> brought forward by `heal`
