@@ -329,7 +329,8 @@ class Bench:
         disk = Disk(self.home, self.loop, image, SYSTEMS[job.system].options)
         try:
             act, project, since = job.act, self.project(disk.place), disk.now()
-            project.call(*project.complete(act.tasks[NEXT], "agent-1", "delivery-next"))
+            words = project.complete(act.tasks[NEXT], "agent-1", "delivery-next")
+            project.call(*words, env={"AOF_BOOT": "the next one"})
             moment = chance.choice(Notes(disk.log).moments(since, disk.now()) or [since])
         finally:
             disk.close()

@@ -20,7 +20,7 @@ use super::error::{At, AuditError};
 use super::git_file;
 use super::id::CommitId;
 use super::left_git::is_held;
-use super::objects::Temp;
+use super::objects::{Temp, sync_files, sync_folder};
 use super::repository::Repository;
 use crate::disk::{Part, Unsynced};
 
@@ -73,6 +73,15 @@ pub struct LockFile {
     pub born: Option<u64>,
 }
 
+/// How the process ended that had taken the locks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// By itself, or by a kill: its files are as it left them.
+    Kill,
+    /// With the machine, perhaps: a power cut may have brought back names that were gone.
+    Restart,
+}
+
 /// What `clear_stale` found and removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cleared {
@@ -83,22 +92,31 @@ pub struct Cleared {
 }
 
 impl Repository {
-    /// Removes the locks that a killed process left, if they are provably the recorded ones. The caller holds the
-    /// project's writer lock, so that process is gone.
-    pub fn clear_stale(&self, locks: &Locks) -> Result<Cleared, AuditError> {
+    /// Removes the locks that a killed process left, if they are provably the recorded ones, or provably nobody's. The caller holds
+    /// the project's writer lock, so that process is gone. Those that are gone do not come back when the record is.
+    pub fn clear_stale(&self, locks: &Locks, end: End) -> Result<Cleared, AuditError> {
         let index_lock = self.git_dir().join("index.lock");
         let mut cleared =
             Cleared { index_lock: locks.index.remove_if_same(&index_lock)?, branch_lock: false, landed: false };
+        cleared.index_lock |=
+            end == End::Restart && locks.index.remove_if_before(&index_lock, &self.git_dir().join("index"))?;
         remove_temp(self.git_dir(), &locks.index.temp)?;
         if let Some(branch) = &locks.branch {
+            let place = self.reference_path(&branch.reference);
             let lock = self.common_dir().join(format!("{}.lock", branch.reference));
             if git_file::read(&lock).is_ok_and(|content| content == format!("{}\n", branch.to).as_bytes()) {
                 cleared.branch_lock = branch.file.remove_if_same(&lock)?;
             }
+            cleared.branch_lock |= end == End::Restart && branch.file.remove_if_before(&lock, &place)?;
             remove_temp(self.common_dir(), &branch.file.temp)?;
             let now = self.resolve(&branch.reference)?;
             cleared.landed = now.map(|now| self.led_to(branch.to, now)).transpose()?.unwrap_or_default();
+            if let Some(folder) = place.parent().filter(|folder| folder.is_dir()) {
+                sync_folder(folder)?;
+            }
+            sync_folder(self.common_dir())?;
         }
+        sync_folder(self.git_dir())?;
         Ok(cleared)
     }
 
@@ -159,6 +177,23 @@ impl LockFile {
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
             Err(error) => Err(error).at("read", lock),
         }
+    }
+
+    /// Removes a lock that was there before this one was taken. This one has got to the place that both of them lock, so whoever had
+    /// the other had given it up by then: it is a name that was gone, and that a power cut has brought back (btrfs does that).
+    fn remove_if_before(&self, lock: &Path, place: &Path) -> Result<bool, AuditError> {
+        let look = |path: &Path| match fs::symlink_metadata(path) {
+            Ok(data) => Ok(Some(data)),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error).at("read", path),
+        };
+        let (Some(born), Some(placed), Some(other)) = (self.born, look(place)?, look(lock)?) else { return Ok(false) };
+        // When it got that name: it may have been made long before.
+        let named = u64::try_from(i128::from(other.ctime()) * 1_000_000_000 + i128::from(other.ctime_nsec()));
+        if !self.is(&placed) || named.is_ok_and(|named| named >= born) || named.is_err() {
+            return Ok(false);
+        }
+        fs::remove_file(lock).at("remove", lock).map(|()| true)
     }
 }
 
@@ -263,6 +298,13 @@ impl Held {
     /// would be no index, for git either.
     pub(super) fn unsynced(&self, target: &Path) -> Result<Unsynced, AuditError> {
         Unsynced::new(self.file(), target, Part::Everything).at("hold open", target)
+    }
+
+    /// Puts the file in the place of the one that it locks, for good.
+    pub(super) fn replace(self, target: &Path) -> Result<(), AuditError> {
+        sync_files(vec![self.unsynced(target)?])?;
+        self.rename_to(target).at("replace", target)?;
+        sync_folder(target.parent().expect("what is locked lies in a folder"))
     }
 
     /// Puts the file in the place of the one that it locks.

@@ -79,7 +79,7 @@ pub use identity::Person;
 pub use join::{MergeDraft, Unshared};
 pub use left_behind::LeftBehind;
 pub use line_ends::{with_crlf, with_lf};
-pub use locks::{BranchLock, Cleared, Files, LockFile, Locks};
+pub use locks::{BranchLock, Cleared, End, Files, LockFile, Locks};
 pub use log::Log;
 pub use merging::Hooks;
 pub use occupant::Occupant;

@@ -160,8 +160,7 @@ impl Repository {
         let folders: Vec<_> = folders.into_iter().map(unknown).collect();
         write_index(&lock, &index.patched(self, &behind, &folders)?)?;
         let target = self.git_dir().join("index");
-        sync_files(vec![lock.unsynced(&target)?])?;
-        lock.rename_to(&target).at("replace", &target)?;
+        lock.replace(&target)?;
         Ok(behind.iter().filter_map(|change| self.own_path(&change.path)).collect())
     }
 

@@ -178,6 +178,10 @@ fn sweep_where(lock: &WriterLock, folder: &str, which: &dyn Fn(&DirEntry) -> boo
             swept += 1;
         }
     }
+    if swept > 0 {
+        // The record that told of them goes next, and no power cut may bring them back without it.
+        folder.sync()?;
+    }
     Ok(swept)
 }
 

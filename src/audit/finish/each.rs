@@ -60,7 +60,7 @@ impl Repository {
             self.give_odd_entries(&copy.path, aim, &odd)?;
             lock.index.write_all_of(&copy)?;
             let target = self.git_dir().join("index");
-            lock.index.rename_to(&target).at("replace", &target)?;
+            lock.index.replace(&target)?;
         }
         Ok(unsettled)
     }

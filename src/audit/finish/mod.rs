@@ -151,8 +151,7 @@ impl Repository {
                 Ok(copy) if head.commit == Some(was.to) => {
                     lock.index.write_all_of(&copy)?;
                     let target = self.git_dir().join("index");
-                    sync_files(vec![lock.index.unsynced(&target)?])?;
-                    lock.index.rename_to(&target).at("replace", &target)?;
+                    lock.index.replace(&target)?;
                     return Ok(Finished::default());
                 }
                 Ok(copy) => {

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::environment::{TestRepository, commit, delete, draft, no_intent, put, soon, write_and_publish};
-use crate::audit::{AuditError, Cleared, Locks, Repository};
+use crate::audit::{AuditError, Cleared, End, Locks, Repository};
 use crate::stop;
 
 #[test]
@@ -117,10 +117,10 @@ fn locks_of_others_are_never_cleared() {
         .unwrap();
     let locks = seen.into_inner().unwrap();
     let nothing = Cleared { index_lock: false, branch_lock: false, landed: true };
-    assert_eq!(repository.clear_stale(&locks).unwrap(), nothing);
+    assert_eq!(repository.clear_stale(&locks, End::Kill).unwrap(), nothing);
     fs::write(test.path(".git/index.lock"), "git's").unwrap();
     fs::write(test.path(".git/refs/heads/main.lock"), format!("{}\n", prepared.last())).unwrap();
-    assert_eq!(repository.clear_stale(&locks).unwrap(), nothing);
+    assert_eq!(repository.clear_stale(&locks, End::Kill).unwrap(), nothing);
     assert!(test.path(".git/index.lock").exists() && test.path(".git/refs/heads/main.lock").exists());
     let written = serde_json::to_string(&locks).unwrap();
     assert_eq!(serde_json::from_str::<Locks>(&written).unwrap(), locks);
@@ -132,7 +132,7 @@ fn locks_of_others_are_never_cleared() {
         let mut forged = locks.clone();
         forged.index.temp = name.to_owned();
         forged.branch.as_mut().unwrap().file.temp = name.to_owned();
-        assert_eq!(repository.clear_stale(&forged).unwrap(), nothing, "{name}");
+        assert_eq!(repository.clear_stale(&forged, End::Kill).unwrap(), nothing, "{name}");
     }
     assert!(victim.exists() && test.path(".git/config").exists());
 }
@@ -204,8 +204,35 @@ fn locks_are_ours_also_if_the_disk_is_called_otherwise_after_a_restart() {
     // Without birthdays the device is all that tells one file from another that has its number.
     let told = locks.index.born.is_some();
     let cleared = Cleared { index_lock: told, branch_lock: told, landed: false };
-    assert_eq!(test.open().clear_stale(&locks).unwrap(), cleared);
+    assert_eq!(test.open().clear_stale(&locks, End::Kill).unwrap(), cleared);
     assert_ne!(test.path(".git/index.lock").exists(), told);
+}
+
+#[test]
+fn a_lock_that_a_power_cut_brought_back_is_told_from_one_that_is_held() {
+    let test = TestRepository::with_tasks();
+    test.git(&["checkout", "-q", "-b", "topic/one"]);
+    let heads = test.path(".git/refs/heads");
+    // When a file got its name cannot be set; but the folder that it is in can get another one.
+    fs::create_dir(heads.join("before")).unwrap();
+    fs::write(heads.join("before/one.lock"), "what the branch was\n").unwrap();
+    kill_at(&test, "audit.ref-moved");
+    let locks: Locks = serde_json::from_slice(&fs::read(test.beside("intent")).unwrap()).unwrap();
+    let clear = |end| test.open().clear_stale(&locks, end).unwrap().branch_lock;
+    let lock = heads.join("topic/one.lock");
+    fs::write(&lock, "held\n").unwrap();
+    assert!(!clear(End::Restart), "it may be held by a process of now");
+    fs::remove_file(&lock).unwrap();
+
+    fs::rename(heads.join("topic/one"), heads.join("before/one")).unwrap();
+    fs::remove_dir(heads.join("topic")).unwrap();
+    fs::rename(heads.join("before"), heads.join("topic")).unwrap();
+    assert!(!clear(End::Kill), "a kill brings nothing back");
+    let told = locks.branch.as_ref().unwrap().file.born.is_some();
+    assert_eq!(clear(End::Restart), told);
+    assert_ne!(lock.exists(), told);
+    let moved = format!("{}\n", locks.branch.unwrap().to);
+    assert_eq!(fs::read_to_string(heads.join("topic/one")).unwrap(), moved);
 }
 
 #[test]
@@ -219,7 +246,7 @@ fn a_kill_at_any_point_leaves_nothing_that_recovery_cannot_clear() {
         kill_at(&test, point);
 
         let intent = fs::read(test.beside("intent")).ok().map(|text| serde_json::from_slice::<Locks>(&text).unwrap());
-        let landed = intent.is_some_and(|locks| repository.clear_stale(&locks).unwrap().landed);
+        let landed = intent.is_some_and(|locks| repository.clear_stale(&locks, End::Kill).unwrap().landed);
         assert_eq!(landed, *point == "audit.ref-moved", "{point}");
         let files = ["tasks/AOF-aaa.md", "tasks/AOF-new.md"];
         if landed {

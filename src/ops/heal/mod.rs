@@ -19,7 +19,7 @@ use tracing::{info, warn};
 use super::error::OpsError;
 use super::sync;
 use super::workspace::Workspace;
-use crate::audit::{BranchLock, CommitId, Files, Locks};
+use crate::audit::{BranchLock, CommitId, End, Files, Locks};
 use crate::process::boot;
 use crate::store::intent::{self, Intent, Pending as Record, Write as Intended};
 use crate::store::{ProjectPath, StoreError, WriterLock, atomic, tasks};
@@ -39,7 +39,7 @@ pub(super) fn heal(workspace: &Workspace, lock: &WriterLock) -> Result<bool, Ops
         Record::Nothing => return Ok(false),
         Record::Unreadable { locks, .. } => {
             if let Some(locks) = locks_in(locks.as_ref()) {
-                workspace.repository.clear_stale(&locks)?;
+                workspace.repository.clear_stale(&locks, End::Restart)?;
             }
             atomic::sweep_tasks(lock)?;
             intent::clear(lock)?;
@@ -50,7 +50,7 @@ pub(super) fn heal(workspace: &Workspace, lock: &WriterLock) -> Result<bool, Ops
     info!(pid = record.pid, "finishing what a crash left");
     let locks = locks_in(record.locks.as_ref());
     let landed = match &locks {
-        Some(locks) => workspace.repository.clear_stale(locks)?.landed,
+        Some(locks) => workspace.repository.clear_stale(locks, end_of(&record))?.landed,
         None => false,
     };
     workspace.repository.sweep_temps()?;
@@ -72,7 +72,7 @@ pub(super) fn heal(workspace: &Workspace, lock: &WriterLock) -> Result<bool, Ops
         Some(branch) if !landed => settle_index(workspace, lock, &record, branch, Some(branch.to))?,
         // After a kill alone nothing is behind: whatever is as it was before was put back by somebody. On another branch it is as that
         // one has it.
-        Some(branch) if is_of_another_boot(&record) && head.reference == branch.reference => {
+        Some(branch) if end_of(&record) == End::Restart && head.reference == branch.reference => {
             for write in &record.writes {
                 unless_general(forward::bring_forward(workspace, lock, &head, branch, write))?;
             }
@@ -101,9 +101,9 @@ fn locks_in(record: Option<&serde_json::Value>) -> Option<Locks> {
     Locks::deserialize(record?).ok()
 }
 
-/// Says whether the machine may have been started since: then names that were not on the disk are lost.
-fn is_of_another_boot(record: &Intent) -> bool {
-    record.boot.is_none() || record.boot != boot()
+/// Says how whoever wrote the record ended. After a start of the machine, names that were not on the disk are lost.
+fn end_of(record: &Intent) -> End {
+    if record.boot.is_some() && record.boot == boot() { End::Kill } else { End::Restart }
 }
 
 /// One task's trouble is shown when somebody asks for the task, by the doctor where it is only in the way, and keeps none of the others
