@@ -13,6 +13,7 @@ mod board;
 mod courier;
 mod desk;
 mod errands;
+mod halt;
 mod journal;
 mod kept_back;
 mod mail;

@@ -7,6 +7,7 @@ use super::bell::{Bell, Hints, Place, Places};
 use super::board::Counting;
 use super::desk::Desk;
 use super::errands::{Errands, hand_out_now};
+use super::halt::Halt;
 use super::journal::Journal;
 use super::kept_back::KeptBack;
 use super::mail::Mail;
@@ -38,8 +39,6 @@ const HAND_OUT_SHARE: u32 = 9;
 const RETRYING: Duration = Duration::from_millis(40);
 /// So many of what only looks like a task are told.
 const STRAYS: usize = 20;
-const SHORTEST_BACKOFF: Duration = Duration::from_millis(500);
-const LONGEST_BACKOFF: Duration = Duration::from_secs(30);
 
 /// The watcher at work.
 pub(super) struct Rounds<'t> {
@@ -70,7 +69,7 @@ pub(super) struct Rounds<'t> {
     kept_back: KeptBack,
     /// Whether all of them are to be tried again, and whether that has begun.
     retry: Retry,
-    halt: Option<Halt>,
+    halt: Halt,
     mail: Mail,
     journal: Journal,
     /// What whoever asks for metrics is shown, if anybody may.
@@ -85,12 +84,6 @@ enum Retry {
     No,
     Due,
     Begun,
-}
-
-/// Why nothing is done at the moment.
-enum Halt {
-    Paused(String),
-    Trouble { text: String, backoff: Duration, until: Instant },
 }
 
 impl<'t> Rounds<'t> {
@@ -114,7 +107,7 @@ impl<'t> Rounds<'t> {
             leftovers: true,
             kept_back: KeptBack::default(),
             retry: Retry::No,
-            halt: None,
+            halt: Halt::default(),
             mail: Mail::default(),
             journal: Journal::default(),
             counting: None,
@@ -162,7 +155,7 @@ impl<'t> Rounds<'t> {
             if let Some(errands) = &mut self.errands {
                 errands.run(&self.workspace, &mut self.desk);
             }
-            if self.halt.is_none() {
+            if !self.halt.stands() {
                 self.journal.keep(&self.workspace, self.wait, &mut self.desk);
                 let left = self.mail.send(&self.workspace, &mut self.desk);
                 until = if left == Left::Nothing { until.min(self.clocks_at) } else { Instant::now() };
@@ -183,7 +176,7 @@ impl<'t> Rounds<'t> {
         loop {
             let until = self.round();
             let waiting = until < self.round_at;
-            if self.halt.is_some() || !(waiting || self.desk.busy) {
+            if self.halt.stands() || !(waiting || self.desk.busy) {
                 break;
             }
             // Each of what waits is tried, however long that takes: there is an end to them.
@@ -201,11 +194,11 @@ impl<'t> Rounds<'t> {
                 break;
             }
         }
-        if self.halt.is_none() {
+        if !self.halt.stands() {
             self.mail.send_now(&self.workspace, &mut self.desk);
             self.journal.keep_now(&self.workspace, &mut self.desk);
         }
-        !self.desk.failed && self.halt.is_none()
+        !self.desk.failed && !self.halt.stands()
     }
 
     /// Returns until when there is to be an end. What is due later is not waited for.
@@ -219,7 +212,7 @@ impl<'t> Rounds<'t> {
     /// Has counted again what may have changed, and tells where that fails.
     fn show(&mut self, changed: bool) {
         let Some(counting) = &mut self.counting else { return };
-        if self.halt.is_none() {
+        if !self.halt.stands() {
             counting.board.note_look(&self.workspace);
         }
         if changed {
@@ -247,10 +240,8 @@ impl<'t> Rounds<'t> {
         if touched(Place::Tasks) {
             self.tend_at = self.tend_at.min(self.tended_at.map_or(now, |last| now.max(last + TENDING)));
         }
-        if (touched(Place::Repository) || touched(Place::Anywhere))
-            && let Some(Halt::Trouble { until, .. }) = &mut self.halt
-        {
-            *until = now;
+        if touched(Place::Repository) || touched(Place::Anywhere) {
+            self.halt.cut_short(now);
         }
         if now >= self.round_at {
             self.round_at = now + if eyes.see() { ROUND } else { POLL };
@@ -265,15 +256,13 @@ impl<'t> Rounds<'t> {
 
     /// Looks and does what is to be done; returns when to look again if nothing happens.
     fn round(&mut self) -> Instant {
-        if let Some(Halt::Trouble { until, .. }) = &self.halt
-            && Instant::now() < *until
-        {
-            return *until;
+        if let Some(until) = self.halt.lasts(Instant::now()) {
+            return until;
         }
         self.desk.busy = false;
         match self.look() {
             Ok(Look::Done { growing }) => {
-                if self.halt.take().is_some() {
+                if self.halt.end() {
                     self.desk.tell(Report::Resumed);
                 }
                 let now = Instant::now();
@@ -287,9 +276,8 @@ impl<'t> Rounds<'t> {
                 soon.unwrap_or(self.round_at).min(self.tend_at).min(self.round_at).min(hand_out)
             }
             Ok(Look::Paused(reason)) => {
-                if !matches!(&self.halt, Some(Halt::Paused(before)) if *before == reason) {
-                    self.desk.tell(Report::Paused { reason: reason.clone() });
-                    self.halt = Some(Halt::Paused(reason));
+                if self.halt.pause(&reason) {
+                    self.desk.tell(Report::Paused { reason });
                 }
                 Instant::now() + POLL
             }
@@ -301,20 +289,14 @@ impl<'t> Rounds<'t> {
     fn meet(&mut self, error: OpsError) -> Instant {
         self.leftovers = true;
         let text = error.to_string();
-        let (news, backoff) = match &self.halt {
-            Some(Halt::Trouble { text: before, backoff, .. }) => (*before != text, (*backoff * 2).min(LONGEST_BACKOFF)),
-            _ => (true, SHORTEST_BACKOFF),
-        };
-        if news {
+        if self.halt.is_news(&text) {
             self.desk.tell(Report::Trouble(error));
         }
         // The folder, or the repository in it, may be another one by now.
         if let Ok(again) = self.workspace.reopened(self.wait) {
             self.workspace = again;
         }
-        let until = Instant::now() + backoff;
-        self.halt = Some(Halt::Trouble { text, backoff, until });
-        until
+        self.halt.meet(text, Instant::now())
     }
 
     fn look(&mut self) -> Result<Look, OpsError> {
@@ -323,8 +305,7 @@ impl<'t> Rounds<'t> {
             Err(AuditError::Waiting { reason }) => return Ok(Look::Paused(reason)),
             Err(error) => return Err(error.into()),
         };
-        if matches!(self.halt, Some(Halt::Paused(_))) {
-            self.halt = None;
+        if self.halt.end_pause() {
             self.desk.tell(Report::Resumed);
         }
         self.workspace.own_folder_is_ours()?;
