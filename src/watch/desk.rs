@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::bell::{Bell, Seen};
-use super::kept_back::Trouble;
+use super::queue::Trouble;
 use super::report::{Report, Told};
 use crate::ops::{Delivered, HandedOut, Recipient};
 use crate::store::inbox::Witnessed;
@@ -29,7 +29,7 @@ pub(super) struct Desk<'t> {
     /// Whether anything could not be done.
     pub failed: bool,
     /// The completion files that turned out to wait, and for what.
-    pub kept_back: Vec<(String, Trouble)>,
+    pub waiting: Vec<(String, Trouble)>,
     /// Trouble of single files.
     pub told: Told,
     /// The folder of the project.
@@ -53,7 +53,7 @@ impl<'t> Desk<'t> {
             bell,
             busy: false,
             failed: false,
-            kept_back: Vec::new(),
+            waiting: Vec::new(),
             told: Told::default(),
             root,
             finished: HashMap::new(),
@@ -117,7 +117,7 @@ impl Recipient for Desk<'_> {
             }
             Delivered::Waiting { name, error } => {
                 self.failed = true;
-                self.kept_back.push((name.clone(), Trouble::of(&self.root, error)));
+                self.waiting.push((name.clone(), Trouble::of(&self.root, error)));
                 if !self.told.is_news(error.to_string()) {
                     return;
                 }

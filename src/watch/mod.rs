@@ -8,6 +8,7 @@
 //! Nothing it meets ends it: trouble is said once, and tried again after a while. It ends on SIGINT and SIGTERM, after the change
 //! under way.
 
+mod backlog;
 mod bell;
 mod board;
 mod courier;
@@ -15,8 +16,8 @@ mod desk;
 mod errands;
 mod halt;
 mod journal;
-mod kept_back;
 mod mail;
+mod queue;
 mod report;
 mod rounds;
 mod rules;

@@ -3,22 +3,22 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::backlog::Backlog;
 use super::bell::{Bell, Hints, Place, Places};
 use super::board::Counting;
 use super::desk::Desk;
 use super::errands::{Errands, hand_out_now};
 use super::halt::Halt;
 use super::journal::Journal;
-use super::kept_back::KeptBack;
 use super::mail::Mail;
 use super::report::{Report, Sight};
 use super::rules::Rules;
 use super::sight::Eyes;
 use crate::audit::AuditError;
 use crate::ops::{DryRun, Exhausted, Left, OpsError, Seen, Workspace, deliver, hand_out};
-use crate::ops::{leftovers, resume, run_out, tend};
+use crate::ops::{run_out, tend};
 use crate::store::Paths;
-use crate::store::inbox::{QUIET, Taken};
+use crate::store::inbox::QUIET;
 use crate::store::presence::Presence;
 
 /// How often everything is looked at, whatever events say.
@@ -35,8 +35,6 @@ const RECOUNTING: Duration = Duration::from_secs(1);
 const CLOCKS: Duration = Duration::from_secs(30);
 /// Handing out takes one part of the time, and leaves so many to all else.
 const HAND_OUT_SHARE: u32 = 9;
-/// So long at most what waits is tried again before it is looked for what came meanwhile.
-const RETRYING: Duration = Duration::from_millis(40);
 /// So many of what only looks like a task are told.
 const STRAYS: usize = 20;
 
@@ -63,12 +61,7 @@ pub(super) struct Rounds<'t> {
     clocks_at: Instant,
     /// When everything is to be looked at.
     round_at: Instant,
-    /// Whether files are looked for that were taken and not settled, before any others are.
-    leftovers: bool,
-    /// Those that wait.
-    kept_back: KeptBack,
-    /// Whether all of them are to be tried again, and whether that has begun.
-    retry: Retry,
+    backlog: Backlog,
     halt: Halt,
     mail: Mail,
     journal: Journal,
@@ -76,14 +69,6 @@ pub(super) struct Rounds<'t> {
     counting: Option<Counting>,
     /// What is done by way of the remote; who looks once does that at once.
     errands: Option<Errands>,
-}
-
-/// Whether all that waits is to be tried again.
-#[derive(PartialEq, Eq)]
-enum Retry {
-    No,
-    Due,
-    Begun,
 }
 
 impl<'t> Rounds<'t> {
@@ -104,9 +89,7 @@ impl<'t> Rounds<'t> {
             clocks_after: now,
             clocks_at: now,
             round_at: now,
-            leftovers: true,
-            kept_back: KeptBack::default(),
-            retry: Retry::No,
+            backlog: Backlog::default(),
             halt: Halt::default(),
             mail: Mail::default(),
             journal: Journal::default(),
@@ -175,12 +158,12 @@ impl<'t> Rounds<'t> {
         let mut late = false;
         loop {
             let until = self.round();
-            let waiting = until < self.round_at;
-            if self.halt.stands() || !(waiting || self.desk.busy) {
+            let sooner = until < self.round_at;
+            if self.halt.stands() || !(sooner || self.desk.busy) {
                 break;
             }
             // Each of what waits is tried, however long that takes: there is an end to them.
-            if self.kept_back.is_due() {
+            if self.backlog.is_due() {
                 continue;
             }
             // Much was to be done, and took its time: now it is found out whether anything is left.
@@ -247,10 +230,7 @@ impl<'t> Rounds<'t> {
             self.round_at = now + if eyes.see() { ROUND } else { POLL };
             self.tend_at = now;
             self.handed_out = Exhausted::default();
-            // Where there are very many the last time may not be over.
-            if self.retry == Retry::No {
-                self.retry = Retry::Due;
-            }
+            self.backlog.try_all();
         }
     }
 
@@ -267,11 +247,8 @@ impl<'t> Rounds<'t> {
                 }
                 let now = Instant::now();
                 // What came while there was work may have told nobody.
-                let soon = if self.desk.busy || self.kept_back.is_due() {
-                    Some(now)
-                } else {
-                    growing.then_some(now + GROWING)
-                };
+                let soon =
+                    if self.desk.busy || self.backlog.is_due() { Some(now) } else { growing.then_some(now + GROWING) };
                 let hand_out = if self.hand_out_due { self.hand_out_at } else { self.round_at };
                 soon.unwrap_or(self.round_at).min(self.tend_at).min(self.round_at).min(hand_out)
             }
@@ -287,7 +264,7 @@ impl<'t> Rounds<'t> {
 
     /// Trouble: it is told once, and tried again after longer and longer times.
     fn meet(&mut self, error: OpsError) -> Instant {
-        self.leftovers = true;
+        self.backlog.forget();
         let text = error.to_string();
         if self.halt.is_news(&text) {
             self.desk.tell(Report::Trouble(error));
@@ -311,17 +288,11 @@ impl<'t> Rounds<'t> {
         self.workspace.own_folder_is_ours()?;
         self.rules.look(&self.workspace, &head, &mut self.desk)?;
         let tending = Instant::now() >= self.tend_at;
-        if self.leftovers {
-            let mut all = leftovers(&self.workspace, &mut self.desk)?.into_iter();
-            self.kept_back = KeptBack::default();
-            self.resume(&mut |_, room| all.by_ref().take(room).collect())?;
-            self.desk.told.forget_the_rest();
-            (self.leftovers, self.retry) = (false, Retry::No);
-        }
+        self.backlog.take_up(&mut self.workspace, self.wait, &mut self.desk)?;
         let growing = deliver(&mut self.workspace, self.wait, &mut self.desk);
-        self.kept_back.note(self.desk.kept_back.drain(..));
+        self.backlog.note(&mut self.desk);
         let growing = growing?;
-        self.retry(tending)?;
+        self.backlog.go_on(&mut self.workspace, self.wait, &mut self.desk, tending)?;
         if tending {
             self.look_at_tasks()?;
         }
@@ -335,39 +306,6 @@ impl<'t> Rounds<'t> {
             self.hand_out_at = Instant::now() + start.elapsed() * HAND_OUT_SHARE;
         }
         Ok(Look::Done { growing })
-    }
-
-    /// Tries again what waits, for a short while: what comes meanwhile is not to wait for that.
-    fn retry(&mut self, tending: bool) -> Result<(), OpsError> {
-        if self.retry == Retry::Due {
-            self.kept_back.try_all(leftovers(&self.workspace, &mut self.desk)?);
-            self.retry = Retry::Begun;
-        } else if tending && self.kept_back.may_go_on() {
-            // What waited for a task file may have come with what changed among them.
-            self.kept_back.try_changed(leftovers(&self.workspace, &mut self.desk)?);
-        }
-        if self.kept_back.is_due() {
-            let start = Instant::now();
-            self.resume(&mut |kept_back, room| {
-                if start.elapsed() < RETRYING { kept_back.next(room) } else { Vec::new() }
-            })?;
-            if self.kept_back.is_due() {
-                // Who has this ended is asked next.
-                let _ = self.desk.rest(start.elapsed());
-            }
-        }
-        if self.retry == Retry::Begun && !self.kept_back.is_due() {
-            self.desk.told.forget_the_rest();
-            self.retry = Retry::No;
-        }
-        Ok(())
-    }
-
-    fn resume(&mut self, next: &mut dyn FnMut(&mut KeptBack, usize) -> Vec<Taken>) -> Result<(), OpsError> {
-        let Self { workspace, kept_back, desk, .. } = self;
-        let done = resume(workspace, self.wait, &mut |room| next(kept_back, room), desk);
-        self.kept_back.note(self.desk.kept_back.drain(..));
-        done
     }
 
     fn look_at_tasks(&mut self) -> Result<(), OpsError> {

@@ -1,4 +1,4 @@
-//! Completion files that were taken and wait: which of them are tried again, and which of those together.
+//! In which order completion files that wait are tried again, and which of them together. Tries none of them itself.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::ffi::OsString;
@@ -19,9 +19,9 @@ pub(super) struct Trouble {
     files: Vec<(PathBuf, Option<FileStat>)>,
 }
 
-/// All files that wait.
+/// The files that wait.
 #[derive(Default)]
-pub(super) struct KeptBack {
+pub(super) struct Queue {
     /// By the names that they came under: of several, the last one.
     troubles: HashMap<String, Trouble>,
     /// Those that are to be tried now.
@@ -43,7 +43,7 @@ impl Trouble {
     }
 }
 
-impl KeptBack {
+impl Queue {
     /// Notes what was met.
     pub(super) fn note(&mut self, met: impl IntoIterator<Item = (String, Trouble)>) {
         self.troubles.extend(met);
@@ -158,31 +158,31 @@ mod tests {
         let paths = Paths::at(home.path());
         paths.prepare_local().unwrap();
         let all = taken(&paths, &(10..30).map(|number| format!("{number}.yaml")).collect::<Vec<_>>());
-        let mut kept_back = KeptBack::default();
+        let mut queue = Queue::default();
         // The first and the last wait for one task, each of the others for its own.
         for taken in &all {
             let number = if taken.name == "29.yaml" { "10" } else { &taken.name[..2] };
             let paths = vec![format!("tasks/AOF-x{number}.md").parse().unwrap()];
             let error = StoreError::TaskDoubled { id: format!("AOF-x{number}").parse().unwrap(), paths };
-            kept_back.note([(taken.name.clone(), Trouble::of(home.path(), &error.into()))]);
+            queue.note([(taken.name.clone(), Trouble::of(home.path(), &error.into()))]);
         }
-        assert!(!kept_back.is_due() && !kept_back.may_go_on());
+        assert!(!queue.is_due() && !queue.may_go_on());
 
         fs::create_dir(home.path().join("tasks")).unwrap();
         fs::write(home.path().join("tasks/AOF-x10.md"), "back").unwrap();
-        assert!(kept_back.may_go_on());
-        kept_back.try_changed(all.clone());
-        assert_eq!(names(&kept_back.next(50)), ["10.yaml", "29.yaml"]);
-        assert!(!kept_back.is_due());
+        assert!(queue.may_go_on());
+        queue.try_changed(all.clone());
+        assert_eq!(names(&queue.next(50)), ["10.yaml", "29.yaml"]);
+        assert!(!queue.is_due());
 
-        kept_back.try_all(all.clone());
+        queue.try_all(all.clone());
         fs::write(home.path().join("tasks/AOF-x20.md"), "back").unwrap();
-        kept_back.try_changed(all.clone());
-        let first = kept_back.next(50);
+        queue.try_changed(all.clone());
+        let first = queue.next(50);
         assert_eq!(names(&first)[..4], ["10.yaml", "29.yaml", "20.yaml", "11.yaml"]);
         let mut count = first.len();
-        while kept_back.is_due() {
-            let next = kept_back.next(50);
+        while queue.is_due() {
+            let next = queue.next(50);
             assert!((1..=TOGETHER).contains(&next.len()));
             count += next.len();
         }
