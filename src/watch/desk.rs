@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use super::bell::{Bell, Seen};
 use super::queue::Trouble;
 use super::report::{Report, Told};
-use crate::ops::{Delivered, HandedOut, Recipient};
+use crate::ops::{Delivered, Recipient};
 use crate::store::inbox::Witnessed;
 
 /// Git does not wait for its index: others get a third of the time while there is much to do.
@@ -64,22 +64,6 @@ impl<'t> Desk<'t> {
     /// Tells of something.
     pub(super) fn tell(&mut self, report: Report) {
         (self.tell)(report);
-    }
-
-    /// Tells what was handed out, and what became of dependencies.
-    pub(super) fn tell_of_handed_out(&mut self, done: HandedOut) {
-        for dependent in done.dependents {
-            self.tell(Report::Dependent(dependent));
-        }
-        for given in done.given {
-            self.tell(Report::Given(given));
-        }
-        for (task, error) in done.troubled {
-            self.failed = true;
-            if self.told.is_news(format!("{task}: {error}")) {
-                self.tell(Report::Troubled { task, error });
-            }
-        }
     }
 
     /// Notes what was seen of files in the inbox.

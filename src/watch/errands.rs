@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::courier::{Courier, Outcome};
 use super::desk::Desk;
 use super::report::{Report, Told};
+use super::tasks::tell_of_handed_out;
 use crate::audit::{CommitId, Prompts};
 use crate::ops::{Errand, OpsError, Synced, Workspace, owed_to_remote, sync_and_hand_out};
 
@@ -83,7 +84,7 @@ impl Errands {
         let trouble = synced.last().and_then(Synced::trouble);
         tell_of_syncs(synced, desk);
         let refused = handed_out.unconfirmed.as_ref().map(in_words);
-        desk.tell_of_handed_out(handed_out);
+        tell_of_handed_out(handed_out, desk);
         trouble.map(|(problem, fix)| (problem, Some(fix))).or(refused)
     }
 }
@@ -97,7 +98,7 @@ pub(super) fn hand_out_now(workspace: &mut Workspace, wait: Duration, desk: &mut
         let (problem, fix) = (error.problem(), error.fix().map(|fix| workspace.git_words.said(fix)));
         desk.tell(Report::Unsynced { problem, fix });
     }
-    desk.tell_of_handed_out(handed_out);
+    tell_of_handed_out(handed_out, desk);
 }
 
 fn tell_of_syncs(synced: Vec<Synced>, desk: &mut Desk<'_>) {

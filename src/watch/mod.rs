@@ -21,7 +21,9 @@ mod queue;
 mod report;
 mod rounds;
 mod rules;
+mod schedule;
 mod sight;
+mod tasks;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -13,30 +13,17 @@ use super::journal::Journal;
 use super::mail::Mail;
 use super::report::{Report, Sight};
 use super::rules::Rules;
+use super::schedule::{POLL, Schedule};
 use super::sight::Eyes;
+use super::tasks::{Tasks, look_at_clocks};
 use crate::audit::AuditError;
-use crate::ops::{DryRun, Exhausted, Left, OpsError, Seen, Workspace, deliver, hand_out};
-use crate::ops::{run_out, tend};
+use crate::ops::{Left, OpsError, Workspace, deliver};
 use crate::store::Paths;
 use crate::store::inbox::QUIET;
 use crate::store::presence::Presence;
 
-/// How often everything is looked at, whatever events say.
-const ROUND: Duration = Duration::from_secs(5);
-/// The same while there are no events.
-const POLL: Duration = Duration::from_secs(1);
 /// How soon a file that is still being written is looked at again.
 const GROWING: Duration = Duration::from_millis(250);
-/// Between two looks at the tasks, at least: edits wait to be quiet anyway.
-const TENDING: Duration = Duration::from_millis(500);
-/// Between two looks at the clocks, at least, when tasks change.
-const RECOUNTING: Duration = Duration::from_secs(1);
-/// How often the clocks are looked at when nothing happens.
-const CLOCKS: Duration = Duration::from_secs(30);
-/// Handing out takes one part of the time, and leaves so many to all else.
-const HAND_OUT_SHARE: u32 = 9;
-/// So many of what only looks like a task are told.
-const STRAYS: usize = 20;
 
 /// The watcher at work.
 pub(super) struct Rounds<'t> {
@@ -44,24 +31,10 @@ pub(super) struct Rounds<'t> {
     wait: Duration,
     places: Places,
     desk: Desk<'t>,
-    seen: Seen,
-    /// The commit under which nothing was left to hand out.
-    handed_out: Exhausted,
-    /// When work may be handed out again: where there are very many tasks looking at them all takes its time.
-    hand_out_at: Instant,
-    /// Whether that is waited for.
-    hand_out_due: bool,
     rules: Rules,
-    /// When the tasks are to be looked at.
-    tend_at: Instant,
-    tended_at: Option<Instant>,
-    /// Before that, changes of tasks are no reason to count anew.
-    clocks_after: Instant,
-    /// When something runs out, or has to be counted anew.
-    clocks_at: Instant,
-    /// When everything is to be looked at.
-    round_at: Instant,
+    tasks: Tasks,
     backlog: Backlog,
+    schedule: Schedule,
     halt: Halt,
     mail: Mail,
     journal: Journal,
@@ -73,23 +46,15 @@ pub(super) struct Rounds<'t> {
 
 impl<'t> Rounds<'t> {
     pub(super) fn new(workspace: Workspace, wait: Duration, bell: Arc<Bell>, tell: &'t mut dyn FnMut(Report)) -> Self {
-        let now = Instant::now();
         Self {
             places: places(&workspace),
             desk: Desk::new(workspace.paths.root().to_owned(), bell, tell),
             workspace,
             wait,
-            seen: Seen::default(),
-            handed_out: Exhausted::default(),
-            hand_out_at: now,
-            hand_out_due: false,
             rules: Rules::default(),
-            tend_at: now,
-            tended_at: None,
-            clocks_after: now,
-            clocks_at: now,
-            round_at: now,
+            tasks: Tasks::default(),
             backlog: Backlog::default(),
+            schedule: Schedule::new(Instant::now()),
             halt: Halt::default(),
             mail: Mail::default(),
             journal: Journal::default(),
@@ -141,7 +106,7 @@ impl<'t> Rounds<'t> {
             if !self.halt.stands() {
                 self.journal.keep(&self.workspace, self.wait, &mut self.desk);
                 let left = self.mail.send(&self.workspace, &mut self.desk);
-                until = if left == Left::Nothing { until.min(self.clocks_at) } else { Instant::now() };
+                until = if left == Left::Nothing { until.min(self.schedule.clocks_at()) } else { Instant::now() };
             }
         }
         self.journal.stop();
@@ -158,7 +123,7 @@ impl<'t> Rounds<'t> {
         let mut late = false;
         loop {
             let until = self.round();
-            let sooner = until < self.round_at;
+            let sooner = self.schedule.is_before_round(until);
             if self.halt.stands() || !(sooner || self.desk.busy) {
                 break;
             }
@@ -188,7 +153,7 @@ impl<'t> Rounds<'t> {
     fn end_of_once(&mut self) -> Instant {
         let now = Instant::now();
         let end = now + QUIET * 2;
-        (self.round_at, self.tend_at) = (end + ROUND, now);
+        self.schedule.end_with(end, now);
         end
     }
 
@@ -210,26 +175,16 @@ impl<'t> Rounds<'t> {
     fn take(&mut self, hints: Hints, eyes: &Eyes) {
         let now = Instant::now();
         self.desk.note(hints.inbox);
+        self.schedule.note(&hints.places, now);
         let touched = |place| hints.places.contains(&place);
-        if touched(Place::Anywhere) {
-            self.round_at = now;
-        }
         if touched(Place::Rules) {
             self.rules.look_again();
-        }
-        if touched(Place::Tasks) || touched(Place::Rules) || touched(Place::Anywhere) {
-            self.clocks_at = self.clocks_at.min(now.max(self.clocks_after));
-        }
-        if touched(Place::Tasks) {
-            self.tend_at = self.tend_at.min(self.tended_at.map_or(now, |last| now.max(last + TENDING)));
         }
         if touched(Place::Repository) || touched(Place::Anywhere) {
             self.halt.cut_short(now);
         }
-        if now >= self.round_at {
-            self.round_at = now + if eyes.see() { ROUND } else { POLL };
-            self.tend_at = now;
-            self.handed_out = Exhausted::default();
+        if self.schedule.begins_round(eyes, now) {
+            self.tasks.look_again();
             self.backlog.try_all();
         }
     }
@@ -249,8 +204,8 @@ impl<'t> Rounds<'t> {
                 // What came while there was work may have told nobody.
                 let soon =
                     if self.desk.busy || self.backlog.is_due() { Some(now) } else { growing.then_some(now + GROWING) };
-                let hand_out = if self.hand_out_due { self.hand_out_at } else { self.round_at };
-                soon.unwrap_or(self.round_at).min(self.tend_at).min(self.round_at).min(hand_out)
+                let next = self.schedule.next();
+                soon.map_or(next, |soon| soon.min(next))
             }
             Ok(Look::Paused(reason)) => {
                 if self.halt.pause(&reason) {
@@ -287,92 +242,28 @@ impl<'t> Rounds<'t> {
         }
         self.workspace.own_folder_is_ours()?;
         self.rules.look(&self.workspace, &head, &mut self.desk)?;
-        let tending = Instant::now() >= self.tend_at;
+        let tending = self.schedule.is_tending_due(Instant::now());
         self.backlog.take_up(&mut self.workspace, self.wait, &mut self.desk)?;
         let growing = deliver(&mut self.workspace, self.wait, &mut self.desk);
         self.backlog.note(&mut self.desk);
         let growing = growing?;
         self.backlog.go_on(&mut self.workspace, self.wait, &mut self.desk, tending)?;
         if tending {
-            self.look_at_tasks()?;
+            self.tasks.tend(&mut self.workspace, self.wait, &mut self.schedule, &mut self.desk)?;
         }
-        if Instant::now() >= self.clocks_at {
-            self.look_at_clocks()?;
+        if self.schedule.are_clocks_due(Instant::now()) {
+            look_at_clocks(&mut self.workspace, self.wait, &mut self.schedule, &mut self.desk)?;
         }
         let start = Instant::now();
-        self.hand_out_due = start < self.hand_out_at;
-        if !self.hand_out_due {
+        if self.schedule.may_hand_out(start) {
             self.hand_out()?;
-            self.hand_out_at = Instant::now() + start.elapsed() * HAND_OUT_SHARE;
+            self.schedule.handed_out(start, Instant::now());
         }
         Ok(Look::Done { growing })
     }
 
-    fn look_at_tasks(&mut self) -> Result<(), OpsError> {
-        let desk = &self.desk;
-        let tended = tend(&mut self.workspace, self.wait, QUIET, &mut self.seen, &mut |worked| desk.rest(worked))?;
-        let now = Instant::now();
-        self.tended_at = Some(now);
-        self.tend_at = if tended.waiting > 0 { now + TENDING } else { self.round_at.max(now + TENDING) };
-        for changed in tended.adopted {
-            self.desk.tell(Report::Adopted(Box::new(changed)));
-        }
-        for changed in tended.passed {
-            self.desk.tell(Report::Passed(Box::new(changed)));
-        }
-        for changed in tended.followed {
-            self.desk.tell(Report::Followed(Box::new(changed)));
-        }
-        for changed in tended.moved {
-            self.desk.tell(Report::Moved(Box::new(changed)));
-        }
-        for changed in tended.committed {
-            self.desk.tell(Report::Committed(Box::new(changed)));
-        }
-        for (task, error) in tended.troubled {
-            self.desk.failed = true;
-            self.desk.tell(Report::Troubled { task, error });
-        }
-        for stray in tended.strays.iter().take(STRAYS) {
-            let (path, reason) = (stray.path.display().to_string(), stray.reason.to_string());
-            if self.desk.told.is_news(format!("{path}: {reason}")) {
-                self.desk.tell(Report::Stray { path, reason });
-            }
-        }
-        Ok(())
-    }
-
-    /// Moves what has run out, and learns when the next thing does.
-    fn look_at_clocks(&mut self) -> Result<(), OpsError> {
-        let desk = &self.desk;
-        let start = Instant::now();
-        let ran_out = run_out(&mut self.workspace, self.wait, DryRun::No, &mut |worked| desk.rest(worked))?;
-        let now = Instant::now();
-        // Looking costs more where there are more tasks: changes of them never make it take more than a tenth of the time.
-        self.clocks_after = now + RECOUNTING.max((now - start) * 10);
-        // The clock may jump meanwhile, so it is asked again every so often.
-        self.clocks_at = now + ran_out.next.map_or(CLOCKS, |next| self.workspace.until(next).min(CLOCKS));
-        for changed in ran_out.timed_out {
-            self.desk.tell(Report::TimedOut(Box::new(changed)));
-        }
-        for changed in ran_out.lapsed {
-            self.desk.tell(Report::Lapsed(Box::new(changed)));
-        }
-        for (task, error) in ran_out.troubled {
-            self.desk.failed = true;
-            if self.desk.told.is_news(format!("{task}: {error}")) {
-                self.desk.tell(Report::Troubled { task, error });
-            }
-        }
-        Ok(())
-    }
-
     fn hand_out(&mut self) -> Result<(), OpsError> {
-        let desk = &self.desk;
-        let rest = &mut |worked| desk.rest(worked);
-        let done = hand_out(&mut self.workspace, self.wait, &mut self.handed_out, DryRun::No, rest)?;
-        let to_share = done.to_share;
-        self.desk.tell_of_handed_out(done);
+        let to_share = self.tasks.hand_out(&mut self.workspace, self.wait, &mut self.desk)?;
         match &mut self.errands {
             _ if !to_share => {}
             Some(errands) => errands.hand_out(&self.workspace),
