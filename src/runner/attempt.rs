@@ -1,36 +1,31 @@
 //! One attempt: the agent is told, started, heard and judged. What follows from that is not decided here.
 
-use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use serde_json::json;
 use tracing::info;
 
-use super::answer::{Before, Mcp};
+use super::answer::Before;
 use super::attend::{Attending, Reason};
-use super::launch::{Command, Facts, command};
-use super::masked::{masked, masked_text};
+use super::launch::{Command, command};
 use super::news::News;
 use super::printed::{Exit, Printed};
-use super::project::Project;
-use super::prompt::{Count, Earlier, prompt};
-use super::report::{self, Report, TroubleKind};
-use super::standing::Open;
-use super::verdict::{Asked, Said, Verdict, verdict};
-use crate::engine::Post;
-use crate::model::{AgentId, CompletionId, Launch, Outcome, Placeholder, Preset, Reads, RunBounds, Ticket};
+use super::record::{ending, told};
+use super::report::{self, TroubleKind};
+use super::secrets::{masked, masked_text, secrets};
+use super::trial::{Places, Trial, with_asked};
+use super::verdict::{Said, Verdict, verdict};
+use super::wiring::mcp_config;
+use crate::model::AgentId;
 use crate::ops::OpsError;
-use crate::process::{How, Limits, Obstacle, Orphans, Program, Room, Secrets, Transcript};
+use crate::process::{How, Limits, Obstacle, Orphans, Program, Room, Secrets, StartError, Transcript};
 use crate::store::StoreError;
-use crate::store::runs::{Attempt, End, Ending, Record, RunFile, Tokens, Told, TranscriptMark};
+use crate::store::runs::{Attempt, End, Ending, Record, RunFile, Told, TranscriptMark};
 
 /// How long a program has to end by itself when it is asked to.
 const GRACE: Duration = Duration::from_secs(10);
 /// More than an answer may have.
 pub(super) const OUTPUT_LIMIT: u64 = 1024 * 1024;
-/// The endings of names of variables whose values are secrets, whoever says so.
-const SECRET_ENDINGS: [&str; 4] = ["_KEY", "_TOKEN", "_SECRET", "_PASSWORD"];
 
 /// What an attempt came to.
 pub(super) enum Came {
@@ -51,29 +46,6 @@ pub(super) struct Attempted {
     pub came: Came,
     pub record: Record,
     pub took: Duration,
-}
-
-/// What an attempt goes by.
-pub(super) struct Trial<'a> {
-    pub project: &'a Project,
-    pub ticket: &'a Ticket,
-    pub agent: &'a AgentId,
-    pub open: &'a Open,
-    pub post: &'a Post<'a>,
-    pub launch: &'a Launch,
-    pub bounds: &'a RunBounds,
-    pub count: Count,
-    pub earlier: Option<&'a Earlier>,
-    pub since: usize,
-    pub lease: Option<u64>,
-    pub run: CompletionId,
-}
-
-/// Where the files of an attempt are.
-pub(super) struct Places {
-    pub prompt: PathBuf,
-    pub output: PathBuf,
-    pub mcp: PathBuf,
 }
 
 impl Trial<'_> {
@@ -186,36 +158,6 @@ impl Trial<'_> {
         Ok((command, facts.prompt, record))
     }
 
-    /// Returns what the attempt is about, with files that are there.
-    pub(super) fn facts(&self, places: Places) -> Facts {
-        let told = with_asked(self.open, self.post, self.agent, self.ticket, self.launch, "", |asked| {
-            prompt(
-                &self.open.file,
-                &self.open.context,
-                asked,
-                mcp(self.launch),
-                &places.output,
-                self.count,
-                self.earlier,
-            )
-        });
-        Facts {
-            ticket: self.ticket.clone(),
-            station: self.open.opening.station.clone(),
-            workflow: self.open.file.task.routing.workflow.clone(),
-            agent: self.agent.clone(),
-            project: self.project.root.clone(),
-            aof: self.project.aof.clone(),
-            attempt: self.count.attempt,
-            run: self.run.to_string(),
-            model: self.bounds.model.clone(),
-            prompt: told,
-            prompt_file: places.prompt,
-            output_file: places.output,
-            mcp_config: places.mcp,
-        }
-    }
-
     fn judge(
         &self,
         attempt: &Attempt,
@@ -224,7 +166,7 @@ impl Trial<'_> {
         secrets: &Secrets,
         news: &dyn Fn(News),
     ) -> (Came, Told) {
-        let report = read(self.launch.reads(), printed);
+        let report = report::read(self.launch.reads(), printed);
         for text in &report.remarks {
             news(News::Remark { ticket: self.ticket.clone(), text: text.clone() });
         }
@@ -283,125 +225,7 @@ impl Trial<'_> {
     }
 }
 
-/// Returns the values that must not be seen; an error where one that is needed is not there.
-pub(super) fn secrets(launch: &Launch, agent: &AgentId) -> Result<Secrets, String> {
-    let mut secrets = Vec::new();
-    for name in &launch.secrets {
-        match std::env::var(name) {
-            Ok(value) if !value.is_empty() => secrets.push((name.clone(), value)),
-            _ => {
-                return Err(format!(
-                    "`{agent}` needs `{name}`, and the environment has no such variable; set it where `aof` is started"
-                ));
-            }
-        }
-    }
-    let is_secret = |name: &str| SECRET_ENDINGS.iter().any(|ending| name.to_uppercase().ends_with(ending));
-    secrets.extend(std::env::vars_os().filter_map(|(name, value)| {
-        let (name, value) = (name.into_string().ok()?, value.into_string().ok()?);
-        (is_secret(&name) && !launch.secrets.contains(&name)).then_some((name, value))
-    }));
-    Ok(Secrets::new(secrets.iter().map(|(name, value)| (name.as_str(), value.as_str()))))
-}
-
-/// Returns how the record tells of an attempt that came to nothing.
-pub(super) fn ending(before: &Before) -> (Ending, Option<String>) {
-    match before {
-        Before::TimedOut(_) => (Ending::Timeout, None),
-        Before::Idle(_) => (Ending::Idle, None),
-        Before::Interrupted(why) => (Ending::Lost, Some(why.clone())),
-        Before::Crashed(why) => (Ending::Crash, Some(why.clone())),
-        Before::Bad(why) | Before::Refused(why) => (Ending::BadVerdict, Some(why.clone())),
-    }
-}
-
-/// Calls with what the run is asked; `prompt` is what it was told, as far as it has been told.
-pub(super) fn with_asked<T>(
-    open: &Open,
-    post: &Post<'_>,
-    agent: &AgentId,
-    ticket: &Ticket,
-    launch: &Launch,
-    prompt: &str,
-    then: impl FnOnce(&Asked<'_>) -> T,
-) -> T {
-    let rules = &open.in_force.rules;
-    let possible = post.outcomes(rules);
-    let workflow = rules.workflow_of(&open.file.task);
-    let back: Vec<Outcome> = possible
-        .iter()
-        .filter(|outcome| workflow.is_some_and(|workflow| post.sends_back(workflow, outcome)))
-        .cloned()
-        .collect();
-    let unsaid = workflow.filter(|_| !post.judges()).map(|workflow| &workflow.default_outcome);
-    let program = match launch.command.as_slice() {
-        [] => launch.preset.to_string(),
-        [program, first, ..] if !first.starts_with('-') && !first.contains('{') => format!("{program} {first}"),
-        [program, ..] => program.clone(),
-    };
-    then(&Asked {
-        ticket,
-        agent,
-        possible: &possible,
-        back: &back,
-        unsaid,
-        signal: post.duty.signal.as_ref(),
-        outputs: &post.duty.outputs,
-        exit: &post.duty.run.exit,
-        program: &program,
-        prompt,
-    })
-}
-
-/// Returns whether the agent has aof's tools.
-pub(super) fn mcp(launch: &Launch) -> Mcp {
-    let mentions = |word: &String| Placeholder::names(word).any(|name| name == Placeholder::McpConfig.as_str());
-    let wired = match launch.preset {
-        Preset::Claude | Preset::Codex => launch.command.is_empty() || launch.command.iter().any(mentions),
-        Preset::Gemini | Preset::Opencode | Preset::Command => launch.command.iter().any(mentions),
-    };
-    if wired { Mcp::Wired } else { Mcp::Absent }
-}
-
-/// Returns what tells an MCP client of aof's server, as this agent.
-pub(super) fn mcp_config(facts: &Facts) -> String {
-    let (aof, project) = (facts.aof.to_string_lossy(), facts.project.to_string_lossy());
-    let server = json!({
-        "command": aof,
-        "args": ["-C", project, "mcp"],
-        "env": {
-            "AOF_AGENT": facts.agent.as_str(),
-            "AOF_TASK": facts.ticket.to_string(),
-            "AOF_RUN": facts.run,
-        },
-        // Claude Code hides the tools of other servers until the model searches for them, and the prompt names one of these.
-        "alwaysLoad": true,
-    });
-    format!("{:#}\n", json!({"mcpServers": {"aof": server}}))
-}
-
-/// Reads what was printed, in that way.
-pub(super) fn read(reads: Reads, printed: &Printed<'_>) -> Report {
-    match reads {
-        Reads::Claude => report::claude(printed),
-        Reads::Codex => report::codex(printed),
-        Reads::Gemini => report::gemini(printed),
-        Reads::Opencode => report::opencode(printed),
-        Reads::Json => report::json(printed),
-        Reads::Text => report::text(printed),
-    }
-}
-
-fn told(report: &Report) -> Told {
-    Told {
-        session: report.session.clone(),
-        model: report.model.clone(),
-        cost_usd: report.cost_usd,
-        tokens: report.tokens.map(|tokens| Tokens { input: tokens.input, output: tokens.output }),
-    }
-}
-
-fn unstartable(agent: &AgentId, error: &crate::process::StartError) -> String {
+fn unstartable(agent: &AgentId, error: &StartError) -> String {
     let fix = match error.obstacle {
         Obstacle::NotFound => "it is not installed, or not in one of the folders of `PATH`",
         Obstacle::NotExecutable => "the file is no program, or may not be run",

@@ -6,11 +6,11 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::attempt::{mcp_config, read};
 use super::launch::{Facts, command};
 use super::printed::{Exit, Printed, last_line, plain, shortened};
 use super::project::Project;
-use super::report::Report;
+use super::report::{Report, read};
+use super::wiring::mcp_config;
 use crate::format::plain::one_line;
 use crate::model::{AgentId, Launch, Preset, RoleId, RunBounds};
 use crate::ops::OpsError;

@@ -5,15 +5,14 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::answer::Before;
-use super::attempt::ending;
 use super::news::News;
-use super::recover::{has_failed, why_of};
+use super::record::{ending, has_failed, why_of};
 use super::standing::Open;
 use super::verdict::{Said, Source};
 use super::visit::{ANEW, Run, VisitEnd};
 use crate::audit::Asking;
-use crate::engine::{Post, RefusalKind, Rules};
-use crate::model::{Completion, CompletionId, Map, Outcome, Station, Task, Ticket, Visit};
+use crate::engine::{Post, RefusalKind};
+use crate::model::{Completion, CompletionId, Map, Outcome};
 use crate::ops::{DryRun, OpsError, Signing, complete_signed, ended};
 use crate::store::runs::{Attempt, End, Ending, Record, Ruling, RunFile};
 
@@ -189,27 +188,6 @@ impl Run<'_> {
             Handed::Overtaken(why) => VisitEnd::Overtaken(why),
             Handed::Stopped => VisitEnd::Stopped,
         })
-    }
-}
-
-/// Returns what is told of a visit that has ended.
-pub(super) fn moved(
-    rules: &Rules,
-    ticket: &Ticket,
-    from: &Station,
-    visit: Option<&Visit>,
-    task: &Task,
-    took: Duration,
-) -> News {
-    let stands = rules.workflow_of(task).and(task.gate.as_ref());
-    News::Moved {
-        ticket: ticket.clone(),
-        from: from.clone(),
-        outcome: visit.map(|visit| visit.outcome.to_string()).unwrap_or_default(),
-        summary: visit.map(|visit| visit.summary.clone()).filter(|text| !text.is_empty()),
-        to: stands.map(|open| Station::from(&open.current)),
-        status: task.status,
-        took,
     }
 }
 

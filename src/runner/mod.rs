@@ -8,21 +8,26 @@
 pub mod answer;
 mod attempt;
 mod attend;
+mod claim;
 mod doctor;
 mod hand_in;
 mod launch;
-mod masked;
 mod news;
 mod preview;
 pub mod printed;
 mod project;
 mod prompt;
+mod record;
 mod recover;
 pub mod report;
 mod rounds;
+mod secrets;
 mod standing;
+mod telling;
+mod trial;
 pub mod verdict;
 mod visit;
+mod wiring;
 mod wish;
 
 pub use doctor::{Checkup, Depth, checkups};

@@ -1,12 +1,12 @@
 //! What would be started, and with which words. Changes nothing, starts nothing.
 
-use super::attempt::{Places, Trial};
 use super::launch::command;
 use super::news::Waits;
 use super::project::Project;
 use super::prompt::Count;
 use super::rounds::{Found, Rounds};
 use super::standing::{Open, Standing, standing};
+use super::trial::{Places, Trial};
 use super::visit::bounds;
 use super::wish::Wish;
 use crate::engine::Post;

@@ -3,12 +3,14 @@
 use std::time::Duration;
 
 use super::answer::Before;
-use super::attempt::{OUTPUT_LIMIT, secrets, with_asked};
-use super::masked::masked;
+use super::attempt::OUTPUT_LIMIT;
 use super::printed::{Exit, Printed};
 use super::prompt::Earlier;
+use super::record::{KILLED, has_failed, is_unheard, was_interrupted, why_of};
 use super::report::Report;
+use super::secrets::{masked, secrets};
 use super::standing::{Standing, standing};
+use super::trial::with_asked;
 use super::verdict::{Said, Source, Verdict, verdict};
 use super::visit::{Assignment, Run, VisitEnd};
 use crate::engine::Post;
@@ -18,7 +20,6 @@ use crate::store::runs::{Attempt, End, Ending, Latest, Record, RunFile, Told};
 
 /// How long a program has that a killed runner left behind.
 const GRACE: Duration = Duration::from_secs(5);
-const KILLED: &str = "its runner was killed";
 
 impl Run<'_> {
     /// Sees what runners left that were killed or stopped: a program that still runs is ended, and what was said and not handed in
@@ -110,31 +111,4 @@ impl Run<'_> {
         self.earlier = Some(Earlier { before, left });
         Ok(())
     }
-}
-
-/// Returns whether it has said something that nobody has heard: its runner was killed before.
-fn is_unheard(record: &Record) -> bool {
-    record.end.as_ref().is_some_and(|end| end.how == Ending::Verdict && end.verdict.is_none())
-}
-
-fn was_interrupted(record: &Record) -> bool {
-    record.end.as_ref().is_some_and(|end| matches!(end.how, Ending::Stopped | Ending::Lost))
-}
-
-/// Returns whether the attempt counts: it had its chance, and nothing came of it.
-pub(super) fn has_failed(record: &Record) -> bool {
-    let how = record.end.as_ref().map(|end| end.how);
-    matches!(how, Some(Ending::Crash | Ending::Timeout | Ending::Idle | Ending::BadVerdict))
-}
-
-pub(super) fn why_of(record: &Record) -> String {
-    let Some(end) = &record.end else { return String::new() };
-    let usual = match end.how {
-        Ending::Timeout => "it took too long, and was stopped",
-        Ending::Idle => "it printed nothing for too long, and was stopped",
-        Ending::Lost | Ending::Verdict => KILLED,
-        Ending::Stopped => "somebody stopped it",
-        _ => "it came to nothing",
-    };
-    end.reason.clone().unwrap_or_else(|| usual.to_owned())
 }

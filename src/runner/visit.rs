@@ -6,28 +6,27 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::answer::Before;
-use super::attempt::{Attempted, Came, Trial};
-use super::hand_in::moved;
-use super::news::{News, Started};
+use super::attempt::{Attempted, Came};
+use super::claim::give_back;
+use super::news::News;
 use super::project::Project;
 use super::prompt::{Count, Earlier};
-use super::recover::has_failed;
+use super::record::has_failed;
 use super::standing::{Open, Standing, standing};
-use crate::engine::{Post, Rules};
-use crate::model::{AgentId, CompletionId, Launch, Period, RunBounds, Task, Ticket, Visit};
-use crate::ops::{DryRun, OpsError, Workspace, claim, left_behind, release, show};
+use super::telling::{against_own, sentence};
+use super::trial::Trial;
+use crate::engine::Post;
+use crate::model::{AgentId, CompletionId, Launch, Period, RunBounds, Ticket};
+use crate::ops::{OpsError, Workspace, left_behind, show};
 use crate::store::Holder;
 use crate::store::random::{DeliveryId, chance};
 use crate::store::runs::{Ending, Right, Ruling, Runs, VisitRuns};
 
 /// How often is looked whether a pause is over, or the runner is to stop.
-const PAUSE: Duration = Duration::from_millis(50);
+pub(super) const PAUSE: Duration = Duration::from_millis(50);
 
 /// How long is waited before something is tried again that somebody else stood in the way of.
 pub(super) const ANEW: Duration = Duration::from_secs(1);
-/// How long giving back is tried.
-const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Who is to work at what.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -112,22 +111,6 @@ fn begun<'a>(
     Ok(Ok(Run { project, workspace, assignment, runs, since, stop, news, earlier: None, claimed: Cell::new(false) }))
 }
 
-/// Gives back what was claimed. Where that cannot be done it is told: nobody else can work at it then.
-fn give_back(project: &Project, assignment: &Assignment, news: &dyn Fn(News)) {
-    let Assignment { ticket, agent, .. } = assignment;
-    let begun = Instant::now();
-    let fault = loop {
-        match project.open().and_then(|workspace| release(&workspace, ticket, Some(agent), DryRun::No)) {
-            // It went by itself meanwhile.
-            Ok(_) | Err(OpsError::Refused(_)) => return,
-            Err(error) if error.passes() && begun.elapsed() < PATIENCE => thread::sleep(PAUSE),
-            Err(error) => break error,
-        }
-    };
-    let text = format!("{}; `aof task release {ticket} --agent {agent}` gives it back", fault.problem());
-    news(News::Remark { ticket: ticket.clone(), text });
-}
-
 /// A visit that is being run.
 pub(super) struct Run<'a> {
     pub project: &'a Project,
@@ -142,7 +125,7 @@ pub(super) struct Run<'a> {
     /// What the next attempt is to know of the one before.
     pub earlier: Option<Earlier>,
     /// Whether the claim was made here.
-    claimed: Cell<bool>,
+    pub claimed: Cell<bool>,
 }
 
 impl Run<'_> {
@@ -273,28 +256,6 @@ impl Run<'_> {
         Ok(u32::try_from(failed).unwrap_or(u32::MAX))
     }
 
-    fn take(&self) -> Result<Option<VisitEnd>, OpsError> {
-        loop {
-            let claimed = claim(&self.workspace(), &self.assignment.ticket, &self.assignment.agent, DryRun::No);
-            match claimed {
-                Ok(changed) => {
-                    self.claimed.set(!changed.settled);
-                    return Ok(None);
-                }
-                Err(OpsError::Refused(refusal)) => {
-                    return Ok(Some(VisitEnd::Overtaken(OpsError::Refused(refusal).to_string())));
-                }
-                // A merge, or whoever has the lock, ends some time.
-                Err(error) if error.passes() => {
-                    if !self.sleep(ANEW) {
-                        return Ok(Some(VisitEnd::Stopped));
-                    }
-                }
-                Err(error) => return Err(error),
-            }
-        }
-    }
-
     /// Waits before the next attempt, somewhere in the second half of the pause: several runners do not come back at once.
     fn rest(&self, bounds: &RunBounds, failed: u32) -> Result<bool, OpsError> {
         let pause = Duration::from_secs(bounds.pause(failed));
@@ -316,28 +277,6 @@ impl Run<'_> {
     pub(super) fn fresh_id(&self) -> Result<CompletionId, OpsError> {
         Ok(DeliveryId::new((self.project.clock)())?.completion())
     }
-
-    fn started(&self, open: &Open, count: Count) -> Started {
-        let task = &open.file.task;
-        let station = open.opening.station.clone();
-        let gates = open.in_force.rules.workflow_of(task).map(|workflow| workflow.gates.as_slice()).unwrap_or_default();
-        let step = gates.iter().position(|gate| gate.id == station.gate).map_or(0, |index| index + 1);
-        Started {
-            ticket: self.assignment.ticket.clone(),
-            station,
-            title: task.title.clone(),
-            agent: self.assignment.agent.clone(),
-            attempt: count.attempt,
-            attempts: count.attempts,
-            step,
-            steps: gates.len(),
-        }
-    }
-
-    pub(super) fn tell_moved(&self, rules: &Rules, visit: &Visit, task: &Task, took: Duration) {
-        let news = moved(rules, &self.assignment.ticket, &visit.station(), Some(visit), task, took);
-        (self.news)(news);
-    }
 }
 
 /// Returns what bounds a run there.
@@ -345,31 +284,4 @@ pub(super) fn bounds(open: &Open, post: &Post<'_>, launch: &Launch) -> RunBounds
     let workflow = open.in_force.rules.workflow_of(&open.file.task);
     let own = [&post.duty.run.limits, &launch.limits].into_iter().chain(workflow.map(|workflow| &workflow.run));
     RunBounds::of(&own.collect::<Vec<_>>())
-}
-
-/// Returns what speaks against the completion that the agent made itself: it counts, and whoever looks on should know.
-fn against_own(came: &Came, visit: &Visit) -> Option<String> {
-    let outcome = &visit.outcome;
-    match came {
-        Came::Said(said) if said.outcome.as_ref().is_none_or(|said| said.to_string() == outcome.to_string()) => None,
-        Came::Said(said) => {
-            let other = said.outcome.as_ref().map(ToString::to_string).unwrap_or_default();
-            Some(format!("the agent completed with `{outcome}`, which counts, and then said `{other}`"))
-        }
-        // Who has completed its task need not say anything else.
-        Came::Nothing(Before::Bad(_)) | Came::Stopped | Came::Overtaken(_) => None,
-        Came::Nothing(before) => {
-            Some(format!("the agent completed with `{outcome}`, which counts, and then: {}", sentence(before)))
-        }
-        Came::Unavailable(why) => Some(format!("the agent completed with `{outcome}`, which counts, and then: {why}")),
-    }
-}
-
-fn sentence(before: &Before) -> String {
-    match before {
-        Before::TimedOut(time) => format!("it was not done after {} s, and was stopped", time.as_secs()),
-        Before::Idle(time) => format!("it printed nothing for {} s, and was stopped", time.as_secs()),
-        Before::Interrupted(why) | Before::Crashed(why) | Before::Bad(why) => why.clone(),
-        Before::Refused(why) => format!("what it said was refused: {why}"),
-    }
 }

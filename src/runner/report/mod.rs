@@ -23,7 +23,8 @@ pub use opencode::opencode;
 pub use text::text;
 pub use trouble::{Trouble, TroubleKind};
 
-use crate::model::Map;
+use super::printed::Printed;
+use crate::model::{Map, Reads};
 
 /// What an agent's program reported.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -53,4 +54,16 @@ pub struct Tokens {
     pub input: u64,
     /// Written.
     pub output: u64,
+}
+
+/// Reads what was printed, in that way.
+pub fn read(reads: Reads, printed: &Printed<'_>) -> Report {
+    match reads {
+        Reads::Claude => claude(printed),
+        Reads::Codex => codex(printed),
+        Reads::Gemini => gemini(printed),
+        Reads::Opencode => opencode(printed),
+        Reads::Json => json(printed),
+        Reads::Text => text(printed),
+    }
 }

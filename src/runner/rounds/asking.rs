@@ -10,8 +10,8 @@ use crate::audit::Asking;
 use crate::engine::RefusalKind;
 use crate::model::Completion;
 use crate::ops::{DryRun, OpsError, Signing, briefed, complete_signed, ended, openings, show};
-use crate::runner::hand_in::moved;
 use crate::runner::news::{News, Waits, Why};
+use crate::runner::telling::moved;
 use crate::runner::wish::{Asked, Audience};
 
 /// What a person said, and why it was refused.

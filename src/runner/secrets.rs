@@ -1,11 +1,35 @@
-//! What an agent said, once more without the secrets. What it printed was masked as it stood; a value that JSON or YAML spells in
-//! some other way comes out only when that is read.
+//! The secrets of an agent: which values must not be seen, and what it said once more without them. What it printed was masked as it
+//! stood; a value that JSON or YAML spells in some other way comes out only when that is read.
 
 use serde_json::Value;
 
 use super::verdict::Said;
-use crate::model::Map;
+use crate::model::{AgentId, Launch, Map};
 use crate::process::Secrets;
+
+/// The endings of names of variables whose values are secrets, whoever says so.
+const SECRET_ENDINGS: [&str; 4] = ["_KEY", "_TOKEN", "_SECRET", "_PASSWORD"];
+
+/// Returns the values that must not be seen; an error where one that is needed is not there.
+pub(super) fn secrets(launch: &Launch, agent: &AgentId) -> Result<Secrets, String> {
+    let mut secrets = Vec::new();
+    for name in &launch.secrets {
+        match std::env::var(name) {
+            Ok(value) if !value.is_empty() => secrets.push((name.clone(), value)),
+            _ => {
+                return Err(format!(
+                    "`{agent}` needs `{name}`, and the environment has no such variable; set it where `aof` is started"
+                ));
+            }
+        }
+    }
+    let is_secret = |name: &str| SECRET_ENDINGS.iter().any(|ending| name.to_uppercase().ends_with(ending));
+    secrets.extend(std::env::vars_os().filter_map(|(name, value)| {
+        let (name, value) = (name.into_string().ok()?, value.into_string().ok()?);
+        (is_secret(&name) && !launch.secrets.contains(&name)).then_some((name, value))
+    }));
+    Ok(Secrets::new(secrets.iter().map(|(name, value)| (name.as_str(), value.as_str()))))
+}
 
 /// Returns what was said with every secret masked.
 pub(super) fn masked(secrets: &Secrets, said: Said) -> Said {
