@@ -1,32 +1,12 @@
 //! What can go wrong with files: each case says where, why, and (as a hint) what to do.
 
-use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rustix::fs::FileType;
-
-use super::{Holder, ProjectPath};
+use super::{Holder, Kind, ProjectPath};
 use crate::disk::NotSynced;
 use crate::model::TaskId;
-
-/// What stands at a path.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// An ordinary file.
-    File,
-    /// A folder.
-    Folder,
-    /// A symbolic link, whatever it points to.
-    Symlink,
-    /// A named pipe.
-    Pipe,
-    /// A socket.
-    Socket,
-    /// A block or character device, or something stranger.
-    Device,
-}
 
 /// A fault of the file floor.
 #[derive(Debug, thiserror::Error)]
@@ -252,54 +232,9 @@ fn held_by(holder: Option<&Holder>) -> String {
     holder.map_or_else(String::new, |holder| format!(", held by {holder}"))
 }
 
-impl fmt::Display for Kind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::File => "a file",
-            Self::Folder => "a folder",
-            Self::Symlink => "a symbolic link",
-            Self::Pipe => "a named pipe",
-            Self::Socket => "a socket",
-            Self::Device => "a device",
-        })
-    }
-}
-
 impl From<NotSynced> for StoreError {
     fn from(fault: NotSynced) -> Self {
         Self::NotDurable { path: fault.path, cause: fault.cause }
-    }
-}
-
-impl From<FileType> for Kind {
-    fn from(kind: FileType) -> Self {
-        match kind {
-            FileType::RegularFile => Self::File,
-            FileType::Directory => Self::Folder,
-            FileType::Symlink => Self::Symlink,
-            FileType::Fifo => Self::Pipe,
-            FileType::Socket => Self::Socket,
-            _ => Self::Device,
-        }
-    }
-}
-
-impl From<std::fs::FileType> for Kind {
-    fn from(kind: std::fs::FileType) -> Self {
-        use std::os::unix::fs::FileTypeExt;
-        if kind.is_file() {
-            Self::File
-        } else if kind.is_dir() {
-            Self::Folder
-        } else if kind.is_symlink() {
-            Self::Symlink
-        } else if kind.is_fifo() {
-            Self::Pipe
-        } else if kind.is_socket() {
-            Self::Socket
-        } else {
-            Self::Device
-        }
     }
 }
 

@@ -5,8 +5,7 @@
 //! succeed without having written anything.
 
 use std::ffi::OsStr;
-use std::fs::{File, Metadata};
-use std::os::unix::fs::MetadataExt;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use rustix::buffer::spare_capacity;
@@ -14,24 +13,11 @@ use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
 use super::staged::Staged;
-use super::{Kind, StoreError};
+use super::{FileStat, Kind, StoreError};
 use crate::disk::{self, Part, Unsynced};
 
 /// How often a file is read again that changes while it is read.
 const READ_ATTEMPTS: usize = 3;
-
-/// What the system tells of a file without reading it. Different: the file was touched. Equal: it is probably the same, no more.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct FileStat {
-    /// When the content was written, in nanoseconds since 1970. Anybody can set it.
-    pub mtime: i64,
-    /// When the file was touched in any way, in nanoseconds since 1970.
-    pub ctime: i64,
-    /// How many bytes it has.
-    pub size: u64,
-    /// Its number on the file system.
-    pub inode: u64,
-}
 
 /// A folder of the project, held open.
 #[derive(Debug)]
@@ -47,19 +33,6 @@ pub enum Durability {
     Durable,
     /// Whole after a kill; after a power cut it may be old or damaged. For what can be made again.
     Volatile,
-}
-
-impl FileStat {
-    /// Returns what the system told.
-    pub fn of(metadata: &Metadata) -> Self {
-        let nanoseconds = |seconds: i64, rest: i64| seconds.saturating_mul(1_000_000_000).saturating_add(rest);
-        Self {
-            mtime: nanoseconds(metadata.mtime(), metadata.mtime_nsec()),
-            ctime: nanoseconds(metadata.ctime(), metadata.ctime_nsec()),
-            size: metadata.size(),
-            inode: metadata.ino(),
-        }
-    }
 }
 
 impl Folder {
@@ -114,17 +87,6 @@ impl Folder {
         self.child_or_made(name, Mode::from_raw_mode(0o700))
     }
 
-    /// Makes a file that must not exist yet, which only its owner can read, and opens it for writing. Nothing is synced.
-    pub(super) fn create_private(&self, name: &str) -> Result<File, StoreError> {
-        let path = self.path.join(name);
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        match rustix::fs::openat(&self.handle, name, flags, Mode::from_raw_mode(0o600)) {
-            Ok(file) => Ok(file.into()),
-            Err(Errno::EXIST) => Err(StoreError::Exists { path }),
-            Err(cause) => Err(StoreError::io("make", &path, cause)),
-        }
-    }
-
     fn child_or_made(&self, name: &str, mode: Mode) -> Result<Self, StoreError> {
         match self.child(name) {
             Err(StoreError::Gone { path }) => {
@@ -156,7 +118,7 @@ impl Folder {
 
     /// Returns what the system tells of a file; `None` when nothing has that name.
     pub fn stat(&self, name: impl AsRef<OsStr>) -> Result<Option<FileStat>, StoreError> {
-        Ok(self.open_file(name.as_ref())?.map(|(_, metadata)| FileStat::of(&metadata)))
+        Ok(self.open_to_read(name)?.map(|(_, metadata)| FileStat::of(&metadata)))
     }
 
     /// Reads a whole file of at most that many bytes; `None` when nothing has that name. Never blocks: what is no file is refused unopened.
@@ -164,7 +126,7 @@ impl Folder {
         let name = name.as_ref();
         let path = self.path.join(name);
         for _ in 0..READ_ATTEMPTS {
-            let Some((file, metadata)) = self.open_file(name)? else {
+            let Some((file, metadata)) = self.open_to_read(name)? else {
                 return Ok(None);
             };
             let before = FileStat::of(&metadata);
@@ -249,75 +211,9 @@ impl Folder {
 
     /// Has a file that was written volatile survive a power cut, with its name. Returns whether it is there.
     pub fn sync_file(&self, name: &str) -> Result<bool, StoreError> {
-        let Some((file, _)) = self.open_file(OsStr::new(name))? else { return Ok(false) };
+        let Some((file, _)) = self.open_to_read(name)? else { return Ok(false) };
         file.sync_all().map_err(|cause| StoreError::io("flush to disk", &self.path.join(name), cause))?;
         self.sync().map(|()| true)
-    }
-
-    /// Opens a file for reading.
-    fn open_file(&self, name: &OsStr) -> Result<Option<(File, Metadata)>, StoreError> {
-        self.open_with(name, OFlags::RDONLY)
-    }
-
-    /// Opens a file that is there for reading and writing.
-    pub(super) fn open_to_write(&self, name: &str) -> Result<Option<(File, Metadata)>, StoreError> {
-        self.open_with(OsStr::new(name), OFlags::RDWR)
-    }
-
-    /// Opens a file; what is no ordinary file is refused without opening it, for an open can block or wake a program.
-    fn open_with(&self, name: &OsStr, access: OFlags) -> Result<Option<(File, Metadata)>, StoreError> {
-        let path = self.path.join(name);
-        match self.kind(name)? {
-            None => return Ok(None),
-            Some(Kind::File) => {}
-            Some(found) => return Err(StoreError::WrongKind { path, found, wanted: Kind::File }),
-        }
-        let flags = access | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-        let file: File = match rustix::fs::openat(&self.handle, name, flags, Mode::empty()) {
-            Ok(handle) => handle.into(),
-            Err(Errno::NOENT) => return Ok(None),
-            Err(Errno::LOOP) => {
-                return Err(StoreError::WrongKind { path, found: Kind::Symlink, wanted: Kind::File });
-            }
-            Err(cause) => return Err(StoreError::io("open", &path, cause)),
-        };
-        // It may have been swapped since the look.
-        let metadata = self.metadata(&file, name)?;
-        match Kind::from(metadata.file_type()) {
-            Kind::File => Ok(Some((file, metadata))),
-            found => Err(StoreError::WrongKind { path, found, wanted: Kind::File }),
-        }
-    }
-
-    /// Opens a file for reading, to be read piece by piece.
-    pub(super) fn open_to_read(&self, name: impl AsRef<OsStr>) -> Result<Option<(File, Metadata)>, StoreError> {
-        self.open_file(name.as_ref())
-    }
-
-    /// Opens a file to add to its end, making it if need be.
-    pub(super) fn open_to_append(&self, name: &str) -> Result<File, StoreError> {
-        self.open_or_make(name, OFlags::WRONLY | OFlags::APPEND)
-    }
-
-    /// Opens the file that a lock is put on, making it if need be.
-    pub(super) fn open_lock(&self, name: &str) -> Result<File, StoreError> {
-        self.open_or_make(name, OFlags::RDWR)
-    }
-
-    fn open_or_make(&self, name: &str, access: OFlags) -> Result<File, StoreError> {
-        let path = self.path.join(name);
-        match self.kind(name)? {
-            None | Some(Kind::File) => {}
-            Some(found) => return Err(StoreError::WrongKind { path, found, wanted: Kind::File }),
-        }
-        let flags = access | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        rustix::fs::openat(&self.handle, name, flags, Mode::from_raw_mode(0o666))
-            .map(File::from)
-            .map_err(|cause| StoreError::io("open", &path, cause))
-    }
-
-    fn metadata(&self, file: &File, name: &OsStr) -> Result<Metadata, StoreError> {
-        file.metadata().map_err(|cause| StoreError::io("look at", &self.path.join(name), cause))
     }
 
     pub(super) fn mode(&self, name: &OsStr) -> Result<Option<Mode>, StoreError> {
