@@ -11,28 +11,21 @@
 
 mod held;
 mod names;
+mod refused;
 mod scan;
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fs;
 use std::io::ErrorKind;
-use std::path::PathBuf;
-
-use serde_json::Value;
 
 pub use held::Held;
 pub use names::is_debris;
 use scan::unlisted;
 pub use scan::{Candidate, Class, FILE_LIMIT, Oddity, QUIET, Witnessed};
 
-use super::layout::{INBOX, REFUSED, TAKEN};
-use super::random::{DELIVERY_ID_LENGTH, DeliveryId, random_local};
-use super::{FileStat, Folder, Kind, Paths, StoreError};
-use crate::stop;
-
-const REASON: &str = ".reason.json";
-/// How many refused files of one name are numbered.
-const COUNTED: usize = 9;
+use super::layout::{INBOX, TAKEN};
+use super::random::{DELIVERY_ID_LENGTH, DeliveryId};
+use super::{FileStat, Folder, Paths, StoreError};
 
 /// The delivery folder of a project.
 #[derive(Debug, Clone)]
@@ -133,21 +126,6 @@ impl<'p> Inbox<'p> {
         Ok(taking)
     }
 
-    /// Returns the names of the files that were refused, and that nobody took away.
-    pub fn refused(&self) -> Result<Vec<String>, StoreError> {
-        let Some(folder) = Folder::open_existing(self.paths.root(), REFUSED)? else { return Ok(Vec::new()) };
-        let fault = |cause| StoreError::io("list the folder", folder.path(), cause);
-        let mut names = Vec::new();
-        for entry in fs::read_dir(folder.path()).map_err(fault)? {
-            let name = entry.map_err(fault)?.file_name().to_string_lossy().into_owned();
-            if !name.ends_with(REASON) && !is_debris(&name) {
-                names.push(name);
-            }
-        }
-        names.sort();
-        Ok(names)
-    }
-
     /// Returns what stands taken: after a crash, the files of whoever was killed; the oldest ids first.
     pub fn taken(&self) -> Result<Vec<Leftover>, StoreError> {
         let folder = self.paths.taken();
@@ -195,51 +173,6 @@ impl<'p> Inbox<'p> {
         }
     }
 
-    /// Moves a file to the refused ones, the reason beside it, and returns where it is now; `None` if it is gone.
-    pub fn refuse(&self, item: &Item, reason: &Value) -> Result<Option<PathBuf>, StoreError> {
-        let from = self.folder(item.shelf.folder())?;
-        let refused = Folder::create(self.paths.root(), REFUSED)?;
-        let text = format!("{reason:#}\n");
-        let wanted = refused_name(item);
-        if from.kind(&item.name)?.is_none() {
-            return Ok(None);
-        }
-        // What is there without its file was then left by somebody who was killed, or whose file was taken away.
-        let _alone = held::alone_in(&refused)?;
-        forget_reasons(&refused, &wanted, reason);
-        let mut attempt = 1;
-        loop {
-            let name = match attempt {
-                1..=COUNTED => numbered(&wanted, attempt),
-                // A name that everybody uses: counting on would take longer each time.
-                _ => names::tagged(&wanted, &random_local(6)?),
-            };
-            match place(&from, item, &refused, &name, text.as_bytes()) {
-                Ok(()) => {
-                    refused.sync()?;
-                    from.sync()?;
-                    return Ok(Some(refused.path().join(name)));
-                }
-                Err(StoreError::Exists { .. }) => attempt += 1,
-                Err(StoreError::Gone { .. }) => return Ok(None),
-                Err(fault) => return Err(fault),
-            }
-        }
-    }
-
-    /// Removes the reasons for which a file was about to be refused when that was broken off; `told` is what any of them says
-    /// of it. Whoever does so holds the file.
-    pub fn forget_reasons(&self, taken: &Taken, told: &Value) {
-        // A reason for nothing confuses, no more, so no trouble with one keeps a completion from counting.
-        let Ok(Some(refused)) = Folder::open_existing(self.paths.root(), REFUSED) else { return };
-        let wanted = refused_name(&taken.item);
-        if matches!(refused.kind(with_reason(&wanted)), Ok(Some(_)))
-            && let Ok(_alone) = held::alone_in(&refused)
-        {
-            forget_reasons(&refused, &wanted, told);
-        }
-    }
-
     fn folder(&self, inside: &str) -> Result<Folder, StoreError> {
         Folder::create(self.paths.root(), inside)
     }
@@ -254,17 +187,6 @@ impl Shelf {
     }
 }
 
-impl Item {
-    /// Returns the name without the id that a taken file has.
-    fn delivered_name(&self) -> &OsStr {
-        let text = self.name.to_str();
-        match text.and_then(split) {
-            Some((_, name)) if self.shelf == Shelf::Taken => OsStr::new(name),
-            _ => &self.name,
-        }
-    }
-}
-
 fn take_one(inbox: &Folder, at_work: &Folder, item: &Item, id: DeliveryId) -> Result<Taken, StoreError> {
     let mut new_name = OsString::from(format!("{id}-"));
     new_name.push(names::fitted(&item.name, DELIVERY_ID_LENGTH + 1));
@@ -272,54 +194,6 @@ fn take_one(inbox: &Folder, at_work: &Folder, item: &Item, id: DeliveryId) -> Re
     let name = item.name.to_string_lossy().into_owned();
     let item = Item { shelf: Shelf::Taken, name: new_name };
     Ok(Taken { id, name, item })
-}
-
-/// Puts the reason where it belongs, then the file. What has the name of either keeps it.
-fn place(from: &Folder, item: &Item, refused: &Folder, name: &OsStr, text: &[u8]) -> Result<(), StoreError> {
-    if refused.kind(name)?.is_some() {
-        return Err(StoreError::Exists { path: refused.path().join(name) });
-    }
-    let reason = with_reason(name);
-    refused.create_new(&reason, text)?;
-    stop::point("inbox.reason-written");
-    from.move_new(&item.name, refused, name).inspect_err(|_| {
-        // A reason for nothing confuses, no more; the fault is what counts.
-        let _ = refused.remove(&reason);
-    })
-}
-
-/// Removes what says of that very file why it was refused, and has no file beside it.
-fn forget_reasons(refused: &Folder, wanted: &OsStr, told: &Value) {
-    for attempt in 1..=COUNTED {
-        let name = numbered(wanted, attempt);
-        let reason = with_reason(&name);
-        match (refused.kind(&name), refused.kind(&reason)) {
-            (Ok(None), Ok(None)) => break,
-            (Ok(None), Ok(Some(Kind::File))) if is_of(refused, &reason, told) => drop(refused.remove(&reason)),
-            _ => {}
-        }
-    }
-}
-
-fn is_of(refused: &Folder, reason: &OsStr, told: &Value) -> bool {
-    let Ok(Some((bytes, _))) = refused.read(reason, FILE_LIMIT) else { return false };
-    let Ok(written) = serde_json::from_slice::<Value>(&bytes) else { return false };
-    told["file"].is_string() && written["file"] == told["file"] && written["sha256"] == told["sha256"]
-}
-
-/// Returns the name that a refused file is to have if it is free, with room for a number and for the reason's suffix.
-fn refused_name(item: &Item) -> OsString {
-    names::fitted(item.delivered_name(), REASON.len() + 8)
-}
-
-fn numbered(wanted: &OsStr, attempt: usize) -> OsString {
-    if attempt == 1 { wanted.to_owned() } else { names::tagged(wanted, &attempt.to_string()) }
-}
-
-fn with_reason(name: &OsStr) -> OsString {
-    let mut reason = name.to_owned();
-    reason.push(REASON);
-    reason
 }
 
 fn leftover(name: OsString) -> Leftover {

@@ -1,13 +1,15 @@
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use jiff::Timestamp;
-use serde_json::json;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use super::refused::REASON;
 use super::*;
 use crate::store::Kind;
 
