@@ -13,73 +13,33 @@
 //! Messages are durable before the cursor moves past what they tell, and are removed after they were delivered. So a kill or
 //! a power cut at any point delivers at least once, and a message that is delivered twice has the same id both times.
 
-use std::collections::HashSet;
-use std::ffi::OsStr;
+mod dropped;
+mod message;
+mod rest;
+
 use std::fs;
 use std::fs::File;
 use std::io::ErrorKind;
 use std::path::PathBuf;
 
-use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
+pub use message::Waiting;
+pub use rest::Rest;
 
-use super::layout::{DROPPED, OUTBOX, UNTOLD};
-use super::staged::Staged;
+use super::layout::OUTBOX;
 use super::{Cursor, Durability, Folder, Paths, StoreError};
 use crate::model::ChannelKey;
-use crate::{disk, stop};
+use crate::stop;
+use message::{is_message, put_together};
 
 /// How many messages of one channel wait at most; the oldest are given up for newer ones.
 pub const MOST_WAITING: usize = 10_000;
-/// How many messages that were given up are kept.
-const MOST_DROPPED: usize = 1_000;
-/// How many files are written before the disk is waited for.
-const TOGETHER: usize = 64;
 /// More than any message has.
 const LIMIT: u64 = 4 * 1024 * 1024;
-const SUFFIX: &str = ".json";
 
 /// The outbox of a project.
 #[derive(Debug, Clone)]
 pub struct Outbox {
     paths: Paths,
-}
-
-/// A message that waits, or was given up.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Waiting {
-    /// Stays the same however often it is delivered.
-    pub id: String,
-    /// What it is sorted by, with the id: seconds, then what came later in them.
-    pub order: (i64, usize, usize),
-    /// The channel as people know it.
-    pub channel: String,
-    /// When it was put here.
-    pub since: Timestamp,
-    /// What is delivered.
-    pub message: Value,
-    /// How often that was tried.
-    pub attempts: u32,
-    /// When it is tried again.
-    pub next: Option<Timestamp>,
-    /// Why the last attempt failed, or why it was given up.
-    pub error: Option<String>,
-}
-
-/// Why a channel is left alone.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Rest {
-    /// How often nobody answered, one attempt after the other.
-    pub attempts: u32,
-    /// Since when.
-    pub since: Timestamp,
-    /// Until when.
-    pub until: Timestamp,
-    /// What the last attempt met.
-    pub error: String,
-    /// The file of the message that was tried last.
-    pub last: String,
 }
 
 /// The right to write messages, or to deliver those of a channel, until it is dropped.
@@ -129,9 +89,7 @@ impl Outbox {
     /// Puts messages into a channel, durably; one that is there already stays as it is.
     pub fn put(&self, channel: &ChannelKey, messages: &[Waiting]) -> Result<(), StoreError> {
         let folder = self.made(&folder_of(channel))?;
-        for messages in messages.chunks(TOGETHER) {
-            put_together(&folder, messages)?;
-        }
+        put_together(&folder, messages)?;
         folder.sync()?;
         folder.remove("next")
     }
@@ -180,104 +138,10 @@ impl Outbox {
         }
     }
 
-    /// Gives a message up: it is kept aside, with the reason, for others to be told of.
-    pub fn give_up(&self, channel: &ChannelKey, waiting: &Waiting, reason: &str) -> Result<(), StoreError> {
-        let given_up = Waiting { error: Some(reason.to_owned()), next: None, ..waiting.clone() };
-        self.made(UNTOLD)?.replace(&waiting.name(), &given_up.bytes(), Durability::Durable)?;
-        if let Some(folder) = self.standing(&folder_of(channel))? {
-            folder.remove(waiting.name())?;
-        }
-        stop::point("outbox.given-up");
-        Ok(())
-    }
-
-    /// Returns the messages that were given up and that nobody was told of, the oldest first.
-    pub fn untold(&self) -> Result<Vec<Waiting>, StoreError> {
-        self.read_all(UNTOLD)
-    }
-
-    /// Notes that whoever wants to know was told that these messages were given up.
-    pub fn note_told(&self, _right: &Right, messages: &[Waiting]) -> Result<(), StoreError> {
-        let Some(untold) = self.standing(UNTOLD)? else { return Ok(()) };
-        let dropped = self.made(DROPPED)?;
-        for waiting in messages {
-            let name = waiting.name();
-            match untold.move_new(OsStr::new(&name), &dropped, OsStr::new(&name)) {
-                Ok(()) | Err(StoreError::Gone { .. }) => {}
-                Err(StoreError::Exists { .. }) => untold.remove(&name)?,
-                Err(fault) => return Err(fault),
-            }
-        }
-        let kept = self.names_in(DROPPED)?;
-        kept.iter().take(kept.len().saturating_sub(MOST_DROPPED)).try_for_each(|old| dropped.remove(old))
-    }
-
-    /// Returns the messages that were given up, the oldest first of those that others were told of, then of the others.
-    pub fn dropped(&self) -> Result<Vec<Waiting>, StoreError> {
-        Ok([self.read_all(DROPPED)?, self.read_all(UNTOLD)?].concat())
-    }
-
-    /// Forgets the messages that were given up, and returns how many there were.
-    pub fn forget_dropped(&self) -> Result<usize, StoreError> {
-        let mut count = 0;
-        for place in [DROPPED, UNTOLD] {
-            let Some(folder) = self.standing(place)? else { continue };
-            let names = self.names_in(place)?;
-            names.iter().try_for_each(|name| folder.remove(name))?;
-            count += names.len();
-        }
-        Ok(count)
-    }
-
-    /// Returns before when nothing of a channel is tried, if that is known.
-    pub fn next(&self, channel: &ChannelKey) -> Result<Option<Timestamp>, StoreError> {
-        let Some(folder) = self.standing(&folder_of(channel))? else { return Ok(None) };
-        Ok(folder.read("next", LIMIT)?.and_then(|(bytes, _)| serde_json::from_slice(&bytes).ok()))
-    }
-
-    /// Notes before when nothing of a channel is tried, unless there are messages that `seen` does not have.
-    pub fn set_next(&self, channel: &ChannelKey, next: Option<Timestamp>, seen: &[String]) -> Result<(), StoreError> {
-        let folder = self.made(&folder_of(channel))?;
-        let Some(next) = next else { return folder.remove("next") };
-        let bytes = serde_json::to_vec(&next).expect("a time is JSON");
-        folder.replace("next", &bytes, Durability::Volatile)?;
-        // In this order: whoever adds a message removes the file afterwards.
-        let seen: HashSet<&String> = seen.iter().collect();
-        if self.names(channel)?.iter().any(|name| !seen.contains(name)) { folder.remove("next") } else { Ok(()) }
-    }
-
-    /// Returns why a channel is left alone, if it is.
-    pub fn rest(&self, channel: &ChannelKey) -> Result<Option<Rest>, StoreError> {
-        let Some(folder) = self.standing(&folder_of(channel))? else { return Ok(None) };
-        Ok(folder.read("rest", LIMIT)?.and_then(|(bytes, _)| serde_json::from_slice(&bytes).ok()))
-    }
-
-    /// Leaves a channel alone for a while, or no longer.
-    pub fn set_rest(&self, channel: &ChannelKey, rest: Option<&Rest>) -> Result<(), StoreError> {
-        let folder = self.made(&folder_of(channel))?;
-        match rest {
-            Some(rest) => {
-                let bytes = serde_json::to_vec(rest).expect("plain fields are JSON");
-                folder.replace("rest", &bytes, Durability::Volatile)
-            }
-            None => folder.remove("rest"),
-        }
-    }
-
     fn names_in(&self, folder: &str) -> Result<Vec<String>, StoreError> {
         let mut names: Vec<String> = names(&self.paths.root().join(folder))?.filter(|name| is_message(name)).collect();
         names.sort();
         Ok(names)
-    }
-
-    fn read_all(&self, folder: &str) -> Result<Vec<Waiting>, StoreError> {
-        let Some(standing) = self.standing(folder)? else { return Ok(Vec::new()) };
-        let mut messages = Vec::new();
-        for name in self.names_in(folder)? {
-            let read = standing.read(name, LIMIT)?;
-            messages.extend(read.and_then(|(bytes, _)| serde_json::from_slice::<Waiting>(&bytes).ok()));
-        }
-        Ok(messages)
     }
 
     fn made(&self, folder: &str) -> Result<Folder, StoreError> {
@@ -287,43 +151,6 @@ impl Outbox {
     fn standing(&self, folder: &str) -> Result<Option<Folder>, StoreError> {
         Folder::open_existing(self.paths.root(), folder)
     }
-}
-
-impl Waiting {
-    /// Returns the name of its file: it sorts by when the message was made.
-    pub fn name(&self) -> String {
-        let (seconds, later, place) = self.order;
-        format!("{:012}-{later:010}-{place:03}-{}{SUFFIX}", seconds.max(0), self.id)
-    }
-
-    fn bytes(&self) -> Vec<u8> {
-        serde_json::to_vec(self).expect("plain fields are JSON")
-    }
-}
-
-/// Writes messages that wait for the disk together.
-fn put_together(folder: &Folder, messages: &[Waiting]) -> Result<(), StoreError> {
-    let (mut staged, mut unsynced) = (Vec::new(), Vec::new());
-    for waiting in messages {
-        let name = waiting.name();
-        if folder.kind(&name)?.is_none() {
-            let mut file = Staged::new(folder, &name, &waiting.bytes(), Durability::Durable)?;
-            unsynced.extend(file.unsynced()?);
-            staged.push((name, file));
-        }
-    }
-    disk::sync(unsynced).map_err(|fault| StoreError::io("flush to disk", &fault.path, fault.cause))?;
-    for (name, mut file) in staged {
-        match file.create(&name) {
-            Ok(()) | Err(StoreError::Exists { .. }) => {}
-            Err(fault) => return Err(fault),
-        }
-    }
-    Ok(())
-}
-
-fn is_message(name: &str) -> bool {
-    name.ends_with(SUFFIX) && !name.starts_with('.')
 }
 
 fn folder_of(channel: &ChannelKey) -> String {
@@ -350,8 +177,10 @@ fn names(folder: &PathBuf) -> Result<impl Iterator<Item = String>, StoreError> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use jiff::Timestamp;
     use tempfile::TempDir;
+
+    use super::*;
 
     fn waiting(seconds: i64, id: &str) -> Waiting {
         Waiting {
