@@ -17,29 +17,29 @@
 //! Old ones go: when a run begins, the attempts of its visit but the last [`MOST_ATTEMPTS`]; when a runner does, the visits that nobody
 //! has run anything at for [`KEPT`].
 
+mod attempt;
 mod prune;
 mod record;
 
-use std::fs::{self, File};
-use std::io::{ErrorKind, Write};
-use std::path::{Path, PathBuf};
+use std::fs;
+use std::io::ErrorKind;
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
+pub use attempt::{Attempt, RunFile};
 pub use prune::{KEPT, MOST_ATTEMPTS};
 pub use record::{End, Ending, Record, Ruling, Tokens, Told, TranscriptMark};
 
 use super::layout::{LOCAL, RUNS};
 use super::marked::{self, Marked};
-use super::{Durability, Folder, Holder, Paths, StoreError};
+use super::{Folder, Holder, Paths, StoreError};
 use crate::model::Ticket;
 
 const LOCK: &str = "lock";
 /// Whoever only asks whether a visit is run holds the lock for microseconds.
 const PATIENCE: Duration = Duration::from_millis(50);
-/// More than any record has: the words of a command are bounded by the system.
-const RECORD_LIMIT: u64 = 4 * 1024 * 1024;
 
 /// The runs of a project.
 #[derive(Debug, Clone)]
@@ -73,40 +73,6 @@ pub enum Latest {
     Ended(Attempt, Record),
     /// The last one has no end: its runner was killed. Without a record, it was killed before the program was started.
     Open(Attempt, Option<Record>),
-}
-
-/// One attempt, and its folder.
-#[derive(Debug)]
-pub struct Attempt {
-    number: u32,
-    folder: Folder,
-}
-
-/// A file of an attempt.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RunFile {
-    /// What the agent is told.
-    Prompt,
-    /// How it reaches us.
-    Mcp,
-    /// What it printed.
-    Transcript,
-    /// What it leaves for us.
-    Output,
-    /// The record.
-    Record,
-}
-
-impl RunFile {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Prompt => "prompt.md",
-            Self::Mcp => "mcp.json",
-            Self::Transcript => "transcript",
-            Self::Output => "output",
-            Self::Record => "run.json",
-        }
-    }
 }
 
 impl Runs {
@@ -193,68 +159,7 @@ impl VisitRuns {
 
     /// Begins the next attempt.
     pub fn begin(&self) -> Result<Attempt, StoreError> {
-        let number = self.attempts()?.saturating_add(1);
-        Ok(Attempt { number, folder: self.folder.private_child(&number.to_string())? })
-    }
-}
-
-impl Attempt {
-    fn standing(visit: &Folder, number: u32) -> Result<Option<Self>, StoreError> {
-        match visit.child(&number.to_string()) {
-            Ok(folder) => Ok(Some(Self { number, folder })),
-            Err(StoreError::Gone { .. }) => Ok(None),
-            Err(fault) => Err(fault),
-        }
-    }
-
-    /// Returns the how-manieth of its visit it is.
-    pub fn number(&self) -> u32 {
-        self.number
-    }
-
-    /// Returns its folder.
-    pub fn path(&self) -> &Path {
-        self.folder.path()
-    }
-
-    /// Returns where one of its files is, or would be.
-    pub fn path_of(&self, file: RunFile) -> PathBuf {
-        self.folder.path().join(file.name())
-    }
-
-    /// Makes a file, which must not exist yet, and opens it for writing.
-    pub fn create(&self, file: RunFile) -> Result<File, StoreError> {
-        self.folder.create_private(file.name())
-    }
-
-    /// Makes a file that says this.
-    pub fn write(&self, file: RunFile, bytes: &[u8]) -> Result<(), StoreError> {
-        let fault = |cause| StoreError::io("write", &self.path_of(file), cause);
-        self.create(file)?.write_all(bytes).map_err(fault)
-    }
-
-    /// Reads a file of at most that many bytes; `None` when it is not there.
-    pub fn read(&self, file: RunFile, limit: u64) -> Result<Option<Vec<u8>>, StoreError> {
-        Ok(self.folder.read(file.name(), limit)?.map(|(bytes, _)| bytes))
-    }
-
-    /// Writes the record: it is whole, whenever a kill comes.
-    pub fn note(&self, record: &Record) -> Result<(), StoreError> {
-        let name = RunFile::Record.name();
-        // What is replaced keeps its mode.
-        match self.folder.create_private(name) {
-            Ok(_) | Err(StoreError::Exists { .. }) => {}
-            Err(fault) => return Err(fault),
-        }
-        let mut bytes = serde_json::to_vec_pretty(record).expect("a record of plain fields is JSON");
-        bytes.push(b'\n');
-        self.folder.replace(name, &bytes, Durability::Volatile)
-    }
-
-    /// Reads the record; `None` when there is none, or none that is whole.
-    pub fn record(&self) -> Result<Option<Record>, StoreError> {
-        let bytes = self.read(RunFile::Record, RECORD_LIMIT)?;
-        Ok(bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()))
+        Attempt::begin(&self.folder, self.attempts()?.saturating_add(1))
     }
 }
 
