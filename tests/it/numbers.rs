@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use serde_json::{Value, json};
 
 use crate::checker::{check, check_history};
-use crate::environment::TestEnvironment;
+use crate::environment::{ORG, TestEnvironment};
 use crate::mcp_client::{Era, McpClient};
 use crate::merging::{aside, scene, verified};
 use crate::syncing::Clones;
@@ -26,6 +26,12 @@ const WRITTEN: [(&str, f64); 11] = [
     ("2.0", 2.0),
     ("43", 43.0),
 ];
+
+/// Returns a project whose first gate is `implement`; `rest` says more of that, and what gates follow.
+fn with_gates(rest: &str) -> TestEnvironment {
+    let project = format!("workflow:\n  name: default\n  gates:\n    - id: implement\n      role: backend{rest}");
+    TestEnvironment::with_rules(&project, ORG)
+}
 
 fn drop_file(env: &TestEnvironment, name: &str, content: &str) {
     let path = format!(".aof/inbox/{name}");
@@ -198,18 +204,13 @@ fn what_is_typed_as_a_value_is_a_number_only_where_it_comes_back() {
 
 #[test]
 fn a_gate_that_asks_for_a_number_gets_one() {
-    let project = "
-workflow:
-  name: default
-  gates:
-    - id: implement
-      role: backend
+    let gates = "
       outputs: {properties: {coverage: {type: number, maximum: 100}, version: {type: string}, size: {type: number}}}
     - id: review
       role: architect
       canReject: true
 ";
-    let env = TestEnvironment::with_rules(project, crate::environment::ORG);
+    let env = with_gates(gates);
     let id = env.new_task(&["Add login"]);
     let refused = env.say(&id, "agent-7", "complete", &["--output", "coverage=185.50"]);
     assert!(refused.code != Some(0) && refused.stderr.contains("at most 100"), "{}", refused.stderr);
@@ -246,12 +247,7 @@ workflow:
 /// The same words as a file of each syntax and as a call go the same way.
 #[test]
 fn conditions_see_numbers_through_every_door() {
-    let project = "
-workflow:
-  name: default
-  gates:
-    - id: implement
-      role: backend
+    let gates = "
     - {id: paid, role: backend, when: metadata.cost}
     - {id: half, role: backend, when: \"metadata.share + 1 > 10\"}
     - {id: dear, role: backend, when: \"metadata.cost > metadata.limit || metadata.low > metadata.high\"}
@@ -263,7 +259,7 @@ workflow:
     - {id: review, role: architect, routes: {complete: {to: $end}}}
     - {id: over, role: architect}
 ";
-    let env = TestEnvironment::with_rules(project, crate::environment::ORG);
+    let env = with_gates(gates);
     let outputs = "{\"cost\": 9.50, \"limit\": 10.00}";
     for door in ["json", "yaml", "md", "mcp"] {
         let id = format!("AOF-1{door}");
