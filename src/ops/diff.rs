@@ -3,7 +3,8 @@
 use super::error::OpsError;
 use super::following::following;
 use super::headers::{Scope, Unreadable, read_all, unreadable};
-use super::in_force::{committed, compiled, standing_files};
+use super::rule_check::compiled;
+use super::rule_sources::{committed, standing_files};
 use super::standing::parse;
 use super::workspace::Workspace;
 use crate::audit::CommitId;

@@ -1,8 +1,9 @@
 //! Workflows of other systems, brought into the project: judged with the rules that are there, written, committed.
 
 use super::error::OpsError;
-use super::in_force::{RULES_LIMIT, compiled, placed, standing_files};
+use super::rule_check::{compiled, placed};
 use super::rule_files::{NewFile, commit_new, standing, write_new};
+use super::rule_sources::{RULES_LIMIT, standing_files};
 use super::transaction::DryRun;
 use super::workspace::Workspace;
 use crate::audit::CommitId;

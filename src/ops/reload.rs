@@ -3,7 +3,9 @@
 use serde_json::{Value, json};
 
 use super::error::OpsError;
-use super::in_force::{RULE_FILES, Remark, check_committed};
+use super::in_force::Remark;
+use super::rule_check::check_committed;
+use super::rule_sources::RULE_FILES;
 use super::workspace::Workspace;
 use crate::audit::CommitId;
 use crate::format::diagnostic::Diagnostic;

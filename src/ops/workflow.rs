@@ -3,9 +3,11 @@
 use super::author::known_as;
 use super::error::OpsError;
 use super::heal::heal_if_pending;
-use super::in_force::{InForce, committed, compiled, in_force};
+use super::in_force::{InForce, in_force};
 use super::message;
+use super::rule_check::compiled;
 use super::rule_files::{commit_new, standing, write_new};
+use super::rule_sources::committed;
 use super::transaction::DryRun;
 use super::workspace::Workspace;
 use crate::audit::{CommitId, Head};

@@ -11,8 +11,8 @@ use crate::engine::{Rules, events};
 use crate::format::config::Subject as RuleFile;
 use crate::model::{AgentId, Event, Severity, Task, TaskId, Timestamp};
 use crate::ops::error::OpsError;
-use crate::ops::in_force::check_committed;
 use crate::ops::merge::Changes;
+use crate::ops::rule_check::check_committed;
 use crate::ops::workspace::Workspace;
 use crate::store::layout;
 

@@ -8,7 +8,7 @@ use super::*;
 use crate::engine::{Act, Decision, decide};
 use crate::format::config::Source;
 use crate::model::Completion;
-use crate::ops::in_force::compiled;
+use crate::ops::rule_check::compiled;
 
 const PROJECT: &str = "workflow:
   gates:

@@ -12,8 +12,9 @@ use super::{by_commits, by_stages};
 use crate::audit::{Sides, Unmerged};
 use crate::model::TaskId;
 use crate::ops::error::OpsError;
-use crate::ops::in_force::{rules_at, rules_mark, stand_in};
+use crate::ops::in_force::{rules_at, stand_in};
 use crate::ops::merge::{FileMerge, id_of};
+use crate::ops::rule_sources::rules_mark;
 use crate::ops::workspace::Workspace;
 
 /// A task file that git left unmerged, or took for that of another task.

@@ -27,8 +27,9 @@ pub use message::{list_superseded, superseded_trailer};
 pub use replayed::{Refused, refused_as_staged};
 
 use super::error::OpsError;
-use super::in_force::{rules_at, rules_mark, stand_in};
+use super::in_force::{rules_at, stand_in};
 use super::merge::{FileMerge, Versions, id_of, merge_bases, merge_files, merged_as_text, of_one_task, of_two_names};
+use super::rule_sources::rules_mark;
 use super::workspace::Workspace;
 use crate::audit::{Marks, Repository};
 use crate::model::TaskId;
