@@ -16,6 +16,7 @@
 
 mod bring;
 mod claims;
+mod contact;
 mod gifts;
 mod join;
 mod rounds;

@@ -1,20 +1,21 @@
 //! Look, merge, offer, and again until it holds.
 
+mod told;
+
 use std::time::Duration;
 
 use tracing::info;
 
 use super::bring::{Brought, bring, left};
+use super::contact::note;
 use super::join::{Sides, join, mix};
-use super::{End, First, Left, Line, Loss, Strangers, Synced};
-use crate::audit::{AuditError, CommitId, Distance, Head, Prompts, Pushed, RemoteError, Upstream};
-use crate::format::shell::quoted;
+use super::{End, First, Left, Loss, Strangers, Synced};
+use crate::audit::{AuditError, CommitId, Head, Prompts, Pushed, RemoteError, Upstream};
 use crate::ops::error::OpsError;
 use crate::ops::heal;
 use crate::ops::line_ends;
 use crate::ops::transaction::DryRun;
 use crate::ops::workspace::Workspace;
-use crate::store::contact::{Contact, Trouble};
 use crate::store::random::chance;
 
 /// How often it is offered at most.
@@ -22,8 +23,6 @@ pub(super) const ROUNDS: u32 = 10;
 /// How long the first pause is at most after somebody else was faster; later ones are longer.
 const PAUSE: Duration = Duration::from_millis(40);
 const LONGEST_PAUSE: Duration = Duration::from_millis(600);
-/// So many commits are told of one by one.
-const MOST_TOLD: usize = 100;
 
 /// What is wanted of a sync.
 #[derive(Debug, Clone, Copy)]
@@ -65,7 +64,7 @@ pub fn sync(workspace: &Workspace, wish: &Wish<'_>) -> Result<Synced, OpsError> 
     };
     let end = rounds.run();
     if wish.dry_run == DryRun::No {
-        rounds.note(&end)?;
+        note(workspace, &rounds.upstream, &end)?;
     }
     rounds.told(end?)
 }
@@ -282,67 +281,6 @@ impl Rounds<'_> {
             Err(error) => Err(error.into()),
         }
     }
-
-    /// Keeps for `aof status` how it went.
-    fn note(&self, end: &Result<End, OpsError>) -> Result<(), OpsError> {
-        let mut lock = None;
-        let (code, said) = match end {
-            Ok(End::Offline { said }) => ("offline", said.clone()),
-            Ok(End::Rejected { said }) => ("rejected", said.clone()),
-            Ok(End::Left(left)) => (left.code(), left.problem(&self.upstream)),
-            Ok(End::Unsettled) => ("unsettled", "the remote went on each time".to_owned()),
-            Err(OpsError::Remote(error)) => (error.code(), error.to_string()),
-            // Something here is in the way: the remote may have gone on, and nobody knows how far. It is read later: no age of
-            // a lock would be so any more.
-            Err(error @ OpsError::Audit(AuditError::Locked { path, .. })) => {
-                lock = Some(path.clone());
-                let held = format!("`{}` is held by another git process", path.display());
-                (error.code(), format!("{held}; if no git is running, delete that file"))
-            }
-            Err(error @ OpsError::Audit(AuditError::NotStored { .. } | AuditError::NotTaken { .. })) => {
-                (error.code(), error.to_string())
-            }
-            Ok(End::Same | End::Rehearsed) => ("", String::new()),
-            // It says nothing of the remote.
-            Err(_) => return Ok(()),
-        };
-        let now = self.workspace.now();
-        let before = Contact::load(&self.workspace.paths);
-        let since = before.trouble.as_ref().filter(|trouble| trouble.code == code).map_or(now, |trouble| trouble.since);
-        let is_known = end.is_ok() && code != "offline";
-        let reached = if is_known { Some(now) } else { before.reached };
-        let trouble = (!code.is_empty()).then(|| Trouble { code: code.to_owned(), said, since, lock });
-        Contact { reached, trouble }.save(&self.workspace.paths)?;
-        Ok(())
-    }
-
-    fn told(self, end: End) -> Result<Synced, OpsError> {
-        let repository = &self.workspace.repository;
-        let (from, _) = self.begun;
-        let now = repository.look()?.commit;
-        // What went there came from here.
-        let theirs = self.went.map_or(self.tip, |(before, _)| before);
-        let has_come = match (theirs, now) {
-            (Some(theirs), Some(now)) => end == End::Rehearsed || repository.led_to(theirs, now)?,
-            _ => false,
-        };
-        let came = if has_come { lines(self.workspace, from, theirs)? } else { Vec::new() };
-        let went = match &self.went {
-            Some((before, up_to)) => lines(self.workspace, *before, Some(*up_to))?,
-            None => Vec::new(),
-        };
-        let Distance { ahead, behind } = match (now, self.tip) {
-            (Some(now), Some(tip)) => repository.distance(now, tip)?,
-            (Some(now), None) => Distance { ahead: repository.all_since(&[], now)?.commits.len(), behind: 0 },
-            (None, _) => Distance::default(),
-        };
-        let Self { upstream, merge, superseded, offered: rounds, .. } = self;
-        let again = match self.wish.remote {
-            Some(remote) => format!("aof sync --remote {}", quoted(remote)),
-            None => "aof sync".to_owned(),
-        };
-        Ok(Synced { upstream, again, came, went, merge, superseded, rounds, ahead, behind, end })
-    }
 }
 
 /// Others are at it as well: whoever waits for a time of its own meets them less often.
@@ -351,20 +289,4 @@ pub(super) fn pause(round: u32) {
     let pause = longest.mul_f64(chance().unwrap_or(0.5));
     info!(round, milliseconds = pause.as_millis(), "somebody was faster; trying again");
     std::thread::sleep(pause);
-}
-
-/// Returns the newest commits that led to one and not to the other.
-fn lines(workspace: &Workspace, known: Option<CommitId>, until: Option<CommitId>) -> Result<Vec<Line>, OpsError> {
-    let Some(until) = until.filter(|until| Some(*until) != known) else { return Ok(Vec::new()) };
-    let commits = workspace.repository.all_since(known.as_slice(), until)?.commits;
-    commits
-        .iter()
-        .rev()
-        .take(MOST_TOLD)
-        .map(|commit| {
-            let entry = workspace.repository.log_entry(*commit)?;
-            let subject = entry.message.lines().next().unwrap_or_default().to_owned();
-            Ok(Line { commit: *commit, subject, author: entry.author.name().to_owned() })
-        })
-        .collect()
 }
