@@ -70,6 +70,7 @@ mod status;
 mod stayed;
 mod sweep;
 mod sync;
+mod take;
 mod terms;
 mod together;
 mod touched;
@@ -121,7 +122,7 @@ pub use metrics::{Numbers, numbers};
 pub use migrate::{Migrated, add_gates};
 pub use monitoring::{Equipment, Monitored, add_monitoring, monitoring_to_add};
 pub use names::{known_names, known_worker, workflow_named};
-pub use next::{Besides, Claim, Next, Wanted, claimed, next, take};
+pub use next::{Besides, Claim, Next, Wanted, claimed, next};
 pub use notices::{
     Outgoing, OutgoingStanding, Put, Receiver, Round, Tried, deliver_channel, deliver_notices, forget_dropped,
     outgoing, outgoing_value, put_out, receivers,
@@ -144,6 +145,7 @@ pub use sync::{
     End, Errand, First, Left as LeftToGit, Line, Loss, RemoteStanding, Strangers, Synced, Wish, is_cut_off,
     owed_to_remote, sync, sync_and_hand_out, sync_value,
 };
+pub use take::take;
 pub use transaction::{Changed, DryRun};
 pub use verify::{
     Broken, From as VerifiedFrom, Past, ProjectFolder, Pushed, Range, Update, Verified, Wrong, pushed_value,

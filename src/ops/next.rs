@@ -2,7 +2,6 @@
 
 use std::collections::{HashSet, VecDeque};
 
-use super::acts::choose_claim;
 use super::dependencies::Dependencies;
 use super::error::OpsError;
 use super::header::Header;
@@ -11,13 +10,12 @@ use super::list::{Filter, Sort, is_ready, list};
 use super::places::{held_by, waiting};
 use super::settle::follow;
 use super::stand::is_owed;
-use super::sync::{Claims, confirm, look_around};
-use super::transaction::{Changed, DryRun, change};
+use super::sync::{Claims, look_around};
+use super::take::{Taken, is_offline, taken};
+use super::transaction::{Changed, DryRun};
 use super::workspace::Workspace;
-use crate::audit::{AuditError, CommitId};
-use crate::engine::{Refusal, RefusalKind, Waiting};
+use crate::engine::Waiting;
 use crate::model::{AgentId, RoleId, TaskId, Ticket, listed};
-use crate::store::StoreError;
 
 /// How often everything is looked at anew at most because somebody else was faster.
 const ATTEMPTS: usize = 100;
@@ -42,7 +40,7 @@ pub enum Next {
     },
 }
 
-/// What else a look at all tasks showed that an agent could do. It grows old; [`take`] sees whether it still holds.
+/// What else a look at all tasks showed that an agent could do. It grows old; [`super::take()`] sees whether it still holds.
 #[derive(Debug, Default)]
 pub struct Besides {
     /// What it has already, then what it could take, the most urgent first. Nothing for an agent that may have so many at once only,
@@ -94,10 +92,6 @@ pub fn next(
             Found::Moved(_) => {}
         }
     }
-}
-
-fn is_offline(error: &OpsError) -> bool {
-    matches!(error, OpsError::NotConfirmed { code: "offline", .. })
 }
 
 /// Among which tasks one is searched.
@@ -198,61 +192,6 @@ fn search(
     Ok(Found::Next(Next::Nothing { roles, waiting }))
 }
 
-/// Claims what an earlier look showed; nothing where it is not to be had any more.
-pub fn take(workspace: &Workspace, ticket: &Ticket, agent: &AgentId) -> Result<Option<Box<Changed>>, OpsError> {
-    if Claims::here(workspace)? == Claims::Shared {
-        match look_around(workspace) {
-            // What it has is found by `next`.
-            Err(error) if is_offline(&error) => return Ok(None),
-            looked => looked?,
-        }
-    }
-    Ok(match taken(workspace, None, ticket, agent, DryRun::No)? {
-        Taken::Claimed(changed) => Some(changed),
-        Taken::Gone | Taken::Moved => None,
-    })
-}
-
-/// What became of a claim.
-enum Taken {
-    /// It is the agent's.
-    Claimed(Box<Changed>),
-    /// It is not to be had.
-    Gone,
-    /// The branch is not where it was `seen`.
-    Moved,
-}
-
-/// Claims it; as long as the branch stands where it was seen, if that matters.
-fn taken(
-    workspace: &Workspace,
-    seen: Option<CommitId>,
-    ticket: &Ticket,
-    agent: &AgentId,
-    dry_run: DryRun,
-) -> Result<Taken, OpsError> {
-    let mut moved = false;
-    let claimed = change(workspace, &ticket.task, dry_run, &mut |standing| {
-        moved = seen.is_some() && standing.head.commit != seen;
-        if moved {
-            return Err(OpsError::Restless { id: ticket.task.clone() });
-        }
-        choose_claim(workspace, standing, ticket, agent)
-    });
-    let claimed = claimed.and_then(|changed| {
-        if dry_run == DryRun::No && Claims::here(workspace)? == Claims::Shared {
-            confirm(workspace, ticket, agent, &changed)?;
-        }
-        Ok(changed)
-    });
-    match claimed {
-        Ok(changed) => Ok(Taken::Claimed(Box::new(changed))),
-        Err(_) if moved => Ok(Taken::Moved),
-        Err(error) if is_of_the_task(&error) => Ok(Taken::Gone),
-        Err(error) => Err(error),
-    }
-}
-
 /// Returns whether the agent may have one more than what it holds.
 fn has_room(limit: Option<u32>, agent: &AgentId, held: &[Ticket]) -> Result<(), OpsError> {
     let Some(limit) = limit.filter(|limit| held.len() >= usize::try_from(*limit).unwrap_or(usize::MAX)) else {
@@ -295,47 +234,4 @@ pub fn claimed(workspace: &Workspace, in_force: &InForce, agent: &AgentId, role:
         held_by(header, agent, role).into_iter().map(claim).collect::<Vec<_>>()
     };
     listing.tasks.iter().flat_map(|(header, _)| claims(header)).collect()
-}
-
-/// Somebody was faster, or it is not for this agent after all, or its file is in trouble: another task may still do.
-pub(super) fn is_of_the_task(error: &OpsError) -> bool {
-    match error {
-        OpsError::Refused(refusal) => passes_on(refusal),
-        OpsError::Frozen { .. }
-        | OpsError::UnreadableTask { .. }
-        | OpsError::NoTask { .. }
-        | OpsError::Splice { .. }
-        | OpsError::Restless { .. }
-        | OpsError::ClaimLost { .. }
-        | OpsError::Store(
-            StoreError::Gone { .. }
-            | StoreError::TaskDoubled { .. }
-            | StoreError::WrongKind { .. }
-            | StoreError::TooLarge { .. },
-        )
-        | OpsError::Audit(
-            AuditError::StagedElsewise { .. } | AuditError::Unmerged { .. } | AuditError::IntentToAdd { .. },
-        ) => true,
-        _ => false,
-    }
-}
-
-fn passes_on(refusal: &Refusal) -> bool {
-    refusal.kind() == RefusalKind::Conflict
-        || matches!(
-            refusal,
-            Refusal::AssignedToAnother { .. }
-                | Refusal::HumanRequired { .. }
-                | Refusal::WrongRole { .. }
-                | Refusal::NotSeparate { .. }
-                | Refusal::NobodyWorksHere { .. }
-                | Refusal::BranchNeeded { .. }
-                | Refusal::NotYourBranch { .. }
-                | Refusal::NoSuchBranch { .. }
-                | Refusal::BranchesNotOpen { .. }
-                | Refusal::Blocked { .. }
-                | Refusal::NotAdopted { .. }
-                | Refusal::GateGone { .. }
-                | Refusal::UnknownWorkflow { .. }
-        )
 }

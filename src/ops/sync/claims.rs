@@ -10,8 +10,8 @@ use crate::model::{AgentId, Ticket};
 use crate::ops::acts::release;
 use crate::ops::error::OpsError;
 use crate::ops::in_force::{InForce, in_force};
-use crate::ops::next::is_of_the_task;
 use crate::ops::openings::openings;
+use crate::ops::take::is_of_the_task;
 use crate::ops::transaction::{Changed, DryRun};
 use crate::ops::workspace::{Network, Workspace};
 
