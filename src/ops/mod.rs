@@ -11,6 +11,7 @@ mod attention;
 mod author;
 mod automatic;
 mod branch;
+mod brief;
 mod brief_text;
 mod changed;
 mod checkout;
@@ -91,6 +92,7 @@ pub use adopt::{Seen, Tended, tend};
 pub use agents::{Wired, WiredFile, Wiring, agents_to_wire, wire_agents};
 pub use author::{acting_agent, viewer};
 pub use branch::init_on_branch;
+pub use brief::{brief_of, brief_value, briefed};
 pub use brief_text::{brief_markdown, output_lines, verdict_in_words};
 pub use changed::{changed_value, ended, warnings_value, way};
 pub use checkout::Patience;
@@ -151,7 +153,7 @@ pub use verify::{
     Broken, From as VerifiedFrom, Past, ProjectFolder, Pushed, Range, Update, Verified, Wrong, pushed_value,
     verified_value, verify, verify_pushed,
 };
-pub use view::{View, brief_of, brief_value, briefed, frozen, is_drifted, show, task_value, who, who_at};
+pub use view::{View, frozen, is_drifted, show, task_value, who, who_at};
 pub use why::{Consequence, Effect, Reason, reason_value, why};
 pub use workflow::{Fate, NewWorkflow, WorkflowFile, create_workflow};
 pub use workload::{Work, Workload, workload};

@@ -2,20 +2,20 @@
 
 use std::rc::Rc;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
+use super::brief::body_of;
 use super::error::{OpsError, thaw};
 use super::in_force::{InForce, in_force};
 use super::standing::{Pending, Standing, find, parse};
 use super::way_back::with_way_back;
 use super::workspace::Workspace;
-use crate::engine::brief::{Body, Form, GateContext, brief, brief_at};
-use crate::engine::outputs::Field;
+use crate::engine::brief::{GateContext, brief};
 use crate::engine::{
     Act, Deadline, Decision, Limit, Post, Refusal, Rules, deadlines, decide, is_looping, may_complete,
 };
-use crate::format::task_file::{Origin, TaskFile, review_value, works};
-use crate::model::{AgentId, GateId, Outcome, Task, TaskId, Ticket};
+use crate::format::task_file::{Origin, TaskFile};
+use crate::model::{AgentId, GateId, Outcome, Task, TaskId};
 use crate::store::ProjectPath;
 
 /// A task as it is shown.
@@ -43,15 +43,6 @@ pub fn show(workspace: &Workspace, id: &TaskId) -> Result<(View, InForce), OpsEr
     Ok((View { file, path: snapshot.path, context }, in_force))
 }
 
-/// Returns what an agent is told at a post of the task of a file.
-pub fn brief_of(rules: &Rules, file: &TaskFile, post: &Post<'_>) -> Option<GateContext> {
-    brief_at(rules, &file.task, post, &body_of(file))
-}
-
-fn body_of(file: &TaskFile) -> Body<'_> {
-    Body { text: file.body(), works: works(&file.task.id, file.body()) }
-}
-
 /// Returns what of a task's file was changed by hand where it is the engine's, and how to take it back, as far as that can be
 /// told: what git has brought in, in the middle of a merge, nobody did by hand.
 pub fn frozen(workspace: &Workspace, id: &TaskId) -> Option<(Vec<String>, String)> {
@@ -76,70 +67,6 @@ pub(super) fn taken_up(workspace: &Workspace, in_force: &InForce, task: &Task) -
         Decision::Step(step) => Ok(step.task),
         Decision::Settled { .. } => Ok(task.clone()),
     }
-}
-
-/// Returns the task with the brief of its gate, or of the branch that the ticket names; a task without one has ended, or its
-/// gate is gone.
-pub fn briefed(workspace: &Workspace, ticket: &Ticket) -> Result<(TaskFile, GateContext, InForce), OpsError> {
-    let id = &ticket.task;
-    let (view, in_force) = show(workspace, id)?;
-    let task = &view.file.task;
-    if let Some(context) = brief_of_branch(&in_force.rules, &view.file, ticket.branch.as_ref())? {
-        return Ok((view.file, context, in_force));
-    }
-    if let Some(context) = view.context {
-        return Ok((view.file, context, in_force));
-    }
-    let refusal = match (&task.gate, in_force.rules.workflow_of(task)) {
-        (_, None) => Refusal::UnknownWorkflow {
-            task: id.clone(),
-            workflow: task.routing.workflow.to_string(),
-            known: in_force.rules.project.workflows.iter().map(|workflow| workflow.name.to_string()).collect(),
-        },
-        (Some(open), Some(workflow)) => match workflow.gate(&open.current) {
-            Some((_, gate)) if gate.fork().is_some() => {
-                Refusal::BranchesNotOpen { task: id.clone(), gate: gate.id.clone() }
-            }
-            Some((_, gate)) => Refusal::NobodyWorksHere { task: id.clone(), gate: gate.id.clone() },
-            None => Refusal::GateGone {
-                task: id.clone(),
-                gate: open.current.clone(),
-                known: workflow.gates.iter().map(|gate| gate.id.clone()).collect(),
-            },
-        },
-        (None, Some(workflow)) if view.file.origin == Origin::HandMade => {
-            Refusal::NoGateApplies { workflow: workflow.name.to_string() }
-        }
-        (None, Some(_)) => Refusal::Finished { task: id.clone(), status: task.status, at: task.latest() },
-    };
-    Err(refusal.into())
-}
-
-/// Returns the brief of a branch of an open fork: the one that is named, else the only one that is open.
-fn brief_of_branch(rules: &Rules, file: &TaskFile, branch: Option<&GateId>) -> Result<Option<GateContext>, Refusal> {
-    let task = &file.task;
-    let Some(open) = &task.gate else { return Ok(None) };
-    if open.branches.is_empty() && branch.is_none() {
-        return Ok(None);
-    }
-    let posts = Post::open(rules, task);
-    let tickets = || {
-        let own = posts.iter().filter(|post| post.branch().is_some());
-        own.map(|post| (task.ticket_of(post.branch()), post.role.clone())).collect()
-    };
-    let gate = open.current.clone();
-    let post = match (branch, &posts[..]) {
-        (Some(_), _) => Post::meant(rules, task, branch).ok_or_else(|| Refusal::NoSuchBranch {
-            ticket: task.ticket_of(branch),
-            gate,
-            open: tickets(),
-        })?,
-        (None, [only]) => *only,
-        (None, _) => {
-            return Err(Refusal::BranchNeeded { task: task.id.clone(), gate, open: tickets() });
-        }
-    };
-    Ok(brief_of(rules, file, &post))
 }
 
 /// Returns the task as `--json` shows it: its frontmatter as it stands, and `body`, `path`, `version`, `ticket`, `available`.
@@ -229,71 +156,4 @@ pub fn who_at(rules: &Rules, task: &Task, post: &Post<'_>) -> Vec<AgentId> {
     }
     let members = rules.org.role(post.role).map(|role| role.agents.clone()).unwrap_or_default();
     members.into_iter().filter(|agent| may_complete(rules, task, post, agent).is_ok()).collect()
-}
-
-/// Returns the brief as `--json` shows it: spec 1's `gate_context`, and the review that it answers.
-pub fn brief_value(file: &TaskFile, context: &GateContext) -> Value {
-    let mut told = Map::new();
-    if let Some(prompt) = &context.prompt {
-        told.insert("prompt".to_owned(), json!(prompt));
-    }
-    told.insert("role".to_owned(), json!(context.role));
-    told.insert("gate".to_owned(), json!(context.gate.to_string()));
-    told.insert("expectations".to_owned(), json!(context.expectations));
-    let outcomes: Map<String, Value> =
-        context.outcomes.iter().map(|(outcome, text)| (outcome.to_string(), json!(text))).collect();
-    told.insert("outcomes".to_owned(), Value::Object(outcomes));
-    told.insert("tips".to_owned(), json!(context.tips));
-    if let Some(instructions) = &context.instructions {
-        told.insert("instructions".to_owned(), json!(instructions));
-    }
-    if let Some(verdict) = &context.verdict {
-        told.insert("verdict".to_owned(), json!(verdict));
-    }
-    if !context.outputs.is_empty() {
-        told.insert("outputs".to_owned(), context.outputs.iter().map(form_value).collect());
-    }
-    if !context.files.is_empty() {
-        told.insert("files".to_owned(), json!(context.files));
-    }
-    let mut map = Map::new();
-    map.insert("id".to_owned(), json!(file.task.id.as_str()));
-    map.insert("ticket".to_owned(), json!(context.ticket.to_string()));
-    map.insert("title".to_owned(), json!(file.task.title));
-    if let Some(description) = &file.task.description {
-        map.insert("description".to_owned(), json!(description));
-    }
-    map.insert("body".to_owned(), json!(file.body()));
-    map.insert("gate_context".to_owned(), Value::Object(told));
-    if let Some(review) = &context.review {
-        map.insert("reviewContext".to_owned(), review_value(review));
-    }
-    if !context.earlier.is_empty() {
-        map.insert("earlierReviews".to_owned(), context.earlier.iter().map(review_value).collect());
-    }
-    if let Some(end) = context.claimed_until {
-        map.insert("claimedUntil".to_owned(), json!(end.to_string()));
-    }
-    if let Some(routing) = file.field("routing").filter(|node| !node.is_null()) {
-        map.insert("routing".to_owned(), routing.to_value());
-    }
-    Value::Object(map)
-}
-
-/// Returns what is to be handed on with an outcome.
-fn form_value(form: &Form) -> Value {
-    let field = |field: &Field| {
-        json!({
-            "name": field.name,
-            "required": field.required,
-            "form": field.form,
-            "description": field.description,
-            "default": field.default,
-        })
-    };
-    json!({
-        "outcome": form.outcome.as_str(),
-        "fields": form.fields.iter().map(field).collect::<Vec<_>>(),
-        "example": form.example,
-    })
 }
