@@ -52,6 +52,7 @@ mod names;
 mod next;
 mod notices;
 mod openings;
+mod past;
 mod places;
 mod reload;
 mod rule_check;

@@ -1,7 +1,8 @@
 //! The places of work that wait for somebody, and what agents have of them, as headers tell it: what handing out goes by.
 
-use super::header::{Header, Part, Past, gate_of, time};
+use super::header::{Header, Part, gate_of, time};
 use super::in_force::InForce;
+use super::past::Past;
 use crate::engine::{Gift, Hands, Post, Waiting};
 use crate::model::{AgentId, BranchStatus, Identity, Priority, RoleId, Ticket};
 

@@ -3,7 +3,8 @@
 
 use super::count::Counts;
 use crate::model::{Ending, Outcome};
-use crate::ops::header::{Header, Past};
+use crate::ops::header::Header;
+use crate::ops::past::Past;
 use crate::ops::stats::{passes_in, verdicts};
 
 /// Why a gate was passed over: its condition did not hold.

@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use super::super::header::{Header, Past};
+use super::super::header::Header;
+use super::super::past::Past;
 use super::gates::GateStats;
 use super::span::Span;
 use super::spread::{Share, Spread};

@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
-use super::super::header::{Header, Past};
+use super::super::header::Header;
+use super::super::past::Past;
 use super::super::stations::stations;
 use super::span::Span;
 use super::spread::{Share, Spread};

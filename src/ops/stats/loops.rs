@@ -1,6 +1,7 @@
 //! How often tasks go through the same gates: once is ideal, over three times a sign that something is wrong.
 
-use super::super::header::{Header, Past};
+use super::super::header::Header;
+use super::super::past::Past;
 use super::span::Span;
 use super::verdict::gate_of;
 use crate::model::Ending;

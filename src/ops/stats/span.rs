@@ -1,6 +1,6 @@
 //! The time that is looked at.
 
-use super::super::header::Past;
+use super::super::past::Past;
 
 /// A day, in seconds.
 const DAY: u64 = 86_400;

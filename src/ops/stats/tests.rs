@@ -1,6 +1,7 @@
 //! Stories of tasks, as the counters see them.
 
-use super::super::header::{Header, Joined, Past};
+use super::super::header::Header;
+use super::super::past::{Joined, Past};
 use super::super::stand::Stand;
 use super::*;
 use crate::format::config::{Source, load};

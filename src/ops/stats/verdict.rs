@@ -2,7 +2,8 @@
 
 use std::collections::HashSet;
 
-use super::super::header::{Header, Past};
+use super::super::header::Header;
+use super::super::past::Past;
 use crate::engine::Rules;
 use crate::model::{Ending, Outcome};
 
@@ -78,7 +79,7 @@ impl<'a> Judges<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::header::Joined;
+    use super::super::super::past::Joined;
     use super::super::tests::{passed, sent_back};
     use super::*;
 
