@@ -1,10 +1,12 @@
 //! Git's merges of task files: one file that git asks about, the message of a merge, and what tells git to ask. `ops::merge`
 //! does the merging.
 
+mod attributes;
 mod belongs;
 mod by_commits;
 mod by_stages;
 mod case;
+mod hook;
 mod install;
 mod left;
 mod message;
@@ -16,8 +18,11 @@ mod unfinished;
 
 use std::path::Path;
 
-pub use install::{ATTRIBUTES, Idle, Missing, SetUp, install, missing};
-pub(super) use install::{attributes_after, commit_attributes, install_here, is_as_committed, to_set_up};
+pub use attributes::ATTRIBUTES;
+pub(super) use attributes::{attributes_after, commit_attributes, is_as_committed};
+pub use hook::Idle;
+pub use install::{Missing, SetUp, install, missing};
+pub(super) use install::{install_here, to_set_up};
 pub(super) use left::{Left, Remains, left_unmerged};
 pub use settle::{End, Settled, done_anew, settle};
 pub use unfinished::{Unfinished, would_commit_unfinished};

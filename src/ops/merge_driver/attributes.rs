@@ -1,0 +1,80 @@
+//! The line in `.gitattributes` that has our driver merge tasks. It is committed; what else stands in that file stays as it is.
+
+use crate::audit::Repository;
+use crate::ops::error::OpsError;
+use crate::ops::line_ends;
+use crate::ops::rule_files::commit_files;
+use crate::ops::transaction::Beside;
+use crate::ops::workspace::Workspace;
+use crate::store::StoreError;
+use crate::store::tasks::read;
+
+/// The file that says which files our driver merges.
+pub const ATTRIBUTES: &str = ".gitattributes";
+
+/// The line that says so, and that git writes them as they were committed: tasks are compared byte for byte.
+const LINE: &str = "tasks/**/*.md merge=aof -text";
+
+/// What it said before.
+const FORMER_LINE: &str = "tasks/**/*.md merge=aof";
+
+/// Returns what the file is to say, if it does not say it yet.
+pub(in crate::ops) fn attributes_after(before: Option<&[u8]>) -> Option<Vec<u8>> {
+    let before = before.unwrap_or_default();
+    let lines = || before.split_inclusive(|byte| *byte == b'\n');
+    if lines().any(|line| line.trim_ascii() == LINE.as_bytes()) {
+        return None;
+    }
+    let is_former = |line: &&[u8]| line.trim_ascii_end() == FORMER_LINE.as_bytes();
+    if lines().any(|line| is_former(&line)) {
+        let brought_up =
+            lines().map(|line| match line.strip_prefix(FORMER_LINE.as_bytes()).filter(|_| is_former(&line)) {
+                Some(end) => [LINE.as_bytes(), end].concat(),
+                None => line.to_vec(),
+            });
+        return Some(brought_up.collect::<Vec<_>>().concat());
+    }
+    let end: &[u8] = if before.ends_with(b"\r\n") { b"\r\n" } else { b"\n" };
+    let apart = if before.is_empty() || before.ends_with(b"\n") { &b""[..] } else { end };
+    Some([before, apart, LINE.as_bytes(), end].concat())
+}
+
+/// Returns whether the file says what HEAD has; line ends that git may have written are no difference.
+pub(in crate::ops) fn is_as_committed(
+    repository: &Repository,
+    standing: Option<&[u8]>,
+    committed: Option<&[u8]>,
+) -> bool {
+    match (standing, committed) {
+        (Some(standing), Some(committed)) => repository.is_same_text(standing, repository.hash_blob(committed)),
+        (standing, committed) => standing.is_none() && committed.is_none(),
+    }
+}
+
+/// Appends the line, or brings it up to date, and commits it. A file with changes that are not committed is left alone.
+pub(in crate::ops) fn commit_attributes(workspace: &Workspace) -> Result<bool, OpsError> {
+    let path = ATTRIBUTES.parse()?;
+    loop {
+        let head = workspace.head()?;
+        let committed = head.commit.map(|commit| workspace.repository.read(commit, ATTRIBUTES)).transpose()?.flatten();
+        let standing = match read(&workspace.paths, &path) {
+            Ok(standing) => Some(standing.bytes),
+            Err(StoreError::Gone { .. }) => None,
+            Err(_) => return Ok(false),
+        };
+        if !is_as_committed(&workspace.repository, standing.as_deref(), committed.as_deref()) {
+            return Ok(false);
+        }
+        let Some(bytes) = attributes_after(standing.as_deref()) else { return Ok(true) };
+        let converted = line_ends::elsewise(workspace, &head)?;
+        let file = Beside { path: path.clone(), before: standing, bytes };
+        let lock = workspace.lock()?;
+        if commit_files(workspace, &lock, &head, &[file], "Merge tasks by their meaning, and keep their line ends")?
+            .is_some()
+        {
+            // Git would take them for changed now.
+            line_ends::write_as_committed(workspace, &lock, &converted)?;
+            return Ok(true);
+        }
+    }
+}
