@@ -10,6 +10,7 @@ mod archived;
 mod attention;
 mod author;
 mod automatic;
+mod because;
 mod branch;
 mod brief;
 mod brief_text;
