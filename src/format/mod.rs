@@ -30,6 +30,7 @@ mod signal_file;
 pub mod signed_file;
 pub mod task_file;
 pub mod template;
+mod time;
 mod toml;
 pub mod visit_entry;
 mod workflow_file;

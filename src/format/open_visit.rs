@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::decode::{Fields, wrong_kind};
-use super::task_file::{put_time, time};
+use super::time::{put_time, time};
 use super::yaml::{Fault, Kind, Node};
 use crate::model::{AgentId, Map, OpenBranch, OpenVisit, RoleId, Visit};
 

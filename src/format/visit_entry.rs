@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::decode::Fields;
-use super::task_file::time;
+use super::time::time;
 use super::yaml::{Fault, Node};
 use crate::model::{Ending, GateId, Map, Stamp, Station, Visit};
 

@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use super::{Origin, TaskFile, own_fields, people, people_fields};
+use super::fields::{own_fields, people_fields};
+use super::{Origin, TaskFile, people};
 use crate::format::frontmatter::{Edit, Path};
 use crate::format::visit_entry;
 use crate::format::yaml::{Kind, Node};

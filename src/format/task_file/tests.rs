@@ -1,6 +1,7 @@
+use serde_json::{Value, json};
+
 use super::*;
-use crate::model::OpenVisit;
-use crate::model::{Destination, Ending, Outcome, Visit};
+use crate::model::{Destination, Ending, OpenVisit, Outcome, Status, Visit};
 
 fn id() -> TaskId {
     "AOF-abc".parse().unwrap()
