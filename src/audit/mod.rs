@@ -39,6 +39,7 @@ mod merging;
 mod naming;
 mod objects;
 mod occupant;
+mod open;
 mod own_folder;
 mod pack;
 mod paint;
