@@ -7,18 +7,20 @@
 //! Nothing here reads the worktree, runs a hook, or writes outside `objects/`. A crash leaves temp files, which `git gc` sweeps.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, HashSet};
 
 use jiff::Timestamp;
 
+use super::commit_bytes::{encode, with_signature};
 use super::error::AuditError;
 use super::head::Head;
 use super::id::{CommitId, ObjectId};
 use super::identity::Person;
 use super::index::{FolderChange, Index, PathChange};
 use super::objects::{Kind, Object, Staged};
+use super::paths::{check_path, folder_changes, path_changes, paths};
 use super::repository::Repository;
-use super::sign::Signer;
+use super::sign::Signers;
 use super::tree::{Edit, Trees};
 
 /// From this many commits on, their objects go into one pack: fewer syncs, but a pack more for `git gc`.
@@ -225,135 +227,7 @@ impl Repository {
     }
 }
 
-/// The paths in the order of the index.
-pub(super) fn paths(changes: &[PathChange]) -> Vec<&str> {
-    changes.iter().map(|change| change.path.as_str()).collect()
-}
-
-/// Compares two trees at these paths; sorted by path.
-pub(super) fn path_changes(
-    trees: &Trees<'_>,
-    before: Option<ObjectId>,
-    after: Option<ObjectId>,
-    passed: BTreeMap<String, Vec<ObjectId>>,
-) -> Result<Vec<PathChange>, AuditError> {
-    passed
-        .into_iter()
-        .map(|(path, passed)| {
-            Ok(PathChange { before: trees.file(before, &path)?, after: trees.file(after, &path)?, path, passed })
-        })
-        .collect()
-}
-
-/// Compares two trees at every folder on the way to these changes.
-fn folder_changes(
-    trees: &Trees<'_>,
-    before: Option<ObjectId>,
-    after: Option<ObjectId>,
-    changes: &[PathChange],
-) -> Result<Vec<FolderChange>, AuditError> {
-    let folders: BTreeSet<&str> = changes.iter().flat_map(|change| folders_above(&change.path)).collect();
-    folders
-        .into_iter()
-        .map(|path| {
-            Ok(FolderChange {
-                path: path.to_owned(),
-                before: trees.folder(before, path)?,
-                after: trees.folder(after, path)?,
-            })
-        })
-        .collect()
-}
-
-/// Every folder that a path lies in, and `""` for the root.
-pub(super) fn folders_above(path: &str) -> impl Iterator<Item = &str> {
-    path.match_indices('/').map(|(at, _)| &path[..at]).chain([""])
-}
-
-/// Refuses paths that git would not check out again, or that mean another place.
-fn check_path(path: &str) -> Result<(), AuditError> {
-    let refuse = |reason| Err(AuditError::BadPath { path: path.to_owned(), reason });
-    for name in path.split('/') {
-        let lower = name.to_ascii_lowercase();
-        match lower.as_str() {
-            "" => return refuse("a part of the path is empty"),
-            "." | ".." => return refuse("`.` and `..` are no names"),
-            ".git" | "git~1" => return refuse("that name is git's own"),
-            _ if name.chars().any(char::is_control) => {
-                return refuse("it has a control character in it");
-            }
-            // Some file systems drop these, so that `.g<U+200C>it` is `.git` to them.
-            _ if name.chars().any(is_ignorable) => {
-                return refuse("it has an invisible character in it");
-            }
-            _ if name.contains('\\') => return refuse("it has a backslash in it"),
-            _ => {}
-        }
-    }
-    Ok(())
-}
-
-fn is_ignorable(c: char) -> bool {
-    matches!(c, '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
-}
-
-/// Returns the bytes of a commit object; its author stands before its committer.
-pub(super) fn encode(
-    tree: ObjectId,
-    parents: &[CommitId],
-    [(author, authored), (committer, committed)]: [(&Person, Timestamp); 2],
-    message: &str,
-) -> Result<Vec<u8>, AuditError> {
-    let stamp = |role: &str, who: &Person, time: Timestamp| {
-        if time.as_second() < 0 {
-            return Err(AuditError::BadTime { time });
-        }
-        Ok(format!("{role} {} <{}> {} +0000\n", who.name(), who.email(), time.as_second()))
-    };
-    let mut text = format!("tree {tree}\n");
-    for parent in parents {
-        text.push_str("parent ");
-        text.push_str(&parent.to_string());
-        text.push('\n');
-    }
-    text.push_str(&stamp("author", author, authored)?);
-    text.push_str(&stamp("committer", committer, committed)?);
-    text.push('\n');
-    text.push_str(message.trim_end().replace('\0', " ").as_str());
-    text.push('\n');
-    Ok(text.into_bytes())
-}
-
-/// Puts a signature into a commit's header.
-pub(super) fn with_signature(commit: &[u8], signature: &str) -> Vec<u8> {
-    let body = commit.windows(2).position(|pair| pair == b"\n\n").expect("a header ends in an empty line") + 1;
-    let mut signed = commit[..body].to_vec();
-    signed.extend(b"gpgsig");
-    for line in signature.trim_end().lines() {
-        signed.push(b' ');
-        signed.extend(line.as_bytes());
-        signed.push(b'\n');
-    }
-    signed.extend(&commit[body..]);
-    signed
-}
-
 /// The first line of a message, as one line of the reflog.
 fn subject(message: &str) -> String {
     message.trim_start().lines().next().unwrap_or_default().chars().filter(|c| !c.is_control()).collect()
-}
-
-/// The signer that git's configuration names, looked up once a committer.
-#[derive(Default)]
-pub(super) struct Signers {
-    found: Option<(Person, Option<Signer>)>,
-}
-
-impl Signers {
-    pub(super) fn of(&mut self, repository: &Repository, committer: &Person) -> Result<Option<&Signer>, AuditError> {
-        if self.found.as_ref().is_none_or(|(known, _)| known != committer) {
-            self.found = Some((committer.clone(), Signer::configured(repository, committer)?));
-        }
-        Ok(self.found.as_ref().and_then(|(_, signer)| signer.as_ref()))
-    }
 }

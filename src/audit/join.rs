@@ -7,12 +7,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
-use super::commit::{Signers, encode, with_signature};
+use super::commit_bytes::{encode, with_signature};
 use super::error::AuditError;
 use super::id::{CommitId, ObjectId};
 use super::identity::Person;
 use super::objects::{Kind, Object, sync_files};
 use super::repository::Repository;
+use super::sign::Signers;
 use super::tree::{Edit, Leaf, MODE_EXECUTABLE, MODE_FILE, MODE_SUBMODULE, text};
 
 /// The file that makes a folder a project.

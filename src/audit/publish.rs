@@ -27,12 +27,13 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::Instant;
 
-use super::commit::{Prepared, folders_above, path_changes, paths};
+use super::commit::Prepared;
 use super::error::{At, AuditError};
 use super::id::CommitId;
 use super::index::{FolderChange, Index, Patched};
 use super::locks::{BranchLock, Files, Held, Locks, Unlocked};
 use super::objects::{sync_files, unsynced_folder};
+use super::paths::{folders_above, path_changes, paths};
 use super::repository::Repository;
 use crate::disk::{self, NotSynced, Unsynced};
 use crate::stop;

@@ -28,6 +28,12 @@ enum Format {
     Ssh,
 }
 
+/// The signer that git's configuration names, looked up once a committer.
+#[derive(Default)]
+pub(super) struct Signers {
+    found: Option<(Person, Option<Signer>)>,
+}
+
 impl Signer {
     /// Returns the signer that git's configuration asks for, if it asks for one.
     pub(super) fn configured(repository: &Repository, committer: &Person) -> Result<Option<Self>, AuditError> {
@@ -93,5 +99,15 @@ impl Signer {
     fn sign_ssh(&self, bytes: &[u8]) -> Result<String, String> {
         // The writer lock is held: nobody may be asked at the terminal.
         ssh::signature(&self.program, &ssh::named_key(&self.key), "git", bytes, Asking::Window)
+    }
+}
+
+impl Signers {
+    /// Returns the signer of that committer.
+    pub(super) fn of(&mut self, repository: &Repository, committer: &Person) -> Result<Option<&Signer>, AuditError> {
+        if self.found.as_ref().is_none_or(|(known, _)| known != committer) {
+            self.found = Some((committer.clone(), Signer::configured(repository, committer)?));
+        }
+        Ok(self.found.as_ref().and_then(|(_, signer)| signer.as_ref()))
     }
 }
