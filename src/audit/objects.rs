@@ -122,15 +122,17 @@ impl ObjectFolder {
 
     /// Writes these objects as loose files that have no names yet.
     pub(super) fn stage_loose(&self, objects: &[Object]) -> Result<Staged, AuditError> {
-        let mut files = Vec::with_capacity(objects.len());
+        let mut staged = Staged { files: Vec::with_capacity(objects.len()), kept: Vec::new(), shared: None };
         let mut deflater = Deflater::default();
         for object in objects {
             let place = self.place(object.id);
-            if !freshen(&place) {
-                files.push((self.write_temp(object, &mut deflater)?, place));
+            if freshen(&place) {
+                staged.kept.push(place);
+            } else {
+                staged.files.push((self.write_temp(object, &mut deflater)?, place));
             }
         }
-        Ok(Staged { files, shared: None })
+        Ok(staged)
     }
 
     /// Gives synced objects their names. Done once, it does nothing more.
@@ -177,6 +179,8 @@ impl ObjectFolder {
 /// Objects that are written, with the places that they are to have.
 pub(super) struct Staged {
     pub files: Vec<(Temp, PathBuf)>,
+    /// The places of loose objects that were there already.
+    pub kept: Vec<PathBuf>,
     /// The folder of all of them, if its names have to be synced.
     pub shared: Option<PathBuf>,
 }
@@ -185,6 +189,13 @@ impl Staged {
     /// Returns those that have no names yet. They are synced before they get them.
     pub(super) fn unsynced(&mut self) -> Result<Vec<Unsynced>, AuditError> {
         self.unnamed().map(|(temp, _)| temp.unsynced()).collect()
+    }
+
+    /// Says whether they are all still there. Until a branch leads to them, `git prune --expire=now` takes them away, with or without
+    /// names.
+    pub(super) fn are_there(&self) -> bool {
+        let now = self.files.iter().map(|(temp, place)| if temp.named { place } else { &temp.path });
+        now.chain(&self.kept).all(|path| path.exists())
     }
 
     fn unnamed(&mut self) -> impl Iterator<Item = &mut (Temp, PathBuf)> {

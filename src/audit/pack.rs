@@ -40,7 +40,7 @@ impl ObjectFolder {
             temp.write(bytes)?;
             files.push((temp, folder.join(format!("pack-{name}.{extension}"))));
         }
-        Ok(Staged { files, shared: Some(folder) })
+        Ok(Staged { files, kept: Vec::new(), shared: Some(folder) })
     }
 }
 

@@ -3,12 +3,13 @@
 //! ```text
 //!   objects          written since `prepare`, without names           kill: leftover `tmp_obj_*` or `tmp_pack_*` files
 //!   temp files       made, their inodes told to the caller            kill: a leftover `aof-*` file
-//!   objects, branch  synced side by side with what the caller wrote, behind its record; the objects named    kill: unreachable objects
+//!   objects, branch  synced side by side with what the caller wrote, behind its record
 //!   index.lock       given its name; waited for, never broken         kill: our `index.lock`
+//!   objects          given their names                                kill: unreachable objects
 //!   check            HEAD, the branch and the staged entries are still what was prepared for, aof's own folder this clone's alone
 //!   files            given their names by the caller                  kill: files ahead of HEAD, our `index.lock`
 //!   new index        written into `index.lock`
-//!   REF.lock         given its name, holds the new commit; the branch compared again   kill: both locks
+//!   REF.lock         given its name, holds the new commit; the branch compared again, the objects still there   kill: both locks
 //!   reflogs          a line a commit
 //!   index.lock -> index                                               kill: the index and the files are ahead of HEAD
 //!   REF.lock -> REF  renamed                                          the commit point
@@ -57,7 +58,8 @@ pub struct Published {
 }
 
 impl Repository {
-    /// Moves the branch to what was prepared, with the index. `Moved` means: prepare again.
+    /// Moves the branch to what was prepared, with the index. `Moved` means: prepare again, since somebody has moved the branch, or
+    /// taken the objects away.
     pub fn publish(
         &self,
         prepared: &Prepared,
@@ -83,10 +85,15 @@ impl Repository {
         // No lock has its name yet, no object and no file of the caller's: which of them gets there first does not matter.
         sync_files(waiting)?;
         stop::point("audit.objects-written");
-        self.objects().name_staged(&mut objects)?;
 
         let index_lock = index_temp.lock(self.git_dir().join("index.lock"), deadline)?;
         stop::point("audit.index-locked");
+        // The lock may have been waited for, and a pruning git takes what nothing leads to.
+        let pruned = || AuditError::Moved { reference: reference.clone(), found: prepared.base.commit };
+        if !objects.are_there() {
+            return Err(pruned());
+        }
+        self.objects().name_staged(&mut objects)?;
         let now = self.head()?;
         if now != prepared.base {
             return Err(AuditError::Moved { reference: now.reference, found: now.commit });
@@ -110,6 +117,9 @@ impl Repository {
         let found = self.read_reference(reference)?;
         if found != prepared.base.commit {
             return Err(AuditError::Moved { reference: reference.clone(), found });
+        }
+        if !objects.are_there() {
+            return Err(pruned());
         }
         self.write_reflogs(reference, prepared.base.commit, &prepared.steps)?;
         stop::point("audit.reflog-written");

@@ -423,3 +423,31 @@ fn a_look_that_waits_in_vain_ends_as_other_commands_do() {
     let _ = env.aof(&["watch", "--once"]).success();
     assert_eq!(env.files(".aof/inbox"), Vec::<String>::new());
 }
+
+#[cfg(debug_assertions)]
+#[test]
+fn what_git_prunes_before_the_branch_has_moved_is_made_again() {
+    for point in ["audit.objects-written", "audit.index-locked", "audit.index-written"] {
+        let env = TestEnvironment::new();
+        let id = env.new_task(&["Add login"]);
+        let pipe = env.path("../pipe");
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        let mut command = env.aof_command(&["task", "complete", &id, "--agent", "agent-7", "--outcome", "complete"]);
+        command.args(["--summary", "Done"]).env("AOF_WAIT_AT", format!("{point}:{}", pipe.display()));
+        let child = command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn().unwrap();
+        eventually(point, || pipe.with_extension("reached").exists());
+        let _ = env.git(&["prune", "--expire=now"]);
+        // The second try comes there again.
+        let opened = std::fs::OpenOptions::new().read(true).write(true).open(&pipe).unwrap();
+        let _ = env.finish("task complete", child).success();
+        drop(opened);
+        assert_eq!(env.git(&["fsck", "--strict", "--no-dangling"]), "", "{point}");
+        assert_eq!(
+            env.git(&["log", "--format=%s", "-1"]).trim(),
+            "AOF-xxxxx: implement -> review (complete)".replace("AOF-xxxxx", &id),
+            "{point}"
+        );
+        assert_eq!(env.git(&["status", "--porcelain"]), "", "{point}");
+        let _ = env.aof(&["verify"]).success();
+    }
+}

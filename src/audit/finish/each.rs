@@ -8,7 +8,7 @@ use super::super::below::Below;
 use super::super::bring::Bringing;
 use super::super::coming::Coming;
 use super::super::difference::Changes;
-use super::super::error::{At, AuditError, Unsettled, with_cause};
+use super::super::error::{AuditError, Unsettled, with_cause};
 use super::super::id::CommitId;
 use super::super::objects::Temp;
 use super::super::repository::Repository;

@@ -28,7 +28,7 @@ use super::head::Head;
 use super::id::CommitId;
 use super::in_the_way::{NOTHING, keeps_out};
 use super::locks::{BranchLock, Files};
-use super::objects::{Temp, sync_files};
+use super::objects::Temp;
 use super::publish::Intent;
 use super::repository::Repository;
 use each::Going;
