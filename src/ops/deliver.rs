@@ -3,6 +3,7 @@
 //! They are worked on in batches of different tasks; a second completion of a task waits for the next batch.
 //! A file is renamed to `.taken/ID-NAME` first, and that id is its completion's: delivered again after a crash it is recognised.
 //! Whoever works on it holds it until it is settled or refused, so no two come to different ends with it. It is removed only when the history has it, and refused files are kept; so a completion is always in exactly one place.
+//! One that has to wait keeps the visit that it [means](super::meant).
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -16,6 +17,7 @@ use tracing::warn;
 use super::complete::{Completed, complete_together, would_complete};
 use super::error::OpsError;
 use super::events::leave_conflict;
+use super::meant::{Heard, bind, meant};
 use super::notices::put_conflict;
 use super::together::MOST;
 use super::workspace::Workspace;
@@ -24,7 +26,7 @@ use crate::engine::Refusal;
 use crate::format::completion_file::{self, Syntax};
 use crate::format::diagnostic::Diagnostic;
 use crate::format::import::Remark;
-use crate::model::{Completion, Digest, Ticket};
+use crate::model::{Completion, Digest};
 use crate::stop;
 use crate::store::inbox::{Class, Delivery, Held, Item, Leftover, Taken, Witnessed};
 use crate::store::random::DeliveryId;
@@ -101,9 +103,14 @@ pub fn resume(
     work_off(workspace, &Inbox::of(&paths), wait, recipient, &mut |room| Ok(more(room)))
 }
 
-/// Takes what is in the inbox, the oldest first; a bad one stops none of the others. Returns whether files are left that may
-/// still be written.
-pub fn deliver(workspace: &mut Workspace, wait: Duration, recipient: &mut dyn Recipient) -> Result<bool, OpsError> {
+/// Takes what is in the inbox, the oldest first, and works on it behind files that were taken before; a bad one stops none of the
+/// others. Returns whether files are left that may still be written.
+pub fn deliver(
+    workspace: &mut Workspace,
+    wait: Duration,
+    taken: Vec<Taken>,
+    recipient: &mut dyn Recipient,
+) -> Result<bool, OpsError> {
     workspace.own_folder_is_ours()?;
     let paths = workspace.paths.clone();
     let clock = workspace.clock();
@@ -121,8 +128,12 @@ pub fn deliver(workspace: &mut Workspace, wait: Duration, recipient: &mut dyn Re
         }
     }
     let mut failed = Vec::new();
-    let mut ready = ready.into_iter();
+    let (mut ready, mut taken) = (ready.into_iter(), taken.into_iter());
     let done = work_off(workspace, &inbox, wait, recipient, &mut |room| {
+        let earlier: Vec<Taken> = taken.by_ref().take(room).collect();
+        if !earlier.is_empty() {
+            return Ok(earlier);
+        }
         let mut wanted = Vec::with_capacity(room);
         for item in ready.by_ref().take(room) {
             wanted.push((item, DeliveryId::new(clock())?));
@@ -146,7 +157,10 @@ struct Work {
     /// Held for as long as it is worked on.
     _held: Held,
     delivery: Delivery,
+    /// What it says, of the visit that it was found to mean, if any.
     completion: Completion,
+    /// Whether it says itself which visit it means.
+    names_visit: bool,
 }
 
 /// Works through what `more` brings, in batches; there are gaps between them in which a person's git gets at the repository.
@@ -158,6 +172,7 @@ fn work_off(
     more: &mut dyn FnMut(usize) -> Result<Vec<Taken>, OpsError>,
 ) -> Result<(), OpsError> {
     let mut pending: Vec<Work> = Vec::new();
+    let mut heard = Heard::default();
     loop {
         let start = Instant::now();
         let files = more(MOST.saturating_sub(pending.len()))?;
@@ -167,23 +182,14 @@ fn work_off(
         for taken in files {
             pending.extend(open(inbox, taken, recipient)?);
         }
+        for work in &mut pending {
+            heard.bind(&mut work.completion);
+        }
         let batch = first_of_each(&mut pending, |work| work.completion.ticket.task.clone());
         let more_to_come = batch.len() == MOST || !pending.is_empty();
         let said = work_on(workspace, inbox, wait, &batch, recipient)?;
-        // A file that was dropped twice says the same visit twice, and never the next gate too.
-        for work in &mut pending {
-            let ticket = &mut work.completion.ticket;
-            let agent = &work.completion.agent;
-            let first =
-                batch.iter().zip(&said).find(|(_, first)| first.ticket.task == ticket.task && first.agent == *agent);
-            if let Some((written, first)) = first.filter(|_| ticket.visit.is_none()) {
-                // Who names a branch once, and none then, does not mean the same one.
-                let branch = match written.completion.ticket.branch {
-                    None => first.ticket.branch.clone(),
-                    Some(_) => None,
-                };
-                *ticket = Ticket { branch: ticket.branch.take().or(branch), ..first.ticket.clone() };
-            }
+        for (work, completion) in batch.iter().zip(&said) {
+            heard.note(completion, work.names_visit);
         }
         if more_to_come && recipient.rest(start.elapsed()).is_break() {
             return Ok(());
@@ -217,7 +223,11 @@ fn open(inbox: &Inbox<'_>, taken: Taken, recipient: &mut dyn Recipient) -> Resul
     };
     inbox.forget_reasons(&taken, &told_of(&taken, &delivery));
     match read(&delivery, &taken) {
-        Ok(completion) => Ok(Some(Work { taken, _held: held, delivery, completion })),
+        Ok(mut completion) => {
+            let names_visit = completion.ticket.visit.is_some();
+            bind(&mut completion, taken.meant.as_ref());
+            Ok(Some(Work { taken, _held: held, delivery, completion, names_visit }))
+        }
         Err(reason) => {
             refuse(inbox, &taken, &delivery, reason, recipient)?;
             Ok(None)
@@ -237,9 +247,11 @@ fn work_on(
     let mut completions: Vec<Completion> = batch.iter().map(|work| work.completion.clone()).collect();
     let mut trouble = Ok(());
     let mut late = Vec::new();
+    let mut waits = vec![true; batch.len()];
     let done = complete_together(workspace, wait, &mut completions, &mut |place, result| {
         let Work { taken, delivery, .. } = &batch[place];
         let name = taken.name.clone();
+        waits[place] = result.as_ref().is_err_and(is_passing);
         let settled = match result {
             Ok(completed) => settle(inbox, taken, delivery, completed, recipient),
             Err(error) if is_passing(&error) => wait_or_fail(name, error, recipient),
@@ -253,6 +265,9 @@ fn work_on(
             trouble = settled;
         }
     });
+    for ((work, completion), _) in batch.iter().zip(&mut completions).zip(waits).filter(|(_, waits)| *waits) {
+        keep_meant(workspace, inbox, work, completion);
+    }
     done.and(trouble)?;
     for (place, refusal) in late {
         let Work { taken, delivery, .. } = &batch[place];
@@ -269,6 +284,19 @@ fn work_on(
         refuse(inbox, taken, delivery, reason_of(&refusal.into()), recipient)?;
     }
     Ok(completions)
+}
+
+/// Has a file that waits keep the visit that it means.
+fn keep_meant(workspace: &Workspace, inbox: &Inbox<'_>, work: &Work, completion: &mut Completion) {
+    if work.names_visit || work.taken.meant.is_some() {
+        return;
+    }
+    let Some(meant) = meant(workspace, completion) else { return };
+    bind(completion, Some(&meant));
+    if let Err(error) = inbox.keep_meant(&work.taken, &meant) {
+        // It waits all the same, and is looked at anew when it is tried again.
+        warn!("a completion file that waits does not keep which visit it means: {error}");
+    }
 }
 
 fn settle(

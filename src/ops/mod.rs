@@ -42,6 +42,7 @@ mod in_force;
 mod init;
 mod line_ends;
 mod list;
+mod meant;
 pub mod merge;
 pub mod merge_driver;
 mod message;

@@ -5,11 +5,12 @@ use super::attention::some;
 use super::complete::would_complete;
 use super::deliver::is_passing;
 use super::error::OpsError;
+use super::meant::bind;
 use super::status::Attention;
 use super::workspace::Workspace;
 use crate::format::completion_file::{self, Syntax};
 use crate::model::CompletionId;
-use crate::store::inbox::{Class, Item, Leftover, Witnessed};
+use crate::store::inbox::{Class, Item, Leftover, Meant, Witnessed};
 use crate::store::random::DeliveryId;
 use crate::store::{Inbox, StoreError, intent};
 
@@ -28,6 +29,8 @@ struct File {
     name: String,
     /// The one that it was taken under.
     id: Option<CompletionId>,
+    /// The visit that it was found to mean.
+    meant: Option<Meant>,
 }
 
 /// Returns how many files wait in the inbox.
@@ -106,10 +109,11 @@ fn kept_back(workspace: &Workspace) -> Result<(usize, Vec<KeptBack>), OpsError> 
 
 fn files(workspace: &Workspace) -> Result<Vec<File>, OpsError> {
     let inbox = Inbox::of(&workspace.paths);
-    let fresh = |item: Item| File { name: item.name.to_string_lossy().into_owned(), item, id: None };
+    let fresh = |item: Item| File { name: item.name.to_string_lossy().into_owned(), item, id: None, meant: None };
     let taken = inbox.taken()?.into_iter().map(|leftover| match leftover {
         Leftover::Taken(taken) => {
-            File { item: taken.item().clone(), id: Some(taken.id.completion()), name: taken.name }
+            let (item, id) = (taken.item().clone(), Some(taken.id.completion()));
+            File { item, name: taken.name, id, meant: taken.meant }
         }
         Leftover::Stranger(item) => fresh(item),
     });
@@ -130,6 +134,7 @@ fn trouble_of(workspace: &Workspace, file: &File) -> Option<OpsError> {
         Some(id) => id.clone(),
         None => DeliveryId::new(workspace.clock()()).ok()?.completion(),
     };
-    let completion = completion_file::parse(&bytes, syntax, &id).ok()?;
+    let mut completion = completion_file::parse(&bytes, syntax, &id).ok()?;
+    bind(&mut completion, file.meant.as_ref());
     would_complete(workspace, &completion).err().filter(is_passing)
 }

@@ -57,21 +57,22 @@ impl Backlog {
         self.queue.note(desk.waiting.drain(..));
     }
 
-    /// Works off what there is, where that is not known.
-    pub(super) fn take_up(
-        &mut self,
-        workspace: &mut Workspace,
-        wait: Duration,
-        desk: &mut Desk<'_>,
-    ) -> Result<(), OpsError> {
+    /// Returns what there is, where that is not known, to be worked off with what came meanwhile.
+    pub(super) fn begin(&mut self, workspace: &Workspace, desk: &mut Desk<'_>) -> Result<Vec<Taken>, OpsError> {
+        if !self.unknown {
+            return Ok(Vec::new());
+        }
+        let all = leftovers(workspace, desk)?;
+        self.queue = Queue::default();
+        Ok(all)
+    }
+
+    /// All of that was tried.
+    pub(super) fn begun(&mut self, desk: &mut Desk<'_>) {
         if self.unknown {
-            let mut all = leftovers(workspace, desk)?.into_iter();
-            self.queue = Queue::default();
-            self.resume(workspace, wait, desk, &mut |_, room| all.by_ref().take(room).collect())?;
             desk.told.forget_the_rest();
             (self.unknown, self.retry) = (false, Retry::No);
         }
-        Ok(())
     }
 
     /// Tries again what waits, for a short while: what comes meanwhile is not to wait for that.

@@ -243,10 +243,12 @@ impl<'t> Rounds<'t> {
         self.workspace.own_folder_is_ours()?;
         self.rules.look(&self.workspace, &head, &mut self.desk)?;
         let tending = self.schedule.is_tending_due(Instant::now());
-        self.backlog.take_up(&mut self.workspace, self.wait, &mut self.desk)?;
-        let growing = deliver(&mut self.workspace, self.wait, &mut self.desk);
+        // They are of one go with what came meanwhile.
+        let taken = self.backlog.begin(&self.workspace, &mut self.desk)?;
+        let growing = deliver(&mut self.workspace, self.wait, taken, &mut self.desk);
         self.backlog.note(&mut self.desk);
         let growing = growing?;
+        self.backlog.begun(&mut self.desk);
         self.backlog.go_on(&mut self.workspace, self.wait, &mut self.desk, tending)?;
         if tending {
             self.tasks.tend(&mut self.workspace, self.wait, &mut self.schedule, &mut self.desk)?;

@@ -8,7 +8,7 @@ use insta::assert_snapshot;
 use crate::checker::{self, check};
 #[cfg(debug_assertions)]
 use crate::environment::eventually;
-use crate::environment::{Output, TestEnvironment};
+use crate::environment::{ORG, Output, PROJECT, TestEnvironment};
 
 /// Drops a file that has been left alone for long.
 fn drop_file(env: &TestEnvironment, name: &str, content: impl AsRef<[u8]>) {
@@ -168,6 +168,17 @@ fn the_same_file_twice_counts_once() {
     check(&env);
     assert_eq!(env.files(".aof/refused"), [""; 0]);
     assert_eq!(env.task_text(&id).matches("id: c-1").count(), 1);
+}
+
+#[test]
+fn many_files_later_the_same_visit_is_said_again() {
+    let env = TestEnvironment::with_rules(PROJECT, &ORG.replace("agent-3", "agent-7"));
+    let ids = dropped(&env, 60);
+    let first = ids.iter().min().unwrap();
+    drop_file(&env, "z.yaml", format!("task: {first}\nagent: agent-7\noutcome: complete\nsummary: Done\n"));
+    let output = watch_once(&env);
+    assert!(env.exists(".aof/refused/z.yaml") && env.task_text(first).contains("current: review"), "{output}");
+    check(&env);
 }
 
 #[test]
@@ -361,6 +372,22 @@ fn what_one_watcher_is_about_to_refuse_counts_with_no_other() {
     let refused = env.exists(".aof/refused/early.yaml");
     let counted = !env.git(&["log", "--format=%H", "--grep=Aof-Completion: c-1"]).is_empty();
     assert!(refused && !counted, "refused: {refused}, counted: {counted}\n{first}\n{second}");
+    check(&env);
+}
+
+#[test]
+#[cfg(debug_assertions)]
+fn what_was_taken_before_a_kill_and_what_came_since_say_one_visit() {
+    let both = ORG.replace("agent-3", "agent-7");
+    let env = TestEnvironment::with_rules(PROJECT, &both);
+    let id = env.new_task(&["Add login"]);
+    let completion = format!("task: {id}\nagent: agent-7\noutcome: complete\nsummary: Done\n");
+    drop_file(&env, "x.yaml", &completion);
+    kill_at(&env, "ops.prepared");
+    drop_file(&env, "y.yaml", &completion);
+    let output = watch_once(&env);
+    assert!(env.task_text(&id).contains("current: review"), "{output}");
+    assert!(env.exists(".aof/refused/y.yaml"), "{output}");
     check(&env);
 }
 

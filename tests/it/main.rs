@@ -95,6 +95,7 @@ mod templates;
 mod texts;
 mod verify;
 mod waiting;
+mod waiting_visits;
 mod walker;
 mod watch;
 mod webhooks;

@@ -6,19 +6,23 @@
 //! - while it is refused: the reason without the file, or both; the file is never without its reason. Whoever takes the file up
 //!   removes such a reason first.
 //!
+//! A taken file that has to wait is renamed once more, to say which visit it [means](Meant).
+//!
 //! Nothing here needs the writer lock: two who take the same file race for one rename, and a taken file is worked on by whoever
 //! [holds](Inbox::hold) it.
 
 mod held;
+mod meant;
 mod names;
 mod refused;
 mod scan;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::ErrorKind;
 
 pub use held::Held;
+pub use meant::Meant;
 pub use names::is_debris;
 use scan::unlisted;
 pub use scan::{Candidate, Class, FILE_LIMIT, Oddity, QUIET, Witnessed};
@@ -58,6 +62,8 @@ pub struct Taken {
     pub id: DeliveryId,
     /// What it was called in the inbox.
     pub name: String,
+    /// The visit that it was found to mean when it had to wait.
+    pub meant: Option<Meant>,
     item: Item,
 }
 
@@ -149,6 +155,17 @@ impl<'p> Inbox<'p> {
         self.folder(INBOX)?.sync()
     }
 
+    /// Has a taken file say which visit it means, over crashes too; one that is gone need not. Whoever does so holds it.
+    pub fn keep_meant(&self, taken: &Taken, meant: &Meant) -> Result<(), StoreError> {
+        let at_work = self.folder(TAKEN)?;
+        let new_name = taken_name(&taken.id, &meant.to_string(), OsStr::new(&taken.name));
+        match at_work.move_new(&taken.item.name, &at_work, &new_name) {
+            Ok(()) => at_work.sync(),
+            Err(StoreError::Gone { .. }) => Ok(()),
+            Err(fault) => Err(fault),
+        }
+    }
+
     /// Reads a taken file; `None` if it is gone.
     pub fn read(&self, taken: &Taken) -> Result<Option<Delivery>, StoreError> {
         let read = self.folder(TAKEN)?.read(&taken.item.name, FILE_LIMIT)?;
@@ -188,26 +205,33 @@ impl Shelf {
 }
 
 fn take_one(inbox: &Folder, at_work: &Folder, item: &Item, id: DeliveryId) -> Result<Taken, StoreError> {
-    let mut new_name = OsString::from(format!("{id}-"));
-    new_name.push(names::fitted(&item.name, DELIVERY_ID_LENGTH + 1));
+    let new_name = taken_name(&id, "", &item.name);
     inbox.move_new(&item.name, at_work, &new_name)?;
     let name = item.name.to_string_lossy().into_owned();
     let item = Item { shelf: Shelf::Taken, name: new_name };
-    Ok(Taken { id, name, item })
+    Ok(Taken { id, name, meant: None, item })
+}
+
+/// Returns the name of a taken file.
+fn taken_name(id: &DeliveryId, mark: &str, name: &OsStr) -> OsString {
+    let mut taken = OsString::from(format!("{id}-{mark}"));
+    taken.push(names::fitted(name, DELIVERY_ID_LENGTH + 1 + mark.len()));
+    taken
 }
 
 fn leftover(name: OsString) -> Leftover {
-    let split = name.to_str().and_then(split).map(|(id, rest)| (id, rest.to_owned()));
+    let split = name.to_str().and_then(split).map(|(id, meant, name)| (id, meant, name.to_owned()));
     let item = Item { shelf: Shelf::Taken, name };
     match split {
-        Some((id, name)) => Leftover::Taken(Taken { id, name, item }),
+        Some((id, meant, name)) => Leftover::Taken(Taken { id, name, meant, item }),
         None => Leftover::Stranger(item),
     }
 }
 
-fn split(name: &str) -> Option<(DeliveryId, &str)> {
+fn split(name: &str) -> Option<(DeliveryId, Option<Meant>, &str)> {
     let (id, rest) = name.split_at_checked(DELIVERY_ID_LENGTH)?;
-    Some((DeliveryId::recognise(id)?, rest.strip_prefix('-')?))
+    let (meant, name) = Meant::split(rest.strip_prefix('-')?);
+    Some((DeliveryId::recognise(id)?, meant, name))
 }
 
 fn plain(name: &str) -> Result<&str, StoreError> {

@@ -84,7 +84,7 @@ impl Item {
     fn delivered_name(&self) -> &OsStr {
         let text = self.name.to_str();
         match text.and_then(split) {
-            Some((_, name)) if self.shelf == Shelf::Taken => OsStr::new(name),
+            Some((_, _, name)) if self.shelf == Shelf::Taken => OsStr::new(name),
             _ => &self.name,
         }
     }

@@ -317,3 +317,24 @@ fn of_two_who_deliver_under_one_name_one_is_told() {
         assert_eq!(winners, [written.as_slice()]);
     }
 }
+
+#[test]
+fn a_taken_file_keeps_which_visit_it_means_and_is_refused_under_its_own_name() {
+    let (_home, paths) = project();
+    let inbox = Inbox::of(&paths);
+    let long = format!("{}.yaml", "x".repeat(250));
+    for (name, branch) in [("done.yaml", None), (&*long, Some("security"))] {
+        put(&paths.inbox(), name, "x", OLD);
+        let taken = take_one(&inbox, name);
+        let meant = Meant { visit: 3, branch: branch.map(|branch| branch.parse().unwrap()) };
+        inbox.keep_meant(&taken, &meant).unwrap();
+        // It is no more under the name that it had.
+        inbox.keep_meant(&taken, &meant).unwrap();
+        let [Leftover::Taken(left)] = &inbox.taken().unwrap()[..] else { panic!("{name}") };
+        assert_eq!((&left.id, left.meant.as_ref()), (&taken.id, Some(&meant)));
+        assert!(left.name == name || name == long && left.name.ends_with("x.yaml"), "{}", left.name);
+        assert_eq!(inbox.read(left).unwrap().unwrap().bytes, b"x");
+        let refused = inbox.refuse(left.item(), &json!({})).unwrap().unwrap();
+        assert!(refused.file_name().unwrap().to_str().unwrap().starts_with(&name[..4]), "{refused:?}");
+    }
+}

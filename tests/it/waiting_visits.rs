@@ -1,0 +1,104 @@
+//! Completion files that wait while their visit is ended by another word: they never count for the next gate.
+
+use std::fs::{self, File};
+use std::time::{Duration, SystemTime};
+
+use crate::checker::check;
+use crate::environment::{PROJECT, TestEnvironment};
+
+/// One agent does everything.
+const ALONE: &str = "\
+roles:
+  backend: {agents: [agent-7]}
+  architect: {agents: [agent-7]}
+";
+
+/// What keeps the files of a task back, and what ends that.
+type Trouble = (fn(&TestEnvironment, &str), fn(&TestEnvironment, &str));
+
+const TROUBLES: [Trouble; 3] = [
+    (
+        |env, id| fs::rename(env.path(&env.task_path(id)), env.path("away")).unwrap(),
+        |env, id| fs::rename(env.path("away"), env.path(&format!("tasks/{id}.md"))).unwrap(),
+    ),
+    (
+        |env, id| env.edit(&env.task_path(id), "current: implement", "current: review"),
+        |env, id| drop(env.git(&["restore", &env.task_path(id)])),
+    ),
+    (
+        |env, id| {
+            let (path, text) = (env.task_path(id), env.task_text(id));
+            env.write(&path, text.clone() + "Staged\n");
+            env.git(&["add", &path]);
+            env.write(&path, text);
+        },
+        |env, id| drop(env.git(&["restore", "--staged", &env.task_path(id)])),
+    ),
+];
+
+/// Drops a completion, long ago.
+fn dropped(env: &TestEnvironment, name: &str, ticket: &str) {
+    let path = format!(".aof/inbox/{name}");
+    env.write(&path, format!("task: {ticket}\nagent: agent-7\noutcome: complete\nsummary: From {name}\n"));
+    let long_ago = SystemTime::UNIX_EPOCH + Duration::from_hours(24 * 365 * 50);
+    File::options().write(true).open(env.path(&path)).unwrap().set_modified(long_ago).unwrap();
+}
+
+/// Returns a project with a task, and a completion `x.yaml` of it that was taken and waits.
+fn waiting(begin: fn(&TestEnvironment, &str)) -> (TestEnvironment, String) {
+    let env = TestEnvironment::with_rules(PROJECT, ALONE);
+    let id = env.new_task(&["Add login"]);
+    begin(&env, &id);
+    dropped(&env, "x.yaml", &id);
+    let output = env.aof(&["watch", "--once"]).code(1);
+    assert_eq!((env.files(".aof/inbox").len(), env.files(".aof/refused").len()), (1, 0), "{output}");
+    (env, id)
+}
+
+/// Says that the task was completed once, and which file came too late.
+fn counted_once(env: &TestEnvironment, id: &str, late: &str) {
+    let text = env.task_text(id);
+    assert!(text.contains("current: review"), "{text}");
+    let reason = env.read(&format!(".aof/refused/{late}.reason.json"));
+    assert!(reason.contains("\"visit_ended\"") && reason.contains(&format!("{id}@0")), "{reason}");
+    assert_eq!(env.files(".aof/inbox"), [""; 0]);
+    check(env);
+}
+
+#[test]
+fn what_waits_is_late_once_another_file_has_ended_its_visit() {
+    for (begin, end) in TROUBLES {
+        let (env, id) = waiting(begin);
+        end(&env, &id);
+        dropped(&env, "y.yaml", &id);
+        let _ = env.aof(&["watch", "--once"]);
+        // Which of the two is first does not matter: neither counts for the review.
+        let late = if env.exists(".aof/refused/x.yaml") { "x.yaml" } else { "y.yaml" };
+        counted_once(&env, &id, late);
+    }
+}
+
+#[test]
+fn what_waits_is_late_once_its_visit_was_ended_by_another_door() {
+    for (begin, end) in TROUBLES {
+        let (env, id) = waiting(begin);
+        // A second look at what waits, by another process, finds it as it was.
+        let _ = env.aof(&["watch", "--once"]).code(1);
+        end(&env, &id);
+        let _ = env.complete(&id, "agent-7");
+        let _ = env.aof(&["watch", "--once"]);
+        counted_once(&env, &id, "x.yaml");
+    }
+}
+
+#[test]
+fn what_waits_counts_for_its_visit_and_what_names_a_visit_keeps_it() {
+    for (begin, end) in TROUBLES {
+        let (env, id) = waiting(begin);
+        dropped(&env, "y.yaml", &format!("{id}@1"));
+        end(&env, &id);
+        let _ = env.aof(&["watch", "--once"]).success();
+        assert!(env.task_path(&id).starts_with("tasks/archive/"), "{}", env.task_text(&id));
+        check(&env);
+    }
+}
