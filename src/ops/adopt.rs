@@ -16,7 +16,7 @@ use super::misplaced::{home_if_settled, open_in_archive};
 use super::rule_sources::rules_mark;
 use super::standing::{Pending, Standing};
 use super::together::{MOST, carry_out_together};
-use super::transaction::{Changed, Choice, DryRun, carry_out};
+use super::transaction::{Changed, Choice, carry_out};
 use super::workspace::Workspace;
 use crate::audit::{CommitId, Head, ObjectId, TreeFile};
 use crate::engine::{Act, Decision, decide, passes_by_itself};
@@ -231,7 +231,7 @@ fn due(workspace: &Workspace, standing: Standing) -> Result<Option<(Due, Standin
 /// Tends one file by itself; nothing if there is nothing to do any more, or it changes all the time: then it is looked at again.
 fn tend_alone(workspace: &Workspace, id: &TaskId) -> Result<Option<Changed>, OpsError> {
     match due(workspace, Standing::read(workspace, id)?)? {
-        Some((_, standing, choice)) => carry_out(workspace, &standing, choice, DryRun::No),
+        Some((_, standing, choice)) => carry_out(workspace, &standing, choice),
         None => Ok(None),
     }
 }

@@ -139,7 +139,7 @@ fn settle_batch(
 fn alone(workspace: &Workspace, id: &TaskId, choose: Choose<'_>) -> Result<Option<Changed>, OpsError> {
     loop {
         let Some((standing, choice)) = choose(workspace, Standing::read(workspace, id)?)? else { return Ok(None) };
-        if let Some(changed) = carry_out(workspace, &standing, choice, DryRun::No)? {
+        if let Some(changed) = carry_out(workspace, &standing, choice)? {
             return Ok(Some(changed));
         }
         if Instant::now() >= workspace.deadline() {

@@ -145,3 +145,18 @@ fn a_rehearsal_meets_what_the_command_would_meet() {
     assert_eq!((rehearsed.code, &rehearsed.stderr), (done.code, &done.stderr));
     assert_ne!(rehearsed.code, Some(0), "{rehearsed}");
 }
+
+#[test]
+fn a_rehearsal_of_a_hand_made_task_meets_what_keeps_it_from_being_taken_up() {
+    let words = ["complete", "--agent", "agent-7", "--outcome", "complete", "--summary", "Done"];
+    for (command, more) in [("cancel", &["--reason", "Not needed"][..]), (words[0], &words[1..])] {
+        let env = TestEnvironment::new();
+        let path = env.hand_made("AOF-hand1", "Add login");
+        env.git(&["add", &path]);
+        let args = [&["task", command, "AOF-hand1"], more].concat();
+        let rehearsed = env.aof(&[&args[..], &["--dry-run"]].concat());
+        let done = env.aof(&args);
+        assert_eq!((rehearsed.code, &rehearsed.stderr), (done.code, &done.stderr));
+        assert!(rehearsed.code != Some(0) && rehearsed.stderr.contains("is staged"), "{rehearsed}");
+    }
+}

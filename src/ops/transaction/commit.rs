@@ -2,7 +2,6 @@
 //! looked whether what it read is still so.
 
 use std::cell::RefCell;
-use std::slice;
 use std::time::Instant;
 
 use tracing::{info, warn};
@@ -110,14 +109,8 @@ pub(in crate::ops) fn prepare(workspace: &Workspace, head: &Head, writes: &[Writ
     Ok(workspace.repository.prepare_batch(head, &drafts(workspace, writes)?)?)
 }
 
-/// Meets what would keep a write from being committed, as far as that can be told without the lock; nothing is written.
-pub(super) fn rehearse(workspace: &Workspace, head: &Head, write: &Write) -> Result<(), OpsError> {
-    let writes = slice::from_ref(write);
-    files::look_in_the_way(&workspace.paths, writes)?;
-    Ok(workspace.repository.rehearse(head, &drafts(workspace, writes)?)?)
-}
-
-fn drafts(workspace: &Workspace, writes: &[Write]) -> Result<Vec<Draft>, OpsError> {
+/// Returns the commits that these writes are to become, oldest first.
+pub(super) fn drafts(workspace: &Workspace, writes: &[Write]) -> Result<Vec<Draft>, OpsError> {
     let committer = workspace.repository.identity()?;
     let by_user = writes.iter().flat_map(|write| &write.versions).any(|version| version.author.is_none());
     let user = if by_user { workspace.repository.author_identity()? } else { committer.clone() };

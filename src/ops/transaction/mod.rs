@@ -15,19 +15,20 @@
 
 mod commit;
 mod place;
+mod rehearsal;
 mod write;
 
 use std::time::Instant;
 
-use self::commit::rehearse;
 use self::place::{Following, following};
+use self::rehearsal::rehearse;
 use super::adopt;
 use super::automatic::{owed_first, pass_on};
 use super::error::OpsError;
 use super::heal;
 use super::standing::{Pending, Standing, Version};
 use super::workspace::Workspace;
-use crate::audit::{AuditError, CommitId, Person};
+use crate::audit::{AuditError, CommitId, Head, Person};
 use crate::engine::{Step, Warning};
 use crate::format::task_file::{Origin, TaskFile};
 use crate::model::{Event, TaskId, Timestamp};
@@ -91,32 +92,69 @@ pub(super) fn change(
     dry_run: DryRun,
     decide: &mut dyn FnMut(&Standing) -> Result<Choice, OpsError>,
 ) -> Result<Changed, OpsError> {
+    if dry_run == DryRun::Yes {
+        let planned = planned(workspace, id, decide)?;
+        rehearse(workspace, &planned)?;
+        return Ok(planned.changed);
+    }
     for attempt in 1.. {
         if attempt > ATTEMPTS && Instant::now() >= workspace.deadline() {
             break;
         }
         heal::heal_if_pending(workspace)?;
-        let mut standing = Standing::read(workspace, id)?.thawed()?;
+        let standing = Standing::read(workspace, id)?.thawed()?;
         if let Some(choice) = due_first(workspace, &standing)? {
-            if standing.file.origin == Origin::Adopted {
-                // What is said now is meant for the visit that is open now: deciding it binds it to that, and it is decided
-                // again when the task has gone on.
-                let _ = decide(&standing);
-            }
-            if dry_run == DryRun::No {
-                carry_out(workspace, &standing, choice, dry_run)?;
-                continue;
-            }
-            let first = plan(workspace, &standing, choice)?;
-            standing.snapshot.bytes = first.write.map(|write| write.bytes().to_vec()).unwrap_or_default();
-            standing.file = first.changed.after;
+            bind_to_open(&standing, decide);
+            carry_out(workspace, &standing, choice)?;
+            continue;
         }
         let choice = decide(&standing)?;
-        if let Some(changed) = carry_out(workspace, &standing, choice, dry_run)? {
+        if let Some(changed) = carry_out(workspace, &standing, choice)? {
             return Ok(changed);
         }
     }
     Err(OpsError::Restless { id: id.clone() })
+}
+
+/// A change that is only thought of.
+pub(super) struct Planned {
+    /// What it would come to.
+    pub changed: Changed,
+    head: Head,
+    /// What would be written: what has to be done with the task first, then the change itself.
+    writes: Vec<Write>,
+}
+
+/// Returns what a change would come to. Nothing is written, and whether it could be committed is not asked.
+pub(super) fn planned(
+    workspace: &Workspace,
+    id: &TaskId,
+    decide: &mut dyn FnMut(&Standing) -> Result<Choice, OpsError>,
+) -> Result<Planned, OpsError> {
+    heal::heal_if_pending(workspace)?;
+    let mut standing = Standing::read(workspace, id)?.thawed()?;
+    let mut writes = Vec::new();
+    if let Some(choice) = due_first(workspace, &standing)? {
+        bind_to_open(&standing, decide);
+        let first = plan(workspace, &standing, choice)?;
+        standing.file = first.changed.after;
+        if let Some(write) = first.write {
+            standing.snapshot.bytes = write.bytes().to_vec();
+            writes.push(write);
+        }
+    }
+    let choice = decide(&standing)?;
+    let Plan { changed, write } = plan(workspace, &standing, choice)?;
+    writes.extend(write);
+    Ok(Planned { changed, head: standing.head, writes })
+}
+
+/// What is said now is meant for the visit that is open now: deciding it binds it to that, and it is decided again when the task has
+/// gone on.
+fn bind_to_open(standing: &Standing, decide: &mut dyn FnMut(&Standing) -> Result<Choice, OpsError>) {
+    if standing.file.origin == Origin::Adopted {
+        let _ = decide(standing);
+    }
 }
 
 /// Returns what has to be done with the task before anything else can be.
@@ -127,19 +165,14 @@ fn due_first(workspace: &Workspace, standing: &Standing) -> Result<Option<Choice
     }
 }
 
-/// Carries a choice out, or meets what would keep it from that; nothing if the task or the branch changed since they were read.
+/// Carries a choice out; nothing if the task or the branch changed since they were read.
 pub(super) fn carry_out(
     workspace: &Workspace,
     standing: &Standing,
     choice: Choice,
-    dry_run: DryRun,
 ) -> Result<Option<Changed>, OpsError> {
     let plan = plan(workspace, standing, choice)?;
     let Some(write) = plan.write else { return Ok(Some(plan.changed)) };
-    if dry_run == DryRun::Yes {
-        rehearse(workspace, &standing.head, &write)?;
-        return Ok(Some(plan.changed));
-    }
     let commit = commit_if_current(workspace, standing, write)?;
     Ok(commit.map(|commit| Changed { commit: Some(commit), ..plan.changed }))
 }
