@@ -29,8 +29,11 @@ impl Repository {
     pub fn filters(&self, paths: &[&str]) -> Result<Vec<bool>, AuditError> {
         let full_paths: Vec<String> = paths.iter().map(|path| self.full_path(path)).collect();
         let full_paths: Vec<&str> = full_paths.iter().map(String::as_str).collect();
-        let said = self.attributes(&full_paths, ["filter", "working-tree-encoding"])?;
-        Ok(said.iter().map(|[filter, encoding]| filter.is_a_filter() || encoding.is_another_encoding()).collect())
+        let said = self.attributes(&full_paths, ["filter", "ident", "working-tree-encoding"])?;
+        let changes = |[filter, ident, encoding]: &[Attribute; 3]| {
+            filter.is_a_filter() || *ident == Attribute::Set || encoding.is_another_encoding()
+        };
+        Ok(said.iter().map(changes).collect())
     }
 
     /// Returns what is said of each of these files, by their paths from the top, as git goes by it for what comes from the worktree.

@@ -126,7 +126,10 @@ impl Warning {
             Self::CompanionsStay { ignored, filtered, too_large } => {
                 let reasons = [
                     (ignored, "which git is told to ignore"),
-                    (filtered, "which git changes on the way into a commit: `filter` or `working-tree-encoding`"),
+                    (
+                        filtered,
+                        "which git changes on the way into a commit: `filter`, `ident` or `working-tree-encoding`",
+                    ),
                     (too_large, "too large to be committed"),
                 ];
                 let stays = reasons.iter().filter(|(files, _)| !files.is_empty());

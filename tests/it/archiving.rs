@@ -145,6 +145,7 @@ fn what_git_encrypts_or_stores_elsewhere_stays_as_git_has_it() {
         (".gitattributes", "*.log filter=up\n", None),
         ("tasks/archive/.gitattributes", "*.log filter=up\n", None),
         (".gitattributes", "*.log working-tree-encoding=UTF-16\n", None),
+        (".gitattributes", "*.log ident\n", None),
         (".gitattributes", "*.log filter=up\n", Some(LAYOUTS[0])),
         (".gitattributes", "*.log filter=up\n", Some(LAYOUTS[1])),
         (".gitattributes", "*.log filter=nowhere\n", None),
@@ -177,7 +178,7 @@ fn what_git_encrypts_or_stores_elsewhere_stays_as_git_has_it() {
         );
         let message = stays["message"].as_str().unwrap();
         assert!(
-            message.contains("`tasks/AOF-xxxxx.log` (which git changes on the way into a commit: `filter`"),
+            message.contains("`tasks/AOF-xxxxx.log` (which git changes on the way into a commit: `filter`, `ident` or"),
             "{message}"
         );
         assert_eq!(env.git(&["rev-parse", &format!("HEAD:{here}")]), blob);
@@ -189,7 +190,13 @@ fn what_git_encrypts_or_stores_elsewhere_stays_as_git_has_it() {
 
 #[test]
 fn attributes_that_change_nothing_keep_nothing_back() {
-    for line in ["*.log -filter\n", "*.log filter\n", "*.log working-tree-encoding=utf-8\n", "*.png filter=lfs\n"] {
+    for line in [
+        "*.log -filter\n",
+        "*.log filter\n",
+        "*.log -ident\n",
+        "*.log working-tree-encoding=utf-8\n",
+        "*.png filter=lfs\n",
+    ] {
         let env = TestEnvironment::new();
         let (id, place) = last_gate(&env);
         env.write(".gitattributes", line);
