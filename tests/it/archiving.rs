@@ -389,3 +389,23 @@ fn what_no_task_can_rise_from_keeps_none_from_ending() {
         fs::set_permissions(env.path(&format!("tasks/{inside}")), fs::Permissions::from_mode(0o755)).unwrap();
     }
 }
+
+#[test]
+#[cfg(debug_assertions)]
+fn what_a_copy_keeps_from_being_finished_after_a_kill_is_told() {
+    let env = TestEnvironment::new();
+    let (id, other) = (env.new_task(&["Add login"]), env.new_task(&["Tidy up"]));
+    let text = env.task_text(&id);
+    let mut command = env.aof_command(&["task", "cancel", &id, "--reason", "Not needed"]);
+    command.env("AOF_STOP_AT", "ops.file-written");
+    assert_eq!(env.run(command).code, None);
+    env.write(&format!("tasks/sprint/{id}.md"), text);
+    let output = env.aof(&["task", "comment", &other, "Hello"]).success();
+    assert!(output.stderr.contains("what a command was stopped in could not be finished: task"), "{output}");
+    assert!(output.stderr.contains("has 2 files") && output.stderr.contains("sprint/"), "{output}");
+    let output = env.aof(&["task", "comment", &other, "Hello again"]).success();
+    assert_eq!(output.stderr, "", "{output}");
+    std::fs::remove_file(env.path(&format!("tasks/sprint/{id}.md"))).unwrap();
+    let _ = env.aof(&["watch", "--once"]);
+    crate::checker::check(&env);
+}

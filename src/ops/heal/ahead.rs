@@ -3,6 +3,7 @@
 use std::rc::Rc;
 use std::time::Instant;
 
+use super::tell_unfinished;
 use crate::audit::{AuditError, BranchLock, CommitId, Head, LogEntry, ObjectId};
 use crate::ops::error::OpsError;
 use crate::ops::in_force::in_force;
@@ -38,7 +39,7 @@ pub(super) fn commit_what_is_ahead(
     }
 }
 
-/// One task's trouble is shown when somebody asks for it, and keeps none of the others.
+/// One task's trouble is told, and keeps none of the others.
 fn commit_one_by_one(
     workspace: &Workspace,
     lock: &WriterLock,
@@ -60,7 +61,11 @@ fn commit_one_by_one(
                     intent::write(lock, record)?.sync(lock)?;
                     return Err(error);
                 }
-                _ => break,
+                Err(error) => {
+                    tell_unfinished(workspace, &error);
+                    break;
+                }
+                Ok(_) => break,
             }
         }
     }
@@ -89,7 +94,10 @@ fn ahead_of(
         let plan = match plan(workspace, &standing, Choice::Pending) {
             Ok(plan) => plan,
             Err(error) if error.is_general() => return Err(error),
-            Err(_) => continue,
+            Err(error) => {
+                tell_unfinished(workspace, &error);
+                continue;
+            }
         };
         if let Some(mut write) = plan.write.filter(|_| !misplaced) {
             if let Some(branch) = branch {

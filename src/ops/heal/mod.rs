@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 use std::time::Instant;
 
 use serde::Deserialize;
-use tracing::{info, warn};
+use tracing::info;
 
 use super::error::OpsError;
 use super::sync;
@@ -54,7 +54,7 @@ pub(super) fn heal(workspace: &Workspace, lock: &WriterLock) -> Result<bool, Ops
         None => false,
     };
     workspace.repository.sweep_temps()?;
-    unless_general(atomic::sweep_local(lock, workspace.clock()().into()).map(drop).map_err(OpsError::from))?;
+    unless_general(workspace, atomic::sweep_local(lock, workspace.clock()().into()).map(drop).map_err(OpsError::from))?;
     if record.writes.is_empty() {
         // Only a sync writes down no files: git itself changed them. Before the first of them, whatever there is now is somebody's.
         match locks {
@@ -66,7 +66,7 @@ pub(super) fn heal(workspace: &Workspace, lock: &WriterLock) -> Result<bool, Ops
     // A commit that never got onto the branch may have been collected by git: then the files alone tell.
     let is_there = |branch: &BranchLock| landed || workspace.repository.log_entry(branch.to).is_ok();
     let branch = locks.and_then(|locks| locks.branch).filter(is_there);
-    unless_general(sweep_folders(lock, &record))?;
+    unless_general(workspace, sweep_folders(lock, &record))?;
     let head = workspace.head()?;
     match &branch {
         Some(branch) if !landed => settle_index(workspace, lock, &record, branch, Some(branch.to))?,
@@ -74,7 +74,7 @@ pub(super) fn heal(workspace: &Workspace, lock: &WriterLock) -> Result<bool, Ops
         // one has it.
         Some(branch) if end_of(&record) == End::Restart && head.reference == branch.reference => {
             for write in &record.writes {
-                unless_general(forward::bring_forward(workspace, lock, &head, branch, write))?;
+                unless_general(workspace, forward::bring_forward(workspace, lock, &head, branch, write))?;
             }
             settle_index(workspace, lock, &record, branch, branch.from)?;
         }
@@ -87,7 +87,7 @@ pub(super) fn heal(workspace: &Workspace, lock: &WriterLock) -> Result<bool, Ops
         }
         let settled =
             moved::settle_companions(workspace, lock, write).and_then(|()| moved::settle_move(workspace, lock, write));
-        unless_general(settled)?;
+        unless_general(workspace, settled)?;
     }
     // What is on its branch already is ahead of nothing; on another branch it would be done a second time.
     if !landed {
@@ -106,17 +106,22 @@ fn end_of(record: &Intent) -> End {
     if record.boot.is_some() && record.boot == boot() { End::Kill } else { End::Restart }
 }
 
-/// One task's trouble is shown when somebody asks for the task, by the doctor where it is only in the way, and keeps none of the others
-/// waiting.
-fn unless_general(result: Result<(), OpsError>) -> Result<(), OpsError> {
+/// One task's trouble is told, and keeps none of the others waiting.
+fn unless_general(workspace: &Workspace, result: Result<(), OpsError>) -> Result<(), OpsError> {
     match result {
         Err(error) if error.is_general() => Err(error),
         Err(error) => {
-            warn!("not finished: {error}");
+            tell_unfinished(workspace, &error);
             Ok(())
         }
         Ok(()) => Ok(()),
     }
+}
+
+/// The record goes all the same, so nobody tries it again: `aof status` has the files from then on.
+fn tell_unfinished(workspace: &Workspace, error: &OpsError) {
+    let fix = error.fix().map(|fix| format!("; {fix}")).unwrap_or_default();
+    workspace.warn(format!("what a command was stopped in could not be finished: {}{fix}", error.problem()));
 }
 
 fn sweep_folders(lock: &WriterLock, record: &Intent) -> Result<(), OpsError> {
