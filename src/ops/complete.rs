@@ -12,7 +12,7 @@ use super::events::leave_conflict;
 use super::list::held_by;
 use super::standing::Standing;
 use super::together::change_together;
-use super::transaction::{Changed, Choice, DryRun, change};
+use super::transaction::{Changed, Choice, DryRun, Planned, change, planned};
 use super::workspace::Workspace;
 use crate::engine::{Act, Refusal, ToSign, branch_of, decide, rehearse};
 use crate::format::completion_file::front_of;
@@ -87,11 +87,11 @@ pub(super) fn to_sign(workspace: &Workspace, completion: &Completion) -> Result<
     }
 }
 
-/// Meets what would keep a completion file from counting that is taken now; nothing is written.
-pub(super) fn would_complete(workspace: &Workspace, completion: &Completion) -> Result<(), OpsError> {
+/// Returns what a completion file would come to that is taken now; nothing is written, and what would keep it from being committed is
+/// not looked for.
+pub(super) fn would_complete(workspace: &Workspace, completion: &Completion) -> Result<Planned, OpsError> {
     let (id, mut completion) = (&completion.ticket.task, completion.clone());
-    change(workspace, id, DryRun::Yes, &mut |standing| choice(workspace, standing, &mut completion, Signed::Now))
-        .map(drop)
+    planned(workspace, id, &mut |standing| choice(workspace, standing, &mut completion, Signed::Now))
 }
 
 /// When a completion is signed that has to be.

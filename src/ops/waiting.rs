@@ -7,6 +7,7 @@ use super::deliver::is_passing;
 use super::error::OpsError;
 use super::meant::bind;
 use super::status::Attention;
+use super::transaction::{Planned, rehearse_each};
 use super::workspace::Workspace;
 use crate::format::completion_file::{self, Syntax};
 use crate::model::CompletionId;
@@ -94,16 +95,23 @@ fn fix(error: &OpsError) -> String {
 fn kept_back(workspace: &Workspace) -> Result<(usize, Vec<KeptBack>), OpsError> {
     let files = files(workspace)?;
     let count = files.len();
-    let mut all = Vec::new();
+    let (mut all, mut ready) = (Vec::new(), Vec::new());
     for file in files.into_iter().take(MOST) {
         // Who takes one finishes first what was broken off; that is not for whoever only looks.
         if intent::is_pending(&workspace.paths) {
             break;
         }
-        if let Some(error) = trouble_of(workspace, &file) {
-            all.push(KeptBack { name: file.name, error });
+        match planned(workspace, &file) {
+            Ok(Some(planned)) => ready.push((file.name, planned)),
+            Ok(None) => {}
+            Err(error) => all.push(KeptBack { name: file.name, error }),
         }
     }
+    let troubles = rehearse_each(workspace, &ready.iter().map(|(_, planned)| planned).collect::<Vec<_>>());
+    let troubled =
+        ready.into_iter().zip(troubles).filter_map(|((name, _), error)| Some(KeptBack { name, error: error? }));
+    all.extend(troubled);
+    all.retain(|kept| is_passing(&kept.error));
     Ok((count, all))
 }
 
@@ -122,19 +130,19 @@ fn files(workspace: &Workspace) -> Result<Vec<File>, OpsError> {
     Ok(taken.chain(dropped).collect())
 }
 
-/// Returns what keeps a file back; nothing where it would count, or be refused.
-fn trouble_of(workspace: &Workspace, file: &File) -> Option<OpsError> {
-    let syntax = Syntax::of(&file.name)?;
+/// Returns what a file would come to, or what keeps it back; nothing where it is to be refused anyway.
+fn planned(workspace: &Workspace, file: &File) -> Result<Option<Planned>, OpsError> {
+    let Some(syntax) = Syntax::of(&file.name) else { return Ok(None) };
     let bytes = match Inbox::of(&workspace.paths).peek(&file.item) {
-        Ok(bytes) => bytes?,
-        Err(StoreError::WrongKind { .. } | StoreError::TooLarge { .. }) => return None,
-        Err(error) => return Some(error.into()),
+        Ok(Some(bytes)) => bytes,
+        Ok(None) | Err(StoreError::WrongKind { .. } | StoreError::TooLarge { .. }) => return Ok(None),
+        Err(error) => return Err(error.into()),
     };
     let id = match &file.id {
         Some(id) => id.clone(),
-        None => DeliveryId::new(workspace.clock()()).ok()?.completion(),
+        None => DeliveryId::new(workspace.clock()())?.completion(),
     };
-    let mut completion = completion_file::parse(&bytes, syntax, &id).ok()?;
+    let Ok(mut completion) = completion_file::parse(&bytes, syntax, &id) else { return Ok(None) };
     bind(&mut completion, file.meant.as_ref());
-    would_complete(workspace, &completion).err().filter(is_passing)
+    would_complete(workspace, &completion).map(Some)
 }

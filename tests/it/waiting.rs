@@ -160,3 +160,29 @@ fn a_rehearsal_of_a_hand_made_task_meets_what_keeps_it_from_being_taken_up() {
         assert!(rehearsed.code != Some(0) && rehearsed.stderr.contains("is staged"), "{rehearsed}");
     }
 }
+
+#[test]
+fn of_many_that_wait_those_are_named_that_something_is_in_the_way_of() {
+    let env = TestEnvironment::new();
+    let ids: Vec<String> = (0..7).map(|number| env.new_task(&[&format!("Task {number}")])).collect();
+    let stage = |id: &str| {
+        let (path, text) = (env.task_path(id), env.task_text(id));
+        env.write(&path, text.clone() + "Staged\n");
+        env.git(&["add", &path]);
+        env.write(&path, text);
+    };
+    for id in &ids {
+        dropped(&env, id, "agent-7");
+    }
+    // A second word on a task that nothing is in the way of.
+    env.write(".aof/inbox/twice.yaml", env.read(&format!(".aof/inbox/{}.yaml", ids[0])));
+    assert_eq!(told(&env).len(), 1);
+    for staged in [&ids[2], &ids[5]] {
+        stage(staged);
+    }
+    let [free, one, other] = told(&env).try_into().unwrap();
+    assert_eq!(free.0, "inbox_waiting: 6 completion files wait in `.aof/inbox`");
+    for kept in [one, other] {
+        assert!(kept.0.starts_with("inbox_kept_back: 1 completion") && kept.0.contains("is staged"), "{kept:?}");
+    }
+}

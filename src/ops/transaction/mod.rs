@@ -38,6 +38,7 @@ use crate::store::{ProjectPath, StoreError};
 
 pub(super) use self::commit::{commit, commit_unhealed, last_of_each, prepare};
 pub(super) use self::place::destination;
+pub(super) use self::rehearsal::rehearse_each;
 pub(super) use self::write::{Beside, Write};
 
 /// How often an operation starts again at least because somebody else was faster; it goes on as long as one waits for a lock.
