@@ -19,7 +19,10 @@ pub(super) const SAY_WHO: &str = "`git config user.name \"Your Name\"` and `git 
 /// Locks of git's that nobody seems to hold any more.
 pub(super) fn left_locks(workspace: &Workspace) -> Vec<Attention> {
     let old = |(_, old): &(_, Duration)| *old >= OLD_LOCK;
-    let locks = workspace.repository.lock_files().unwrap_or_default();
+    let locks = match workspace.repository.lock_files() {
+        Ok(locks) => locks,
+        Err(error) => return vec![of_git(&error.into())],
+    };
     let point = |(path, old): (std::path::PathBuf, Duration)| Attention {
         code: "git_locked",
         problem: format!("nothing can be committed: `{}` is {} old", path.display(), age(old)),
