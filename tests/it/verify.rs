@@ -196,6 +196,30 @@ fn what_is_committed_beside_a_step_is_found_whatever_it_is_called_and_wherever_i
 }
 
 #[test]
+fn what_is_amended_into_a_comment_or_an_edit_is_found_too() {
+    let acts: [fn(&TestEnvironment, &str); 3] = [
+        |env, id| drop(env.aof(&["task", "comment", id, "hi"]).success()),
+        |env, id| drop(env.aof(&["task", "edit", id, "--title", "Another one"]).success()),
+        |env, id| {
+            let text = env.task_text(id) + "\nOne more line.\n";
+            env.write(&env.task_path(id), text);
+            // Whoever changes the task next has it committed first.
+            drop(env.aof(&["task", "comment", id, "hi"]).success());
+            env.git(&["reset", "-q", "--hard", "HEAD~1"]);
+        },
+    ];
+    for act in acts {
+        let (env, id) = scene();
+        act(&env, &id);
+        assert_eq!(found(&env), Vec::<String>::new());
+        env.write("src/main.rs", "fn main() {}\n");
+        env.git(&["add", "src"]);
+        env.git(&["commit", "-q", "--amend", "--no-edit"]);
+        assert_eq!(found(&env), ["other_files"]);
+    }
+}
+
+#[test]
 fn what_people_commit_outside_of_the_project_is_not_read() {
     let mut env = TestEnvironment::without_rules();
     env.write("others/a.c", "1\n");

@@ -37,17 +37,22 @@ impl Claims<'_> {
                 "one step a commit".to_owned(),
                 format!("{steps} at once, each of which the rules allow"),
             ),
-            Proof::Kept => {
-                if let Some(outcome) =
-                    self.trailer("Aof-Outcome").filter(|_| named_task(self.said) == Some(self.id.as_str()))
-                {
+            Proof::Kept if named_task(self.said) == Some(self.id.as_str()) => {
+                if let Some(outcome) = self.trailer("Aof-Outcome") {
                     wrong(
                         Broken::WrongTrailer,
                         "an entry that says it".to_owned(),
                         format!("`Aof-Outcome: {}` alone", short(outcome)),
                     );
                 }
+                // A comment, an edit, a file that was moved: the engine commits these alone, too.
+                if self.trailer("Aof-Event").is_some()
+                    && let Some((broken, expected, found)) = self.more_than_the_task()
+                {
+                    wrong(broken, expected, found);
+                }
             }
+            Proof::Kept => {}
             Proof::Done(found) => {
                 if matches!(found.act, Act::Override { .. }) {
                     judged.overridden.push(self.id.clone());
@@ -129,16 +134,18 @@ impl Claims<'_> {
         }
         // A project begins with its rules and a first task.
         let begins = self.changed.iter().any(|file| file.path == "project.yaml" && file.before.is_none());
-        let other = self.changed.iter().map(|file| file.path.as_str()).find(|path| !is_of(path, self.id));
-        let other = other.or(self.besides);
-        if let Some(other) = other.filter(|_| !begins) {
-            wrong.push((
-                Broken::OtherFiles,
-                format!("a change of {} alone", self.id),
-                short(&format!("`{other}` changed with it")),
-            ));
+        if !begins {
+            wrong.extend(self.more_than_the_task());
         }
         wrong
+    }
+
+    /// Returns what else the commit changed, if anything: the engine commits a task with nothing but what goes where it goes.
+    fn more_than_the_task(&self) -> Option<(Broken, String, String)> {
+        let other = self.changed.iter().map(|file| file.path.as_str()).find(|path| !is_of(path, self.id));
+        let other = other.or(self.besides)?;
+        let expected = format!("a change of {} alone", self.id);
+        Some((Broken::OtherFiles, expected, short(&format!("`{other}` changed with it"))))
     }
 
     /// Returns what the message says otherwise than the entry, above its trailers: people read the log, and not the file.
