@@ -28,6 +28,7 @@ const TEMP_PREFIX: &str = "aof-";
 /// What the copies of the index are called.
 pub(super) const INDEX_COPY: &str = "aof-index-copy";
 const TEMP_AGE: Duration = Duration::from_hours(1);
+const SHORTEST_NAP: Duration = Duration::from_micros(500);
 const LONGEST_NAP: Duration = Duration::from_millis(10);
 
 /// What has to be written down before git's locks are taken, to tell afterwards whose they are.
@@ -229,19 +230,13 @@ impl Unlocked {
 
     /// Makes the file a lock; waits until the deadline while somebody else has it.
     pub(super) fn lock(mut self, place: PathBuf, deadline: Instant) -> Result<Held, AuditError> {
-        let mut nap = Duration::from_micros(500);
+        let mut nap = SHORTEST_NAP;
         let mut parent_made = false;
         loop {
             match rename_new(&self.temp.path, &place) {
                 Ok(()) => break,
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-                    let left = deadline.saturating_duration_since(Instant::now());
-                    if left.is_zero() {
-                        let age = fs::metadata(&place).ok().and_then(|data| data.modified().ok()?.elapsed().ok());
-                        return Err(AuditError::Locked { path: place, age });
-                    }
-                    thread::sleep(nap.min(left));
-                    nap = (nap * 2).min(LONGEST_NAP);
+                    nap = rest(&place, nap, deadline)?;
                 }
                 // `git pack-refs` removes folders of branches that it has emptied. That nobody waits does not matter the first
                 // time; later ones are a race with it.
@@ -259,6 +254,26 @@ impl Unlocked {
         self.temp.named = true;
         Ok(Held { place, temp: self.temp, mark: self.file, released: false })
     }
+}
+
+/// Waits until nobody has a lock, without taking it: whoever has it should not meet what is written before one takes it oneself.
+pub(super) fn wait_while_held(place: &Path, deadline: Instant) -> Result<(), AuditError> {
+    let mut nap = SHORTEST_NAP;
+    while place.exists() {
+        nap = rest(place, nap, deadline)?;
+    }
+    Ok(())
+}
+
+/// Sleeps while somebody has that lock; returns how long the next time. It is a fault when the time is over.
+fn rest(place: &Path, nap: Duration, deadline: Instant) -> Result<Duration, AuditError> {
+    let left = deadline.saturating_duration_since(Instant::now());
+    if left.is_zero() {
+        let age = fs::metadata(place).ok().and_then(|data| data.modified().ok()?.elapsed().ok());
+        return Err(AuditError::Locked { path: place.to_owned(), age });
+    }
+    thread::sleep(nap.min(left));
+    Ok((nap * 2).min(LONGEST_NAP))
 }
 
 /// Renames a file to a name that nothing may have yet.

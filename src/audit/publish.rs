@@ -32,7 +32,7 @@ use super::commit::Prepared;
 use super::error::{At, AuditError};
 use super::id::CommitId;
 use super::index::{FolderChange, Index, Patched};
-use super::locks::{BranchLock, Files, Held, Locks, Unlocked};
+use super::locks::{BranchLock, Files, Held, Locks, Unlocked, wait_while_held};
 use super::objects::{sync_files, unsynced_folder};
 use super::paths::{folders_above, path_changes, paths};
 use super::repository::Repository;
@@ -69,6 +69,8 @@ impl Repository {
     ) -> Result<Published, AuditError> {
         let reference = &prepared.base.reference;
         let place = self.reference_path(reference);
+        // `git add -A` holds it while it looks for new files, and would take in those that have no names yet.
+        wait_while_held(&self.git_dir().join("index.lock"), deadline)?;
         let branch_temp = self.branch_temp(prepared.last())?;
         let index_temp = self.temp_index(prepared.index.mode())?;
         let branch = BranchLock {

@@ -29,7 +29,7 @@ use crate::format::import::Remark;
 use crate::model::{Completion, Digest};
 use crate::stop;
 use crate::store::inbox::{Class, Delivery, Held, Item, Leftover, Taken, Witnessed};
-use crate::store::random::DeliveryId;
+use crate::store::random::{DeliveryId, DeliveryIds};
 use crate::store::{Inbox, StoreError};
 
 /// What became of one file of the inbox.
@@ -128,6 +128,8 @@ pub fn deliver(
         }
     }
     let mut failed = Vec::new();
+    // Whoever takes them up after a kill goes by the order of their ids.
+    let mut ids = DeliveryIds::default();
     let (mut ready, mut taken) = (ready.into_iter(), taken.into_iter());
     let done = work_off(workspace, &inbox, wait, recipient, &mut |room| {
         let earlier: Vec<Taken> = taken.by_ref().take(room).collect();
@@ -136,7 +138,7 @@ pub fn deliver(
         }
         let mut wanted = Vec::with_capacity(room);
         for item in ready.by_ref().take(room) {
-            wanted.push((item, DeliveryId::new(clock())?));
+            wanted.push((item, ids.next(clock())?));
         }
         if wanted.is_empty() {
             return Ok(Vec::new());

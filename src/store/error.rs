@@ -147,7 +147,9 @@ impl StoreError {
         Some(match self {
             Self::Io { doing, path, cause } => return io_hint(doing, path, cause),
             Self::NotDurable { .. } => {
-                "check the disk (`dmesg`), then run the command again: it finds out what was kept".into()
+                "what was to be done is done, unless the power fails before the disk has it: look with `aof task show` before you say \
+                 it again, and check the disk (`dmesg`)"
+                    .into()
             }
             Self::NoProject { .. } => "start one with `aof init`, or name its folder with `-C DIR`".into(),
             Self::BadPath { .. } => {

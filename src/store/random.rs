@@ -13,6 +13,9 @@ pub(super) const DELIVERY_ID_LENGTH: usize = 26;
 const LOCAL: &[u8; 36] = b"abcdefghijklmnopqrstuvwxyz0123456789";
 const CROCKFORD: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 
+/// How much of an id is chance.
+const CHANCE_BITS: u32 = 80;
+
 /// A fresh id that sorts by its time: a ULID. No two deliveries share one, on any machine.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct DeliveryId(String);
@@ -20,6 +23,10 @@ pub struct DeliveryId(String);
 impl DeliveryId {
     /// Returns a new one of that time.
     pub fn new(now: Timestamp) -> Result<Self, StoreError> {
+        Self::number(now).map(Self::of)
+    }
+
+    fn number(now: Timestamp) -> Result<u128, StoreError> {
         let mut entropy = [0_u8; 10];
         fill(&mut entropy)?;
         let millis = u64::try_from(now.as_millisecond()).unwrap_or(0);
@@ -27,8 +34,12 @@ impl DeliveryId {
         for byte in entropy {
             number = number << 8 | u128::from(byte);
         }
+        Ok(number)
+    }
+
+    fn of(number: u128) -> Self {
         let letter = |place: usize| char::from(CROCKFORD[(number >> (5 * place) & 31) as usize]);
-        Ok(Self((0..DELIVERY_ID_LENGTH).rev().map(letter).collect()))
+        Self((0..DELIVERY_ID_LENGTH).rev().map(letter).collect())
     }
 
     /// Returns the id that those characters are, if they are one.
@@ -45,6 +56,22 @@ impl DeliveryId {
     /// Returns it as the id of a completion.
     pub fn completion(&self) -> CompletionId {
         self.0.parse().expect("letters and digits are a completion id")
+    }
+}
+
+/// New ids that sort in the order in which they are asked for, those of one millisecond too, as the standard of ULIDs has it.
+#[derive(Debug, Default)]
+pub struct DeliveryIds {
+    last: u128,
+}
+
+impl DeliveryIds {
+    /// Returns the next one.
+    pub fn next(&mut self, now: Timestamp) -> Result<DeliveryId, StoreError> {
+        let number = DeliveryId::number(now)?;
+        let is_same_time = number >> CHANCE_BITS == self.last >> CHANCE_BITS && self.last > 0;
+        self.last = if is_same_time { self.last + 1 } else { number };
+        Ok(DeliveryId::of(self.last))
     }
 }
 
@@ -107,5 +134,10 @@ mod tests {
         assert_eq!(early.completion().as_str(), early.as_str());
         assert_eq!(DeliveryId::recognise("01hzy"), None);
         assert!(at(-5).as_str().starts_with("0000000000"));
+
+        let mut ids = DeliveryIds::default();
+        let asked: Vec<_> =
+            (0..100).map(|second| ids.next(Timestamp::from_second(second / 50).unwrap()).unwrap()).collect();
+        assert!(asked.is_sorted_by(|one, next| one < next), "{asked:?}");
     }
 }
