@@ -10,6 +10,7 @@ use crate::format::frontmatter::SpliceRefusal;
 use crate::format::import::Remark;
 use crate::format::shell::quoted;
 use crate::model::{IdFault, TaskId, Ticket, listed, nearest};
+use crate::store::layout::is_archived;
 use crate::store::{ProjectPath, StoreError, io_hint};
 
 /// Why an operation was not carried out. Nothing was changed.
@@ -342,7 +343,7 @@ impl OpsError {
             Self::NoTask { committed: Some(_), underway: Some(reason), .. } => {
                 format!("{reason}; `git status` says what that makes of the file")
             }
-            Self::NoTask { committed: Some(path), underway: None, .. } => missing(path),
+            Self::NoTask { id, committed: Some(path), underway: None, .. } => missing(id, path),
             Self::NoTask { nearest: Some(near), .. } => format!("did you mean `{near}`?"),
             Self::NoTask { nearest: None, .. } => "see what there is with `aof task list --all`".to_owned(),
             Self::Frozen { id, path, fields, head_path } => {
@@ -383,8 +384,13 @@ impl OpsError {
 }
 
 /// Returns what to do about a file that HEAD has and the worktree lacks.
-pub(super) fn missing(path: &ProjectPath) -> String {
-    format!("{}, or commit that it is gone", bring_back(path.as_str()))
+pub(super) fn missing(id: &TaskId, path: &ProjectPath) -> String {
+    let back = bring_back(path.as_str());
+    if is_archived(path) {
+        return back;
+    }
+    // A commit without the file would take its history away, and `aof verify` says so for good.
+    format!("{back}; if it is not to be done, call it off then: `aof task cancel {id} --reason \"...\"`")
 }
 
 /// Says how a file comes back that HEAD has.

@@ -329,7 +329,7 @@ fn missing_files(workspace: &Workspace, committed: &HashMap<String, ObjectId>, a
     attention.extend(gone.iter().map(|(id, path)| Attention {
         code: "task_missing",
         problem: format!("the file of {id} is gone: `{path}`"),
-        fix: missing(path),
+        fix: missing(id, path),
     }));
 }
 

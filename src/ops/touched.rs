@@ -21,6 +21,14 @@ pub(in crate::ops) struct Touched {
     pub after: Vec<Version>,
 }
 
+impl Touched {
+    /// Takes in what stands in a commit that has none of the changed files: what went from one place may stand in another.
+    pub(super) fn take_in(&mut self, left: &[Version]) {
+        self.before.extend_from_slice(left);
+        self.after.extend_from_slice(left);
+    }
+}
+
 /// Returns the tasks among the files.
 pub(in crate::ops) fn touched(changed: &[ChangedFile]) -> BTreeMap<TaskId, Touched> {
     let mut tasks: BTreeMap<TaskId, Touched> = BTreeMap::new();
@@ -40,6 +48,34 @@ pub(in crate::ops) fn doubled(workspace: &Workspace, commit: CommitId) -> Result
     let files = workspace.repository.list(commit, "tasks")?.into_iter();
     let tasks = files.filter_map(|file| Some((task_of(&file.path)?, file.path)));
     Ok(tasks.filter(|(id, _)| !known.insert(id.clone())).collect())
+}
+
+/// Returns the files of a task in a commit.
+pub(in crate::ops) fn files_of(
+    repository: &Repository,
+    commit: CommitId,
+    id: &TaskId,
+) -> Result<Vec<Version>, OpsError> {
+    let files = repository.list(commit, layout::TASKS)?.into_iter();
+    Ok(files.filter(|file| task_of(&file.path).as_ref() == Some(id)).map(|file| (file.path, file.id)).collect())
+}
+
+/// Returns the commit in which a task came to have a second file, looked for from one in which it has several.
+pub(in crate::ops) fn doubled_by(repository: &Repository, id: &TaskId, until: CommitId) -> Result<CommitId, OpsError> {
+    let mut at = until;
+    loop {
+        let files = files_of(repository, at, id)?;
+        let paths: Vec<&str> = files.iter().map(|(path, _)| path.as_str()).collect();
+        let Some(entry) = repository.log_of(at, &paths)?.next().transpose()? else { return Ok(at) };
+        let mut before = None;
+        for parent in entry.parents.iter().filter(|parent| repository.has_commit(**parent)) {
+            if files_of(repository, *parent, id)?.len() > 1 {
+                before = Some(*parent);
+            }
+        }
+        let Some(before) = before else { return Ok(entry.id) };
+        at = before;
+    }
 }
 
 /// Returns whether the task that a commit names is one of another project of the repository, by the files that it changed, when it

@@ -401,6 +401,81 @@ fn no_history_hides_behind_another_file_or_one_that_cannot_be_read() {
 }
 
 #[test]
+fn a_copy_is_told_where_it_came_and_costs_nothing_once_it_is_gone() {
+    let (env, id) = scene();
+    let path = env.task_path(&id);
+    let copy = format!("tasks/b/{id}.md");
+    env.write(&copy, env.task_text(&id));
+    env.commit_all("both");
+    let other = env.new_task(&["Another"]);
+    let _ = env.complete(&other, "agent-7").success();
+    assert_eq!(found(&env), ["doubled"]);
+    let told = env.aof(&["verify"]).stdout;
+    assert!(told.lines().any(|line| line.starts_with("  commit ") && line.ends_with(" both")), "{told}");
+    // As `aof doctor` says.
+    env.git(&["rm", "-q", &copy]);
+    env.git(&["commit", "-q", "-m", "as doctor said"]);
+    assert_eq!(found(&env), Vec::<String>::new());
+
+    // Moved by two commits.
+    env.write(&copy, env.read(&path));
+    env.commit_all("half of a move");
+    env.git(&["rm", "-q", &path]);
+    env.git(&["commit", "-q", "-m", "the other half"]);
+    assert_eq!(found(&env), Vec::<String>::new());
+    let _ = env.complete(&id, "agent-3").success();
+    assert_eq!(found(&env), Vec::<String>::new());
+
+    // The same on a branch of its own.
+    let (env, id) = scene();
+    let path = env.task_path(&id);
+    env.git(&["checkout", "-q", "-b", "side"]);
+    env.write(&format!("tasks/b/{id}.md"), env.task_text(&id));
+    env.commit_all("both");
+    env.git(&["checkout", "-q", "-"]);
+    env.write("README.md", "A project");
+    env.commit_all("work");
+    env.git(&["merge", "-q", "--no-edit", "side"]);
+    assert_eq!(found(&env), ["doubled"]);
+    env.git(&["rm", "-q", &path]);
+    env.git(&["commit", "-q", "-m", "sorted"]);
+    assert_eq!(found(&env), Vec::<String>::new());
+}
+
+#[test]
+fn a_copy_hides_nothing_that_goes_with_the_other_file() {
+    // An older version takes the place of the task.
+    let (env, id) = scene();
+    let path = env.task_path(&id);
+    let older = env.git(&["show", &format!("HEAD~2:{path}")]);
+    env.write(&format!("tasks/b/{id}.md"), older);
+    env.commit_all("an older one besides");
+    assert_eq!(found(&env), ["doubled"]);
+    env.git(&["rm", "-q", &path]);
+    env.git(&["commit", "-q", "-m", "and only that one"]);
+    assert_eq!(found(&env), ["removed"]);
+
+    // A copy that says what nobody did.
+    let (env, id) = scene();
+    let path = env.task_path(&id);
+    env.write(&format!("tasks/b/{id}.md"), env.task_text(&id).replace("No test covers it", "All is well"));
+    env.commit_all("another history besides");
+    assert_eq!(found(&env), ["rewritten", "doubled"]);
+    env.git(&["rm", "-q", &path]);
+    env.git(&["commit", "-q", "-m", "and only that one"]);
+    assert_eq!(found(&env), ["rewritten", "rewritten"]);
+
+    // A task without an entry was there as well.
+    let env = TestEnvironment::new();
+    let id = env.new_task(&["Add login"]);
+    env.git(&["rm", "-q", &env.task_path(&id)]);
+    let fix = env.aof(&["status"]).success().stdout;
+    assert!(fix.contains("`aof task cancel AOF-xxxxx --reason"), "{fix}");
+    env.git(&["commit", "-q", "-m", "gone"]);
+    assert_eq!(found(&env), ["removed"]);
+}
+
+#[test]
 fn a_file_that_was_broken_and_moved_and_goes_on_where_it_stood_is_put_right() {
     let (env, id) = scene();
     let (path, text) = (env.task_path(&id), env.task_text(&id));

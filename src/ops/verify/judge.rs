@@ -18,7 +18,7 @@ use crate::model::{Status, Task, TaskId, Timestamp};
 use crate::ops::error::OpsError;
 use crate::ops::happened::{KnownRules, KnownTasks};
 use crate::ops::merge::{Changes, Pair};
-use crate::ops::touched::{Version, is_of_another_project, touched};
+use crate::ops::touched::{Touched, Version, files_of, is_of_another_project, touched};
 use crate::ops::workspace::Workspace;
 
 /// How many earlier commits are looked at for a version of a file that can be read.
@@ -78,8 +78,11 @@ impl<'w> Judge<'w> {
         // Only what says that it is the engine's has to be alone; what people commit may be as large as they like.
         let is_said = named_task(&said).is_some_and(|named| tasks.keys().any(|id| id.as_str() == named));
         let besides = if is_said { repository.changed_besides(commit)? } else { None };
-        for (id, own) in tasks {
+        for (id, mut own) in tasks {
             judged.changes += 1;
+            if own.after.is_empty() {
+                own.take_in(&files_of(repository, commit, &id)?);
+            }
             let (mut before, seen) = self.before(&rules, &entry, &id, &own.before)?;
             let Some((_, new)) = own.after.first() else {
                 if let Some(before) = before.filter(|task| !is_new(task)) {
@@ -106,6 +109,7 @@ impl<'w> Judge<'w> {
             if let Seen::Merged(merge) = &seen {
                 before = merge::stood(self, merge, &id, &after)?.or(before);
             }
+            before = self.of_others((&rules, &entry), &id, &own, &after)?.or(before);
             let known = before.as_ref().map_or(0, |task| task.history.len());
             judged.wrong.extend(signed::of_entries(
                 self.anchor,
@@ -181,6 +185,41 @@ impl<'w> Judge<'w> {
             }
         }
         Ok((longest(all), Seen::Earlier))
+    }
+
+    /// Returns what a task was by another file of it than the one with the longest history, where that is what it has to follow from:
+    /// by one that went, and says what the file that is left does not, or, of a copy, by the file that it stands beside.
+    fn of_others(
+        &mut self,
+        (rules, entry): (&Rules, &LogEntry),
+        id: &TaskId,
+        own: &Touched,
+        after: &Rc<Task>,
+    ) -> Result<Option<Rc<Task>>, OpsError> {
+        if !own.before.is_empty() {
+            for (_, content) in own.before.iter().filter(|_| own.before.len() > 1) {
+                let lost = self.read(rules, entry, id, *content)?;
+                if let Some(lost) = lost.filter(|task| !after.history.starts_with(&task.history)) {
+                    return Ok(Some(lost));
+                }
+            }
+            return Ok(None);
+        }
+        // To look through all tasks at each commit that brings one would take for ever.
+        let may_begin = |after: &Task| !matches!(prove(rules, None, after), Proof::Breach(_));
+        if may_begin(after) || rehashed(rules, None, after).is_some_and(|(_, after)| may_begin(&after)) {
+            return Ok(None);
+        }
+        let mut others = Vec::new();
+        for (path, content) in files_of(&self.workspace.repository, entry.id, id)? {
+            if own.after.iter().all(|(own, _)| *own != path) {
+                others.extend(self.read(rules, entry, id, content)?);
+            }
+        }
+        // Of an older version nothing is gone as long as the newer one stands: what is lost is told of the commit that takes it away.
+        let Some(other) = longest(others) else { return Ok(None) };
+        let is_older = other.history.len() > after.history.len() && other.history.starts_with(&after.history);
+        Ok(Some(if is_older { Rc::clone(after) } else { other }))
     }
 
     /// Returns what a file that nobody has taken up says of its status, where that is a word for finished tasks, and it did not say so

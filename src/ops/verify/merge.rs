@@ -15,7 +15,7 @@ use crate::engine::stands_alike;
 use crate::model::{Task, TaskId};
 use crate::ops::error::OpsError;
 use crate::ops::merge_driver::superseded_trailer;
-use crate::ops::touched::{Touched, touched};
+use crate::ops::touched::{Touched, files_of, touched};
 
 /// A task that a merge left otherwise than some of its parents had it.
 struct Case<'c> {
@@ -33,6 +33,14 @@ pub(super) fn of(judge: &mut Judge<'_>, entry: &LogEntry) -> Result<Judged, OpsE
     for parent in entry.parents.iter().filter(|parent| judge.workspace.repository.has_commit(**parent)) {
         for (id, own) in touched(&judge.workspace.repository.changed_between(*parent, entry.id)?) {
             all.entry(id).or_default().push((*parent, own));
+        }
+    }
+    for (id, sides) in &mut all {
+        if sides.iter().all(|(_, own)| own.after.is_empty()) {
+            let left = files_of(&judge.workspace.repository, entry.id, id)?;
+            for (_, own) in sides {
+                own.take_in(&left);
+            }
         }
     }
     let again = Again::of(judge, entry)?;

@@ -28,7 +28,7 @@ pub(in crate::ops) use replayed::wrong_anew;
 use self::judge::{Judge, Judged};
 use super::error::{Kind, OpsError};
 use super::side_by_side::side_by_side;
-use super::touched::doubled;
+use super::touched::{doubled, doubled_by};
 use super::workspace::Workspace;
 use crate::audit::{CommitId, Pretence};
 use crate::model::TaskId;
@@ -155,14 +155,27 @@ fn judged(
         overridden.extend(judged.overridden.iter().map(|task| (task.clone(), *commit)));
         mended.extend(judged.mended.iter().map(|task| (task.clone(), *commit)));
     }
-    for (id, path) in doubled(workspace, until)? {
-        let (expected, found) = ("one file of a task".to_owned(), format!("`{path}` besides another one"));
-        let entry = repository.log_entry(until)?;
-        let wrong = Wrong::new(&entry, Some(&id), Broken::Doubled, expected, words::short(&found));
-        telling.push((until, Judged { wrong: vec![wrong], ..Judged::default() }));
+    for wrong in of_doubled(workspace, until)? {
+        let is_told =
+            |known: &Wrong| (known.broken, known.commit, &known.task) == (Broken::Doubled, wrong.commit, &wrong.task);
+        if !telling.iter().any(|(_, judged)| judged.wrong.iter().any(is_told)) {
+            telling.push((wrong.commit, Judged { wrong: vec![wrong], ..Judged::default() }));
+        }
     }
+    telling.sort_by_cached_key(|(commit, _)| reach.commits.iter().position(|known| known == commit));
     verified.wrong = telling.into_iter().flat_map(|(_, judged)| judged.wrong).collect();
     Ok(verified)
+}
+
+/// Returns the tasks that have several files still, each with the commit that brought the second one.
+fn of_doubled(workspace: &Workspace, until: CommitId) -> Result<Vec<Wrong>, OpsError> {
+    let repository = &workspace.repository;
+    let told = doubled(workspace, until)?.into_iter().map(|(id, path)| {
+        let entry = repository.log_entry(doubled_by(repository, &id, until)?)?;
+        let (expected, found) = ("one file of a task".to_owned(), format!("`{path}` besides another one"));
+        Ok(Wrong::new(&entry, Some(&id), Broken::Doubled, expected, words::short(&found)))
+    });
+    told.collect()
 }
 
 /// Returns what was found as `--json` shows it.
