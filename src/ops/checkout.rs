@@ -14,11 +14,11 @@ use super::workspace::{Aside, Tell};
 use crate::audit::{BranchSource, Occupant, Repository, Stage, Worktree};
 use crate::format::shell::quoted;
 use crate::model::{BranchName, Git, RemoteName, Timestamp};
-use crate::store::layout::LOCAL;
+use crate::store::layout::{BRANCH, LOCAL};
 use crate::store::{Folder, Holder, Paths, StoreError, WriterLock};
 
 /// Where the branch is checked out, below the project's folder.
-pub(super) const FOLDER: &str = ".aof/branch";
+pub(super) const FOLDER: &str = BRANCH;
 
 /// What the folders are called, before their number, to which unfinished ones are moved.
 const ASIDE: &str = "branch-unfinished-";

@@ -124,6 +124,7 @@ impl Workspace {
             None => Ok(Self::of_files(root, repository, command, clock, wait, tell)),
             Some(Elsewhere { root: place, unheeded, set_aside }) => {
                 let workspace = Self::at(&place, command, clock, patience.left(), tell)?;
+                workspace.paths.hide_branch();
                 // Whoever named a folder may stand in another one.
                 let here = (start == Path::new(".")).then(|| start.canonicalize().ok()).flatten();
                 let near = here.as_deref().and_then(|here| place.strip_prefix(here).ok());

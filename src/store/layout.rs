@@ -18,6 +18,8 @@ pub const TASKS: &str = "tasks";
 pub const ARCHIVE: &str = "tasks/archive";
 /// The folder of what is local to this clone.
 pub const LOCAL: &str = ".aof";
+/// The folder that a project on a branch of its own is checked out in, below the one where people work.
+pub const BRANCH: &str = ".aof/branch";
 /// The folder where completion files are dropped.
 pub const INBOX: &str = ".aof/inbox";
 /// The folder of the completion files that are being worked on.
@@ -139,11 +141,8 @@ impl Paths {
 
     /// Makes `.aof/` with its `.gitignore`, the inbox, the folder of refusals and the schemas, as far as they are missing, and opens it.
     pub fn prepare_local(&self) -> Result<Folder, StoreError> {
-        let local = Folder::create(&self.root, LOCAL)?;
-        match local.create_new(".gitignore", b"*\n") {
-            Ok(()) | Err(StoreError::Exists { .. }) => {}
-            Err(fault) => return Err(fault),
-        }
+        self.hide_branch();
+        let local = self.hide_local()?;
         let inside = |folder: &'static str| folder.trim_start_matches(LOCAL).trim_start_matches('/');
         for folder in [INBOX, TAKEN, REFUSED] {
             if local.kind(inside(folder))? != Some(Kind::Folder) {
@@ -153,6 +152,26 @@ impl Paths {
         // They serve editors alone: where they cannot be written, everything else goes on, and `aof doctor` tells of it.
         let _ = schemas::keep_edition(self);
         Ok(local)
+    }
+
+    /// Makes `.aof/` with its `.gitignore`, and opens it.
+    fn hide_local(&self) -> Result<Folder, StoreError> {
+        let local = Folder::create(&self.root, LOCAL)?;
+        match local.create_new(".gitignore", b"*\n") {
+            Ok(()) | Err(StoreError::Exists { .. }) => Ok(local),
+            Err(fault) => Err(fault),
+        }
+    }
+
+    /// Makes the `.gitignore` around a project on a branch of its own, should somebody have removed it: `git clean` takes it and leaves
+    /// the worktree, which the next `git add` would take for a submodule. Where it cannot be made, nothing else is kept from being done: git is asked for what it has of the folder first.
+    pub fn hide_branch(&self) {
+        let _ = self.around().map(|around| around.hide_local());
+    }
+
+    /// Returns the places around a project that stands where one on a branch of its own does.
+    pub fn around(&self) -> Option<Self> {
+        self.root.ancestors().nth(2).filter(|_| self.root.ends_with(BRANCH)).map(Self::at)
     }
 }
 

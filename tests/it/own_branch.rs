@@ -250,6 +250,20 @@ fn no_link_leads_the_branch_elsewhere() {
 }
 
 #[test]
+fn what_is_cleaned_away_around_it_is_hidden_from_git_again() {
+    let env = repository();
+    let _ = env.aof(&["init", "--branch", "aof"]).success();
+    for args in [&["task", "new", "Add login"][..], &["doctor", "--fix"], &["watch", "--once"], &["task", "list"]] {
+        env.git(&["clean", "--quiet", "-fdx"]);
+        assert!(env.exists(".aof/branch/project.yaml"), "git leaves a worktree");
+        let _ = env.aof(args).success();
+        assert_eq!(env.git(&["status", "--porcelain"]), "", "{args:?}");
+        env.git(&["add", "--all"]);
+        let _ = env.aof(&["task", "new", "Add logout"]).success();
+    }
+}
+
+#[test]
 fn the_committed_project_yaml_says_where_it_lives() {
     let env = repository();
     let _ = env.aof(&["init", "--branch", "aof"]).success();
