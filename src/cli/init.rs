@@ -18,6 +18,7 @@ use crate::ops::{
     Begun, DryRun, Monitored, NewProject, Wired, add_monitoring, agents_to_wire, init, init_on_branch,
     monitoring_to_add, task_value, wire_agents,
 };
+use crate::store::layout::{BRANCH, INBOX};
 use crate::store::{Paths, ProjectPath};
 
 /// Begin a project: rules, roles and a first task, in one commit
@@ -167,11 +168,24 @@ fn show(session: &Session, args: &Args, begun: &Begun, added: &Added, mode: DryR
         ("project.yaml".to_owned(), "the gates that every task goes through"),
         ("org.yaml".to_owned(), "who works at them"),
         (begun.first.path.to_string(), "a first task, which explains itself"),
-        (".aof/".to_owned(), "local, never committed: the inbox, the lock, schemas for editors"),
+        match begun.checkout {
+            Some(_) => (format!("{BRANCH}/{INBOX}/"), "local, never committed: completion files are dropped there"),
+            None => (".aof/".to_owned(), "local, never committed: the inbox, the lock, schemas for editors"),
+        },
     ];
     let (committed, local) = written.split_at(3);
     for (path, what) in committed.iter().chain(&attributes).chain(local) {
         output.line(format!("  {}  {what}", styled(CYAN, format!("{path:<18}"))));
+    }
+    if let Some(told) = &begun.checkout {
+        let commit = told.commit.map(|id| format!(", commit {:.7}", id.to_string())).unwrap_or_default();
+        let branch = inert(&told.branch);
+        for path in &told.committed {
+            output.line(format!(
+                "  {}  on your branch `{branch}`{commit}: says which branch the project is on",
+                styled(CYAN, format!("{:<18}", path.as_str()))
+            ));
+        }
     }
     let set_up = [
         (&begun.set_up.driver, "merges tasks by their meaning; `git config --remove-section merge.aof` takes that out"),
@@ -258,6 +272,14 @@ fn value(template: Template, begun: &Begun, mode: DryRun) -> Value {
             "foreignHook": begun.set_up.foreign.as_ref().map(|(path, _)| path)},
         "task": task_value(&begun.rules, &begun.first.after, &begun.first.path),
     });
+    if let Some(told) = &begun.checkout {
+        value["checkout"] = json!({
+            "root": told.root.display().to_string(),
+            "branch": told.branch,
+            "commit": told.commit.map(|commit| commit.to_string()),
+            "committed": told.committed.iter().map(ProjectPath::as_str).collect::<Vec<_>>(),
+        });
+    }
     if mode == DryRun::Yes {
         value["dryRun"] = json!(true);
     }

@@ -9,14 +9,14 @@ use std::path::{Path, PathBuf};
 
 use super::checkout::{CheckedOut, FOLDER, Patience, check_out, check_out_new, refuse_link};
 use super::error::OpsError;
-use super::init::{Begun, NewProject, folder_name, init, refuse_existing, repository_around};
+use super::init::{Begun, NewProject, Pointed, folder_name, init, refuse_existing, repository_around};
 use super::rule_files::commit_new;
 use super::transaction::DryRun;
 use super::workspace::Workspace;
 use crate::audit::{Repository, Stage, Worktree};
 use crate::format::config::{PROJECT_FILE, Source, read};
 use crate::model::{BranchName, Git, Timestamp};
-use crate::store::ProjectPath;
+use crate::store::{Paths, ProjectPath};
 
 /// Where a project lives that lives on a branch of its own.
 pub(super) struct Elsewhere {
@@ -158,18 +158,27 @@ pub fn init_on_branch(
         branch: Some(branch.clone()),
         ..new.clone()
     };
+    let path = PROJECT_FILE.parse::<ProjectPath>()?;
+    let told = |commit| {
+        let branch = head.branch().to_owned();
+        Some(Pointed { root: new.folder.clone(), branch, commit, committed: vec![path.clone()] })
+    };
     if dry_run == DryRun::Yes {
-        return init(&inside, now, open, dry_run);
+        return Ok(Begun { checkout: told(None), ..init(&inside, now, open, dry_run)? });
     }
     check_out_new(&home, &repository, branch, &format!("Begin {branch}: a branch for tasks"), patience)?;
     let begun = init(&inside, now, open, dry_run)?;
-    let outside = open(&new.folder)?;
-    let files = [(PROJECT_FILE.parse::<ProjectPath>()?, pointer(branch).into_bytes())];
+    let mut outside = open(&new.folder)?;
+    outside.paths = Paths::of_checkout(outside.paths.root());
+    let files = [(path.clone(), pointer(branch).into_bytes())];
     let message = format!("Tasks live on the branch {branch}");
-    while commit_new(&outside, &outside.head()?, &files, &message)?.is_none() {
+    loop {
+        let commit = commit_new(&outside, &outside.head()?, &files, &message)?;
+        if commit.is_some() {
+            return Ok(Begun { checkout: told(commit), ..begun });
+        }
         refuse_existing(&new.folder, Some(&outside.repository), Some(&outside.head()?))?;
     }
-    Ok(begun)
 }
 
 /// Returns what project.yaml of the other branches says.

@@ -46,7 +46,7 @@ impl Patience {
     /// Takes the lock under which the branch is checked out. Git holds it as well, so whoever gets it knows that no git of ours works
     /// there.
     fn lock(&self, home: &Path) -> Result<WriterLock, OpsError> {
-        Ok(WriterLock::acquire(&Paths::at(home), &self.us, self.left(), &mut |_| self.tell())?)
+        Ok(WriterLock::acquire(&Paths::of_checkout(home), &self.us, self.left(), &mut |_| self.tell())?)
     }
 
     fn tell(&self) {

@@ -46,10 +46,24 @@ pub struct Begun {
     pub committed: Vec<ProjectPath>,
     /// The branch of the commit; nothing for a repository that is not there yet.
     pub branch: Option<String>,
+    /// What it was told besides where people work, if the project lives on a branch of its own.
+    pub checkout: Option<Pointed>,
     /// Whether git had no repository there.
     pub new_repository: bool,
     /// What this clone is told, and no commit holds.
     pub set_up: SetUp,
+}
+
+/// What says on the branch that people work at where the project is.
+pub struct Pointed {
+    /// The folder.
+    pub root: PathBuf,
+    /// The branch.
+    pub branch: String,
+    /// The commit, once it is made.
+    pub commit: Option<CommitId>,
+    /// What the commit holds.
+    pub committed: Vec<ProjectPath>,
 }
 
 /// Begins a project. `open` opens it, once its folder and a repository are there.
@@ -141,6 +155,7 @@ fn plan(new: &NewProject, author: &Person, now: Timestamp) -> Result<(Begun, Wri
         first,
         committed,
         branch: None,
+        checkout: None,
         new_repository: false,
         set_up: SetUp::default(),
     };

@@ -7,6 +7,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::archived::archived;
+use super::astray::astray;
 use super::attention::{behind, misplaced, of_dependencies, of_task, some};
 use super::error::{OpsError, missing, thaw};
 use super::git_points::{left_locks, no_driver, no_identity, of_git, of_index};
@@ -121,6 +122,7 @@ pub fn overview(workspace: &Workspace, watcher: bool) -> Result<Overview, OpsErr
     let is_halted =
         busy.is_some() || attention.iter().any(|point| matches!(point.code, "own_folder_in_git" | "git_fails"));
     attention.extend(waiting(workspace, is_halted));
+    attention.extend(astray(workspace));
     if has_index {
         attention.extend(no_driver(workspace)?);
     }

@@ -43,12 +43,19 @@ pub const RUNS: &str = ".aof/runs";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Paths {
     root: PathBuf,
+    /// Whether completions are dropped there.
+    has_inbox: bool,
 }
 
 impl Paths {
     /// Returns the places of the project in that folder.
     pub fn at(root: impl Into<PathBuf>) -> Self {
-        Self { root: root.into() }
+        Self { root: root.into(), has_inbox: true }
+    }
+
+    /// Returns the places of a folder around a project on a branch of its own: whoever dropped a completion there would wait for ever.
+    pub fn of_checkout(root: impl Into<PathBuf>) -> Self {
+        Self { root: root.into(), has_inbox: false }
     }
 
     /// Returns the project that a folder belongs to: the nearest one, from there upwards, with `project.yaml` or `.aof/`. The search ends at the git worktree.
@@ -144,7 +151,7 @@ impl Paths {
         self.hide_branch();
         let local = self.hide_local()?;
         let inside = |folder: &'static str| folder.trim_start_matches(LOCAL).trim_start_matches('/');
-        for folder in [INBOX, TAKEN, REFUSED] {
+        for folder in [INBOX, TAKEN, REFUSED].into_iter().filter(|_| self.has_inbox) {
             if local.kind(inside(folder))? != Some(Kind::Folder) {
                 Folder::create(&self.root, folder)?;
             }
@@ -171,7 +178,7 @@ impl Paths {
 
     /// Returns the places around a project that stands where one on a branch of its own does.
     pub fn around(&self) -> Option<Self> {
-        self.root.ancestors().nth(2).filter(|_| self.root.ends_with(BRANCH)).map(Self::at)
+        self.root.ancestors().nth(2).filter(|_| self.root.ends_with(BRANCH)).map(Self::of_checkout)
     }
 }
 

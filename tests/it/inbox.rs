@@ -11,7 +11,7 @@ use crate::environment::eventually;
 use crate::environment::{ORG, Output, PROJECT, TestEnvironment};
 
 /// Drops a file that has been left alone for long.
-fn drop_file(env: &TestEnvironment, name: &str, content: impl AsRef<[u8]>) {
+pub(crate) fn drop_file(env: &TestEnvironment, name: &str, content: impl AsRef<[u8]>) {
     let path = format!(".aof/inbox/{name}");
     env.write(&path, content);
     let long_ago = SystemTime::UNIX_EPOCH + Duration::from_hours(24 * 365 * 50);

@@ -6,6 +6,8 @@ use std::os::unix::fs::symlink;
 use insta::assert_snapshot;
 
 use crate::environment::{TestEnvironment, eventually};
+use crate::inbox::drop_file;
+use crate::watch::{Watcher, log};
 
 pub(crate) fn repository() -> TestEnvironment {
     let env = TestEnvironment::without_rules();
@@ -23,7 +25,8 @@ fn tasks_live_beside_the_code() {
       org.yaml            who works at them
       tasks/AOF-xxxxx.md  a first task, which explains itself
       .gitattributes      has git merge tasks by their meaning
-      .aof/               local, never committed: the inbox, the lock, schemas for editors
+      .aof/branch/.aof/inbox/  local, never committed: completion files are dropped there
+      project.yaml        on your branch `main`: says which branch the project is on
       .git/config         merges tasks by their meaning; `git config --remove-section merge.aof` takes that out
       .git/hooks/prepare-commit-msg  lists in a merge what it superseded, and stops what cannot stand; delete it to go without
     dry run: nothing was written
@@ -35,7 +38,8 @@ fn tasks_live_beside_the_code() {
       org.yaml            who works at them
       tasks/AOF-xxxxx.md  a first task, which explains itself
       .gitattributes      has git merge tasks by their meaning
-      .aof/               local, never committed: the inbox, the lock, schemas for editors
+      .aof/branch/.aof/inbox/  local, never committed: completion files are dropped there
+      project.yaml        on your branch `main`, commit COMMIT: says which branch the project is on
       .git/config         merges tasks by their meaning; `git config --remove-section merge.aof` takes that out
       .git/hooks/prepare-commit-msg  lists in a merge what it superseded, and stops what cannot stand; delete it to go without
 
@@ -261,6 +265,38 @@ fn what_is_cleaned_away_around_it_is_hidden_from_git_again() {
         env.git(&["add", "--all"]);
         let _ = env.aof(&["task", "new", "Add logout"]).success();
     }
+}
+
+#[test]
+fn there_is_one_inbox_and_what_lies_elsewhere_is_named() {
+    let env = repository();
+    let begun = env.aof(&["init", "--branch", "aof", "--json"]).success().json();
+    assert_eq!(begun["checkout"]["committed"], serde_json::json!(["project.yaml"]));
+    assert_eq!(begun["checkout"]["branch"], "main");
+    assert_eq!(begun["checkout"]["commit"], "COMMIT");
+    let id = env.new_task(&["Add login"]);
+    for folder in [".aof/inbox", ".aof/refused"] {
+        assert!(!env.exists(folder) && env.exists(&format!(".aof/branch/{folder}")), "{folder}");
+    }
+    let watcher = Watcher::start(&env);
+    eventually("it says where", || log(&env).contains("drop completion files into `.aof/branch/.aof/inbox/`"));
+    drop(watcher);
+    let said = format!("task: {id}\nagent: agent-1\noutcome: complete\nsummary: Done\n");
+    drop_file(&env, "login.yaml", said);
+    let _ = env.aof(&["watch", "--once"]).success();
+    let status = env.aof(&["status"]).success().stdout;
+    assert!(status.contains("in `$PROJECT/.aof/inbox`, where nobody takes them: login.yaml"), "{status}");
+    let told = env.aof(&["doctor"]).code(1).stdout;
+    assert!(told.contains("login.yaml") && told.contains("`$PROJECT/.aof/branch/.aof/inbox`"), "{told}");
+    fs::rename(env.path(".aof/inbox/login.yaml"), env.path(".aof/branch/.aof/inbox/login.yaml")).unwrap();
+    let _ = env.aof(&["watch", "--once"]).success();
+    assert!(!env.aof(&["status"]).success().stdout.contains("login.yaml"));
+    assert!(env.aof(&["task", "history", &id]).success().stdout.contains("agent-1"));
+    // A fresh clone has the one inbox, too.
+    fs::remove_dir_all(env.path(".aof")).unwrap();
+    let _ = env.aof(&["task", "show", &id]).success();
+    let _ = env.aof(&["task", "comment", &id, "Seen"]).success();
+    assert!(!env.exists(".aof/inbox") && env.exists(".aof/branch/.aof/inbox"));
 }
 
 #[test]

@@ -15,6 +15,7 @@ use crate::format::diagnostic::{Diagnostic, render_all};
 use crate::format::plain::inert;
 use crate::model::TaskId;
 use crate::ops::{Changed, Delivered, OpsError, Synced, way};
+use crate::store::layout::{BRANCH, INBOX};
 use crate::watch::Report;
 
 /// Returns the words for an event.
@@ -25,8 +26,9 @@ pub(super) fn words_of(session: &Session, report: &Report, again: Again) -> Stri
             let branch = branch.as_ref().map(|branch| format!(" on branch `{}`", inert(branch))).unwrap_or_default();
             let sight = polling(sight).map(|why| format!("\n{warning} {why}")).unwrap_or_default();
             format!(
-                "watching `{}`{branch}; drop completion files into `.aof/inbox/`{sight}",
-                inert(&project.display().to_string())
+                "watching `{}`{branch}; drop completion files into `{}/`{sight}",
+                inert(&project.display().to_string()),
+                if project.ends_with(BRANCH) { format!("{BRANCH}/{INBOX}") } else { INBOX.to_owned() }
             )
         }
         Report::Serving { address, exposed } => serving(address, *exposed),

@@ -74,6 +74,7 @@ const fn why(code: &str) -> &'static str {
         b"archive_changed" => "the archive shows what was done, and the next `git commit -a` takes the change along",
         b"not_adopted" => "a task that stands at no gate is nobody's work",
         b"not_committed" => "what is not committed is in no history, and in no other clone",
+        b"inbox_astray" => "somebody did work that will never count",
         b"inbox_waiting" | b"inbox_kept_back" => "what an agent said does not count until it is taken",
         b"no_watcher" => "nobody takes what is dropped into the inbox",
         b"notices_failing" | b"notices_dropped" => "somebody waits for a message that does not come",
