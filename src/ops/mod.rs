@@ -57,6 +57,7 @@ mod notices;
 mod openings;
 mod past;
 mod places;
+mod refused;
 mod reload;
 mod rule_check;
 mod rule_files;

@@ -15,6 +15,7 @@ use super::header::NEW;
 use super::headers::{Listing, Scope, Unreadable, read_all};
 use super::in_force::InForce;
 use super::notices::{OutgoingStanding, outgoing};
+use super::refused::refused;
 use super::rule_points::{no_rules, of_remark, of_rules};
 use super::stand::is_drifted;
 use super::standing::{Pending, Standing};
@@ -123,6 +124,7 @@ pub fn overview(workspace: &Workspace, watcher: bool) -> Result<Overview, OpsErr
         busy.is_some() || attention.iter().any(|point| matches!(point.code, "own_folder_in_git" | "git_fails"));
     attention.extend(waiting(workspace, is_halted));
     attention.extend(astray(workspace));
+    attention.extend(refused(workspace).unwrap_or_else(|error| Some(unread(&error))));
     if has_index {
         attention.extend(no_driver(workspace)?);
     }
@@ -206,6 +208,11 @@ fn undelivered(workspace: &Workspace, attention: &mut Vec<Attention>) -> Result<
         });
     }
     Ok(())
+}
+
+fn unread(error: &OpsError) -> Attention {
+    let fix = error.fix().unwrap_or_else(|| "make it a folder that you may read".to_owned());
+    Attention { code: error.code(), problem: error.problem(), fix }
 }
 
 /// Says where git has what is this clone's alone, or cannot be asked.

@@ -400,6 +400,14 @@ fn completions_that_were_refused_are_told_until_somebody_looks() {
     assert_eq!(codes, ["inbox_waiting: told", "no_watcher: told"]);
     let _ = env.aof(&["watch", "--once"]);
     is_only_told(&env, "refused_waiting");
+    assert!(!env.aof(&["status"]).success().stdout.contains("nothing needs attention"));
+    // The last one comes first.
+    env.write(".aof/inbox/two.yaml", "task: AOF-nobody\nagent: agent-3\n");
+    written_at(&env, &env.path(".aof/inbox/two.yaml"), "2026-02-16T08:00:00Z");
+    let _ = env.aof(&["watch", "--once"]);
+    let status = env.aof(&["status"]).success().stdout;
+    assert!(status.contains("2 refused completions wait in `.aof/refused`: two.yaml, one.yaml\n"), "{status}");
+    is_only_told(&env, "refused_waiting");
     fs::remove_dir_all(env.path(".aof/refused")).unwrap();
     is_well(&env);
 }

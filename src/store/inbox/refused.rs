@@ -1,5 +1,6 @@
 //! Refused files: each beside the reason why, under a name that is free. The reason goes first, so that no file is without.
 
+use std::cmp::Reverse;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::PathBuf;
@@ -18,19 +19,22 @@ pub(super) const REASON: &str = ".reason.json";
 const COUNTED: usize = 9;
 
 impl Inbox<'_> {
-    /// Returns the names of the files that were refused, and that nobody took away.
+    /// Returns the names of the files that were refused, and that nobody took away, the last one first.
     pub fn refused(&self) -> Result<Vec<String>, StoreError> {
         let Some(folder) = Folder::open_existing(self.paths.root(), REFUSED)? else { return Ok(Vec::new()) };
         let fault = |cause| StoreError::io("list the folder", folder.path(), cause);
         let mut names = Vec::new();
         for entry in fs::read_dir(folder.path()).map_err(fault)? {
-            let name = entry.map_err(fault)?.file_name().to_string_lossy().into_owned();
+            let file = entry.map_err(fault)?.file_name();
+            let name = file.to_string_lossy().into_owned();
             if !name.ends_with(REASON) && !is_debris(&name) {
-                names.push(name);
+                // The reason was written when it was refused; the file may be as old as it likes.
+                let refused = folder.stat(with_reason(&file)).ok().flatten().map(|stat| stat.mtime);
+                names.push((Reverse(refused), name));
             }
         }
         names.sort();
-        Ok(names)
+        Ok(names.into_iter().map(|(_, name)| name).collect())
     }
 
     /// Moves a file to the refused ones, the reason beside it, and returns where it is now; `None` if it is gone.
