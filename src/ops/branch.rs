@@ -13,7 +13,7 @@ use super::init::{Begun, NewProject, Pointed, folder_name, init, refuse_existing
 use super::rule_files::commit_new;
 use super::transaction::DryRun;
 use super::workspace::Workspace;
-use crate::audit::{Repository, Stage, Worktree};
+use crate::audit::{BranchSource, Repository, Stage, Worktree};
 use crate::format::config::{PROJECT_FILE, Source, read};
 use crate::model::{BranchName, Git, Timestamp};
 use crate::store::{Paths, ProjectPath};
@@ -139,7 +139,10 @@ pub fn init_on_branch(
         ));
     }
     refuse_existing(&new.folder, Some(&repository), Some(&head))?;
-    if repository.branch_source(branch.as_str(), None)?.is_some() {
+    let source = repository.branch_source(branch.as_str(), None)?;
+    // One that was killed there before it had written anything else is gone on with.
+    let is_begun = matches!(source, Some(BranchSource::Here)) && is_only_begun(&repository, branch)?;
+    if source.is_some() && !is_begun {
         return Err(unfit(
             "branch_exists",
             format!("there is a branch `{branch}` already"),
@@ -166,7 +169,12 @@ pub fn init_on_branch(
     if dry_run == DryRun::Yes {
         return Ok(Begun { checkout: told(None), ..init(&inside, now, open, dry_run)? });
     }
-    check_out_new(&home, &repository, branch, &format!("Begin {branch}: a branch for tasks"), patience)?;
+    if is_begun {
+        let CheckedOut { folder, .. } = check_out(&home, &repository, (branch, &Git::default()), patience)?;
+        repository.unlock(&folder)?;
+    } else {
+        check_out_new(&home, &repository, branch, &beginning(branch), patience)?;
+    }
     let begun = init(&inside, now, open, dry_run)?;
     let mut outside = open(&new.folder)?;
     outside.paths = Paths::of_checkout(outside.paths.root());
@@ -179,6 +187,19 @@ pub fn init_on_branch(
         }
         refuse_existing(&new.folder, Some(&outside.repository), Some(&outside.head()?))?;
     }
+}
+
+/// Returns what the first commit of a branch says, which holds nothing.
+fn beginning(branch: &BranchName) -> String {
+    format!("Begin {branch}: a branch for tasks")
+}
+
+/// Returns whether a branch has that commit, and nothing else.
+fn is_only_begun(repository: &Repository, branch: &BranchName) -> Result<bool, OpsError> {
+    let Some(commit) = repository.commit_named(&format!("refs/heads/{branch}"))? else { return Ok(false) };
+    let first = repository.log_entry(commit)?;
+    let is_first = first.parents.is_empty() && first.message.trim_end() == beginning(branch);
+    Ok(is_first && repository.changed_anywhere(commit)?.is_empty())
 }
 
 /// Returns what project.yaml of the other branches says.

@@ -163,6 +163,37 @@ fn what_is_missing_for_it_is_said() {
     assert!(!env.exists(".aof"));
 }
 
+#[test]
+fn a_beginning_that_was_killed_is_gone_on_with() {
+    for is_checked_out in [false, true] {
+        let env = repository();
+        let tree = env.git(&["mktree", "--missing"]).trim().to_owned();
+        let first = env.git(&["commit-tree", &tree, "-m", "Begin aof: a branch for tasks"]);
+        env.git(&["branch", "aof", first.trim()]);
+        if is_checked_out {
+            env.git(&["worktree", "add", "--quiet", ".aof/branch", "aof"]);
+        }
+        let _ = env.aof(&["init", "--branch", "aof", "--dry-run"]).success();
+        let begun = env.aof(&["init", "--branch", "aof", "--json"]).success().json();
+        assert_eq!(begun["checkout"]["committed"], serde_json::json!(["project.yaml"]));
+        let id = env.new_task(&["Add login"]);
+        assert!(env.exists(&format!(".aof/branch/tasks/{id}.md")));
+        assert_eq!(
+            env.git(&["log", "--format=%s", "--reverse", "aof"]).lines().next(),
+            Some("Begin aof: a branch for tasks")
+        );
+        assert_eq!(env.git(&["status", "--porcelain"]), "");
+        let _ = env.aof(&["init", "--branch", "aof"]).code(1);
+    }
+    // What has anything else is somebody's.
+    let env = repository();
+    env.git(&["checkout", "--quiet", "--orphan", "aof"]);
+    env.git(&["commit", "--quiet", "-m", "Begin aof: a branch for tasks"]);
+    env.git(&["checkout", "--quiet", "main"]);
+    let refused = env.aof(&["init", "--branch", "aof"]).code(4);
+    assert!(refused.stderr.contains("there is a branch `aof` already"), "{refused}");
+}
+
 /// Returns a project on a branch of its own with a task, whose folder somebody removed.
 pub(crate) fn without_its_folder() -> (TestEnvironment, String) {
     let env = repository();
