@@ -18,6 +18,7 @@ mod brief_text;
 mod changed;
 mod checkout;
 mod complete;
+mod copies;
 mod create;
 mod deliver;
 mod dependencies;

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::archived::archived;
 use super::astray::astray;
 use super::attention::{behind, misplaced, of_dependencies, of_task, some};
+use super::copies::of_doubled;
 use super::error::{OpsError, missing, thaw};
 use super::git_points::{left_locks, no_driver, no_identity, of_git, of_index};
 use super::header::NEW;
@@ -108,6 +109,7 @@ pub fn overview(workspace: &Workspace, watcher: bool) -> Result<Overview, OpsErr
     // What never was beside a task may be one, by a wrong name.
     listing.beside.retain(|file| stayed.iter().all(|stayed| stayed.path.as_str() != file.path));
     listing.unreadable.append(&mut listing.beside);
+    attention.extend(of_doubled(workspace, &head, &mut listing.unreadable));
     attention.extend(of_unreadable(workspace, &in_force, &listing.unreadable));
     let name = in_force.rules.project.name.clone();
     // In the middle of a merge, what differs from HEAD is git's to tell.

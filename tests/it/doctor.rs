@@ -243,6 +243,9 @@ fn of_two_files_that_differ_nobody_is_chosen() {
     is_mended(&env, "task_doubled");
     env.write(&copy, env.task_text(&id).replace("Add login", "Add a login"));
     is_only_told(&env, "task_doubled");
+    let status = env.aof(&["status"]).success().stdout;
+    assert!(status.contains("AOF-xxxxx has 2 files: `tasks/AOF-xxxxx.md`, `tasks/copy/AOF-xxxxx.md`"), "{status}");
+    assert!(status.contains("see what differs, keep one") && !status.contains("cannot be read"), "{status}");
     fs::remove_file(env.path(&copy)).unwrap();
     // The archive counts as well.
     let _ = env.complete(&id, "agent-3").success();

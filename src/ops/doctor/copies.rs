@@ -1,106 +1,19 @@
-//! Tasks with two files. Which of them counts is a person's to say, unless one is a copy of the other
-//! that was never committed, or was left behind where the other moved from.
-
-use std::collections::BTreeMap;
+//! Tasks with two files, told as `aof status` tells of the active ones; where it is certain which file is to go, it goes.
 
 use super::{Complaint, Patient};
-use crate::audit::CommitId;
-use crate::model::{TaskId, listed};
+use crate::ops::copies::{Doubled, doubled, remove_spare, said_of};
 use crate::ops::error::OpsError;
-use crate::ops::workspace::Workspace;
-use crate::store::layout::is_archived;
-use crate::store::tasks::{self, Entry, walk_active, walk_archived};
-use crate::store::{ProjectPath, atomic};
 
 pub(super) fn look(patient: &Patient<'_>) -> Result<Vec<Complaint>, OpsError> {
     let workspace = patient.workspace;
     let head = workspace.repository.look()?.commit;
     let complaints = doubled(workspace).into_iter().map(|(id, files)| {
-        let why = match tasks::counting(&id, &files) {
-            Some(path) => {
-                let lists = if active(&files) > 1 { ", and lists leave the task out" } else { "" };
-                format!(
-                    "`{path}` counts where the task is named, since it stands where it is looked for first; what the others \
-                     say is lost on everybody{lists}"
-                )
-            }
-            None => "nobody can tell which of them counts, so no command touches the task".to_owned(),
-        };
-        let complaint = Complaint::wrong(
-            "task_doubled",
-            format!("{id} has {} files: {}", files.len(), listed(files.iter().map(ProjectPath::to_string))),
-            &why,
-            match spare(workspace, head, &files) {
-                Some(spare) => format!("`{spare}` is a copy that nobody committed, or was left behind: `aof doctor --fix` removes it"),
-                None => format!("see what differs, keep one, and remove the others{}", removal(workspace, head, &files)),
-            },
-        );
-        if spare(workspace, head, &files).is_none() {
+        let Doubled { problem, why, fix, has_spare } = said_of(workspace, head, (&id, &files));
+        let complaint = Complaint::wrong("task_doubled", problem, &why, fix);
+        if !has_spare {
             return complaint;
         }
         complaint.cured_by(move |workspace| remove_spare(workspace, &files))
     });
     Ok(complaints.collect())
-}
-
-/// Returns the tasks that have several files, with them.
-pub(super) fn doubled(workspace: &Workspace) -> BTreeMap<TaskId, Vec<ProjectPath>> {
-    let mut files: BTreeMap<TaskId, Vec<ProjectPath>> = BTreeMap::new();
-    for entry in walk_active(&workspace.paths).chain(walk_archived(&workspace.paths)) {
-        if let Entry::Task(entry) = entry {
-            files.entry(entry.id).or_default().push(entry.path);
-        }
-    }
-    files.retain(|_, files| files.len() > 1);
-    for files in files.values_mut() {
-        files.sort();
-    }
-    files
-}
-
-/// Returns how many of them are among the active ones.
-fn active(files: &[ProjectPath]) -> usize {
-    files.iter().filter(|path| !is_archived(path)).count()
-}
-
-/// Says how a file is removed: `git rm` refuses one that git does not know.
-fn removal(workspace: &Workspace, head: Option<CommitId>, files: &[ProjectPath]) -> String {
-    let is_known = |path: &&ProjectPath| is_committed(workspace, head, path).unwrap_or(true);
-    let (known, unknown): (Vec<_>, Vec<_>) = files.iter().partition(is_known);
-    match (known.is_empty(), unknown.is_empty()) {
-        (_, true) => " with `git rm`".to_owned(),
-        (true, _) => " with `rm`".to_owned(),
-        _ => format!(
-            ", with `git rm`, or, where git does not know it, with `rm`: {}",
-            listed(unknown.into_iter().map(ProjectPath::to_string))
-        ),
-    }
-}
-
-fn is_committed(workspace: &Workspace, head: Option<CommitId>, path: &ProjectPath) -> Option<bool> {
-    workspace.repository.blob_id(head?, path.as_str()).ok().map(|found| found.is_some())
-}
-
-/// Returns of two files the one that HEAD does not have, if it says what the other does, or what HEAD once had at its place: what could
-/// not be removed there when the task moved.
-fn spare<'f>(workspace: &Workspace, head: Option<CommitId>, files: &'f [ProjectPath]) -> Option<&'f ProjectPath> {
-    let [one, other] = files else { return None };
-    let bytes = |path| tasks::read(&workspace.paths, path).ok().map(|file| file.bytes);
-    let is_committed = |path: &ProjectPath| is_committed(workspace, head, path);
-    let (committed, spare) = match (is_committed(one)?, is_committed(other)?) {
-        (true, false) => (one, other),
-        (false, true) => (other, one),
-        _ => return None,
-    };
-    let own = bytes(spare)?;
-    let was_there = || workspace.repository.has_had_text(head?, spare.as_str(), &own).ok();
-    (bytes(committed)? == own || was_there()?).then_some(spare)
-}
-
-fn remove_spare(workspace: &Workspace, files: &[ProjectPath]) -> Result<(), OpsError> {
-    let lock = workspace.lock()?;
-    let head = workspace.head()?.commit;
-    let Some(spare) = spare(workspace, head, files) else { return Ok(()) };
-    let bytes = tasks::read(&workspace.paths, spare)?.bytes;
-    Ok(atomic::remove_if(&lock, spare, &bytes)?)
 }

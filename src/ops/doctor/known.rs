@@ -3,7 +3,8 @@
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use super::{Complaint, Patient, copies};
+use super::{Complaint, Patient};
+use crate::ops::copies;
 use crate::ops::heal::heal_if_pending;
 use crate::ops::settle::settle_rules;
 use crate::ops::status::Attention;
@@ -18,11 +19,12 @@ pub(super) fn look(patient: &Patient<'_>) -> Vec<Complaint> {
     let waits = |code: &str| matches!(code, "inbox_waiting" | "inbox_kept_back");
     let inbox_waits = patient.overview.attention.iter().any(|point| waits(point.code));
     let told = patient.overview.attention.iter().filter(|point| match point.code {
-        // The doctor looks through the whole archive for what is misplaced, names all companions that stayed, looks at what was refused
+        // The doctor looks through the whole archive for what is misplaced or has two files, names all companions that stayed, looks at what was refused
         // where there are no rules, too, and tells more of locks, the driver and who commits.
         "task_blocked"
         | "task_overdue"
         | "task_misplaced"
+        | "task_doubled"
         | "companions_stayed"
         | "refused_waiting"
         | "git_locked"

@@ -1,9 +1,10 @@
 //! Finished tasks whose file stands among the active ones, and active tasks in the archive: git's following of renames in a merge leaves
 //! them there.
 
-use super::{Complaint, Patient, copies, count};
+use super::{Complaint, Patient, count};
 use crate::model::TaskId;
 use crate::ops::attention::some;
+use crate::ops::copies;
 use crate::ops::error::OpsError;
 use crate::ops::headers::{Scope, read_all};
 use crate::ops::misplaced::{home, is_misplaced};
