@@ -375,3 +375,17 @@ fn the_demo_says_that_it_has_no_json() {
     assert_eq!(output.json()["error"], "usage", "{output}");
     assert!(output.stderr.contains("has no JSON"), "{output}");
 }
+
+#[test]
+fn the_demo_says_that_git_is_missing() {
+    let env = TestEnvironment::without_repository();
+    let mut command = env.aof_command(&["demo"]);
+    command.env("PATH", env.home().join("nowhere"));
+    let output = env.run(command).code(1);
+    assert!(
+        output.stderr.contains("error: `git --no-pager init") || output.stderr.contains("error: `git init"),
+        "{output}"
+    );
+    assert!(output.stderr.contains("hint: see that git is installed, in one of the folders of `PATH`"), "{output}");
+    assert!(!output.stderr.contains("stuck"), "{output}");
+}

@@ -2,7 +2,7 @@
 //! no process outlives it.
 
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, ErrorKind};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -13,6 +13,7 @@ use tempfile::TempDir;
 
 use super::failed;
 use super::script::{Note, ORG, PROJECT};
+use crate::audit::AuditError;
 use crate::cli::trouble::Trouble;
 use crate::store::Paths;
 use crate::store::presence::is_watched;
@@ -130,7 +131,13 @@ impl Stage {
 
     fn finish(&self, command: &mut Command, name: &str, arguments: &[&str]) -> Result<String, Trouble> {
         let words = format!("`{name} {}`", arguments.join(" "));
-        let output = command.stdin(Stdio::null()).output().map_err(|cause| self.io("run", &words, &cause))?;
+        let output = command.stdin(Stdio::null()).output().map_err(|cause| match cause.kind() {
+            // Once more would be no better, and there is nothing to look at.
+            ErrorKind::NotFound if name == "git" => {
+                AuditError::NotRun { command: words.trim_matches('`').to_owned(), cause }.into()
+            }
+            _ => self.io("run", &words, &cause),
+        })?;
         if output.status.success() {
             return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
         }
