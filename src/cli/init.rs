@@ -187,8 +187,49 @@ fn show(session: &Session, args: &Args, begun: &Begun, added: &Added, mode: DryR
             ));
         }
     }
+    show_set_up(session, args, begun);
+    if let Some(wired) = &added.wired {
+        output.line("");
+        agent_files::show(session, wired, mode);
+    }
+    if let Some(monitored) = &added.monitored {
+        output.line("");
+        monitoring_files::show(session, monitored, mode);
+    }
+    if mode == DryRun::Yes {
+        output.line("dry run: nothing was written");
+        return;
+    }
+    output.line(format!("\n{}", styled(BOLD, "try next:")));
+    if args.folder.as_os_str() != "." {
+        output.line(format!("  cd {}", inert(&shell_word(&args.folder.display().to_string()))));
+    }
+    for (command, what) in [
+        (format!("aof task show {}", task.id), "read the first task, and take it through"),
+        ("aof workflow show".to_owned(), "see the way that a task goes"),
+        ("aof task new \"Add login\"".to_owned(), "create a task of your own"),
+    ] {
+        output.line(format!("  {command:<26}  {what}"));
+    }
+}
+
+/// Says what git is told besides, and what it is not.
+fn show_set_up(session: &Session, args: &Args, begun: &Begun) {
+    let output = session.output;
+    if begun.attributes_held {
+        output.line(format!(
+            "  {}  is left alone, since it has changes that are not committed: git merges tasks as text until these \
+             are, and `aof doctor --fix` has added a line to it",
+            styled(CYAN, format!("{ATTRIBUTES:<18}"))
+        ));
+    }
+    let driver = if begun.attributes_held {
+        "knows how; `git config --remove-section merge.aof` takes that out"
+    } else {
+        "merges tasks by their meaning; `git config --remove-section merge.aof` takes that out"
+    };
     let set_up = [
-        (&begun.set_up.driver, "merges tasks by their meaning; `git config --remove-section merge.aof` takes that out"),
+        (&begun.set_up.driver, driver),
         (
             &begun.set_up.hook,
             "lists in a merge what it superseded, and stops what cannot stand; delete it to go without",
@@ -212,29 +253,6 @@ fn show(session: &Session, args: &Args, begun: &Begun, added: &Added, mode: DryR
             styled(CYAN, inert(&format!("{path:<18}"))),
             inert(line)
         ));
-    }
-    if let Some(wired) = &added.wired {
-        output.line("");
-        agent_files::show(session, wired, mode);
-    }
-    if let Some(monitored) = &added.monitored {
-        output.line("");
-        monitoring_files::show(session, monitored, mode);
-    }
-    if mode == DryRun::Yes {
-        output.line("dry run: nothing was written");
-        return;
-    }
-    output.line(format!("\n{}", styled(BOLD, "try next:")));
-    if args.folder.as_os_str() != "." {
-        output.line(format!("  cd {}", inert(&shell_word(&args.folder.display().to_string()))));
-    }
-    for (command, what) in [
-        (format!("aof task show {}", task.id), "read the first task, and take it through"),
-        ("aof workflow show".to_owned(), "see the way that a task goes"),
-        ("aof task new \"Add login\"".to_owned(), "create a task of your own"),
-    ] {
-        output.line(format!("  {command:<26}  {what}"));
     }
 }
 
@@ -269,6 +287,7 @@ fn value(template: Template, begun: &Begun, mode: DryRun) -> Value {
         "commit": begun.first.commit.map(|commit| commit.to_string()),
         "committed": committed,
         "setUp": {"mergeDriver": begun.set_up.driver, "hook": begun.set_up.hook,
+            "attributesHeld": begun.attributes_held,
             "foreignHook": begun.set_up.foreign.as_ref().map(|(path, _)| path)},
         "task": task_value(&begun.rules, &begun.first.after, &begun.first.path),
     });

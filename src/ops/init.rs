@@ -50,6 +50,8 @@ pub struct Begun {
     pub checkout: Option<Pointed>,
     /// Whether git had no repository there.
     pub new_repository: bool,
+    /// Whether the file that has git merge tasks by their meaning was left alone, since it has changes that are not committed.
+    pub attributes_held: bool,
     /// What this clone is told, and no commit holds.
     pub set_up: SetUp,
 }
@@ -93,9 +95,13 @@ pub fn init(
     };
     let (mut begun, mut write) = plan(new, &author, now)?;
     let commit_of_head = head.as_ref().ok().and_then(Option::as_ref).and_then(|head| head.commit);
-    if let Some(attributes) = attributes(&new.folder, repository.as_ref().zip(commit_of_head))? {
-        begun.committed.push(attributes.path.clone());
-        write.beside.push(attributes);
+    match attributes(&new.folder, repository.as_ref().zip(commit_of_head))? {
+        Attributes::Added(attributes) => {
+            begun.committed.push(attributes.path.clone());
+            write.beside.push(attributes);
+        }
+        Attributes::Held => begun.attributes_held = true,
+        Attributes::Whole => {}
     }
     begun.new_repository = repository.is_none();
     begun.set_up = to_set_up(repository.as_ref(), &new.folder)?;
@@ -157,6 +163,7 @@ fn plan(new: &NewProject, author: &Person, now: Timestamp) -> Result<(Begun, Wri
         branch: None,
         checkout: None,
         new_repository: false,
+        attributes_held: false,
         set_up: SetUp::default(),
     };
     Ok((begun, write))
@@ -164,7 +171,7 @@ fn plan(new: &NewProject, author: &Person, now: Timestamp) -> Result<(Begun, Wri
 
 /// Returns the file that has git merge tasks by their meaning: it is committed, and what a person wrote there stays. One with changes
 /// that are not committed is left alone.
-fn attributes(folder: &Path, committed: Option<(&Repository, CommitId)>) -> Result<Option<Beside>, OpsError> {
+fn attributes(folder: &Path, committed: Option<(&Repository, CommitId)>) -> Result<Attributes, OpsError> {
     let standing = std::fs::read(folder.join(ATTRIBUTES)).ok();
     let is_committed = match committed.filter(|_| folder.is_dir()) {
         Some((_, commit)) => {
@@ -174,13 +181,21 @@ fn attributes(folder: &Path, committed: Option<(&Repository, CommitId)>) -> Resu
         }
         None => standing.is_none(),
     };
-    if !is_committed {
-        return Ok(None);
-    }
-    let bytes = attributes_after(standing.as_deref());
-    Ok(bytes
-        .map(|bytes| Ok::<_, StoreError>(Beside { path: ATTRIBUTES.parse()?, before: standing, bytes }))
-        .transpose()?)
+    Ok(match attributes_after(standing.as_deref()) {
+        Some(bytes) if is_committed => Attributes::Added(Beside { path: ATTRIBUTES.parse()?, before: standing, bytes }),
+        Some(_) => Attributes::Held,
+        None => Attributes::Whole,
+    })
+}
+
+/// What becomes of the file that has git merge tasks by their meaning.
+enum Attributes {
+    /// It has the line.
+    Whole,
+    /// The line is added.
+    Added(Beside),
+    /// It has changes that are not committed.
+    Held,
 }
 
 /// Returns the repository that the folder lies in, or would lie in.

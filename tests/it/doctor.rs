@@ -155,7 +155,9 @@ fn git_is_told_how_tasks_are_merged() {
     env.write(".gitattributes", "*.png binary\n");
     env.commit_all("others");
     env.write(".gitattributes", "*.jpg binary\n");
-    assert_eq!(found(&env, &["--fix"]), ["merge_driver_missing: failed"], "what somebody is at is left alone");
+    assert_eq!(found(&env, &["--fix"]), ["merge_driver_missing: told"], "what somebody is at is left alone");
+    let told = env.aof(&["doctor"]).code(1).stdout;
+    assert!(told.contains("fix  commit them, or take them back") && !told.contains("mends"), "{told}");
     env.commit_all("and more");
     is_mended(&env, "merge_driver_missing");
     assert_eq!(env.read(".gitattributes"), "*.jpg binary\ntasks/**/*.md merge=aof -text\n");

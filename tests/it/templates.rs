@@ -346,3 +346,25 @@ fn in_a_linked_worktree_what_is_set_up_is_named_where_it_is() {
     let said = env.aof(&["init", "code/project"]).success().stdout;
     assert!(said.contains("  .git/config         merges"), "{said}");
 }
+
+#[test]
+fn what_somebody_is_at_in_the_attributes_is_left_alone_and_that_is_said() {
+    let env = TestEnvironment::without_rules();
+    env.write(".gitattributes", "*.png binary\n");
+    env.commit_all("attributes");
+    env.write(".gitattributes", "*.jpg binary\n");
+    for args in [&["init", "--dry-run"][..], &["init"]] {
+        let said = env.aof(args).success().stdout;
+        assert!(
+            said.contains("  .gitattributes      is left alone, since it has changes that are not committed"),
+            "{said}"
+        );
+        assert!(!said.contains("merges tasks by their meaning"), "{said}");
+    }
+    assert_eq!(env.read(".gitattributes"), "*.jpg binary\n");
+    let doctor = env.aof(&["doctor"]).code(1).stdout;
+    assert!(doctor.contains("commit them, or take them back") && !doctor.contains("mends"), "{doctor}");
+    env.commit_all("attributes");
+    let _ = env.aof(&["doctor", "--fix"]).success();
+    assert!(env.read(".gitattributes").contains("merge=aof"));
+}

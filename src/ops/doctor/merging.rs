@@ -6,7 +6,7 @@ use super::{Complaint, Patient};
 use crate::audit::is_program_there;
 use crate::format::shell::quoted;
 use crate::ops::error::OpsError;
-use crate::ops::merge_driver::{Idle, Missing, install, missing};
+use crate::ops::merge_driver::{Idle, Missing, install, is_held, missing};
 use crate::ops::workspace::Workspace;
 
 pub(super) fn look(patient: &Patient<'_>) -> Result<Vec<Complaint>, OpsError> {
@@ -15,7 +15,8 @@ pub(super) fn look(patient: &Patient<'_>) -> Result<Vec<Complaint>, OpsError> {
     let mut lacks_hook = false;
     for missing in missing(patient.workspace)? {
         match missing {
-            Missing::Attributes => lacking.push("the line `tasks/**/*.md merge=aof -text` in `.gitattributes`"),
+            Missing::Attributes if is_held(patient.workspace)? => complaints.push(held_attributes()),
+            Missing::Attributes => lacking.push(LINE),
             Missing::Driver => lacking.push("the command in git's configuration (`merge.aof.driver`)"),
             Missing::Hook => lacks_hook = true,
             Missing::HookEnds => {
@@ -49,7 +50,7 @@ pub(super) fn look(patient: &Patient<'_>) -> Result<Vec<Complaint>, OpsError> {
         let complaint = Complaint::wrong(
             "merge_driver_missing",
             format!("git does not merge tasks by their meaning; missing: {}", lacking.join(", ")),
-            "two branches that moved the same task conflict as text, and the task waits until somebody solves that by hand",
+            AS_TEXT,
             "`aof doctor --fix` puts it in place; `.gitattributes` in a commit of its own".to_owned(),
         );
         complaints.push(complaint.cured_by(put_in_place));
@@ -57,9 +58,26 @@ pub(super) fn look(patient: &Patient<'_>) -> Result<Vec<Complaint>, OpsError> {
     Ok(complaints)
 }
 
+/// What lacks where git does not ask for the driver.
+const LINE: &str = "the line `tasks/**/*.md merge=aof -text` in `.gitattributes`";
+
+/// What goes without the driver.
+const AS_TEXT: &str =
+    "two branches that moved the same task conflict as text, and the task waits until somebody solves that by hand";
+
 /// What goes without a hook.
 const WITHOUT_HOOK: &str = "a merge then does not list in its message which completions it superseded, and a rebase does not stop at \
                             a completion that counts no more";
+
+/// What somebody is at is theirs to commit first.
+fn held_attributes() -> Complaint {
+    Complaint::wrong(
+        "merge_driver_missing",
+        format!("git does not merge tasks by their meaning; missing: {LINE}, which has changes that are not committed"),
+        AS_TEXT,
+        "commit them, or take them back; then `aof doctor --fix` adds the line, in a commit of its own".to_owned(),
+    )
+}
 
 /// Where people say which hooks run, aof writes none.
 fn foreign_hook(path: &Path, line: &str, idle: Option<Idle>) -> Complaint {

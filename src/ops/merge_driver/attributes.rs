@@ -51,6 +51,18 @@ pub(in crate::ops) fn is_as_committed(
     }
 }
 
+/// Returns whether the file has changes that are not committed, so that nobody adds the line.
+pub(in crate::ops) fn is_held(workspace: &Workspace) -> Result<bool, OpsError> {
+    let head = workspace.repository.look()?;
+    let committed = head.commit.map(|commit| workspace.repository.read(commit, ATTRIBUTES)).transpose()?.flatten();
+    let standing = match read(&workspace.paths, &ATTRIBUTES.parse()?) {
+        Ok(standing) => Some(standing.bytes),
+        Err(StoreError::Gone { .. }) => None,
+        Err(_) => return Ok(true),
+    };
+    Ok(!is_as_committed(&workspace.repository, standing.as_deref(), committed.as_deref()))
+}
+
 /// Appends the line, or brings it up to date, and commits it. A file with changes that are not committed is left alone.
 pub(in crate::ops) fn commit_attributes(workspace: &Workspace) -> Result<bool, OpsError> {
     let path = ATTRIBUTES.parse()?;

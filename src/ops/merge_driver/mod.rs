@@ -19,7 +19,7 @@ mod unfinished;
 use std::path::Path;
 
 pub use attributes::ATTRIBUTES;
-pub(super) use attributes::{attributes_after, commit_attributes, is_as_committed};
+pub(super) use attributes::{attributes_after, commit_attributes, is_as_committed, is_held};
 pub use hook::Idle;
 pub use install::{Missing, SetUp, install, missing};
 pub(super) use install::{install_here, to_set_up};
