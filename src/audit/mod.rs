@@ -55,6 +55,7 @@ mod remote;
 mod replayed;
 mod repository;
 mod said;
+mod settle;
 mod shallow;
 mod sign;
 mod spawn;

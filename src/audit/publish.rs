@@ -21,7 +21,6 @@
 //! the index and the files is old or new, whichever came first, and the objects are there: `settle_index` brings up the index, and
 //! the caller its files. What goes wrong after the commit point does not take the commit back: it is told beside it.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, FileTimes};
 use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -31,10 +30,10 @@ use std::time::Instant;
 use super::commit::Prepared;
 use super::error::{At, AuditError};
 use super::id::CommitId;
-use super::index::{FolderChange, Index, Patched};
+use super::index::{Index, Patched};
 use super::locks::{BranchLock, Files, Held, Locks, Unlocked, wait_while_held};
 use super::objects::{sync_files, unsynced_folder};
-use super::paths::{folders_above, path_changes, paths};
+use super::paths::paths;
 use super::repository::Repository;
 use crate::disk::{self, NotSynced, Unsynced};
 use crate::stop;
@@ -143,40 +142,6 @@ impl Repository {
         self.objects().name_staged(&mut objects)
     }
 
-    /// Brings entries of these files of the project that still are what the commit `left` has (`None`: no commit) to what
-    /// HEAD has. What a person staged stays. Returns the healed paths.
-    pub fn settle_index(
-        &self,
-        left: Option<CommitId>,
-        files: &[&str],
-        deadline: Instant,
-        intent: Intent<'_>,
-    ) -> Result<Vec<String>, AuditError> {
-        let head = self.head()?;
-        let root = |commit: Option<CommitId>| commit.map(|commit| self.root_tree(commit)).transpose();
-        let wanted: BTreeMap<_, _> = files.iter().map(|file| (self.full_path(file), Vec::new())).collect();
-        let changes = path_changes(&self.trees(), root(left)?, root(head.commit)?, wanted)?;
-        let index = Index::read(self, &paths(&changes))?;
-        if index.behind(self, changes.clone())?.is_empty() {
-            return Ok(Vec::new());
-        }
-
-        let index_temp = self.temp_index(index.mode())?;
-        let locks = Locks { index: index_temp.file.clone(), branch: None, files: Files::Untouched };
-        sync_files(tell(intent, &locks, self.git_dir())?)?;
-        let lock = index_temp.lock(self.git_dir().join("index.lock"), deadline)?;
-        let behind = Index::read(self, &paths(&changes))?.behind(self, changes)?;
-        let index = Index::read(self, &paths(&behind))?;
-        // Which other paths the commits between changed is not known here, so no tree is vouched for.
-        let folders: BTreeSet<_> = behind.iter().flat_map(|change| folders_above(&change.path)).collect();
-        let unknown = |path: &str| FolderChange { path: path.to_owned(), before: None, after: None };
-        let folders: Vec<_> = folders.into_iter().map(unknown).collect();
-        write_index(&lock, &index.patched(self, &behind, &folders)?)?;
-        let target = self.git_dir().join("index");
-        lock.replace(&target)?;
-        Ok(behind.iter().filter_map(|change| self.own_path(&change.path)).collect())
-    }
-
     pub(super) fn temp_index(&self, mode: Option<u32>) -> Result<Unlocked, AuditError> {
         Unlocked::create(self.git_dir(), "aof-index", mode.unwrap_or_else(|| self.shared_file_mode()))
     }
@@ -193,7 +158,7 @@ impl Repository {
     }
 }
 
-fn write_index(lock: &Held, patched: &Patched) -> Result<(), AuditError> {
+pub(super) fn write_index(lock: &Held, patched: &Patched) -> Result<(), AuditError> {
     let mut file = lock.file();
     file.write_all(&patched.bytes).at("write", lock.path())?;
     if let Some(modified) = patched.modified {

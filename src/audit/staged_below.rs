@@ -1,10 +1,10 @@
-//! What git's index, or the worktree, has of files where HEAD says otherwise, whatever the layout of the index: git itself is asked, and
-//! told.
+//! What git's index, or the worktree, has of files where HEAD says otherwise, whatever the layout of the index: git itself is asked.
 
 use super::error::AuditError;
 use super::id::ObjectId;
 use super::repository::Repository;
 use super::spawn;
+use super::tree::Leaf;
 
 /// A file of the project that the index has otherwise than HEAD.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,6 +15,15 @@ pub struct StagedFile {
     pub head: Option<ObjectId>,
     /// What the index has; nothing if it does not have the file, or has it in several versions.
     pub staged: Option<ObjectId>,
+    /// What kind of file the index has there.
+    mode: u32,
+}
+
+impl StagedFile {
+    /// Returns what the index has.
+    pub(super) fn entry(&self) -> Option<Leaf> {
+        self.staged.map(|id| Leaf { mode: self.mode, id })
+    }
 }
 
 impl Repository {
@@ -37,10 +46,12 @@ impl Repository {
         // `:MODE MODE ID ID STATUS`, then the path.
         while let (Some(told), Some(path)) = (parts.next(), parts.next()) {
             let (Ok(told), Ok(path)) = (str::from_utf8(told), str::from_utf8(path)) else { continue };
-            let mut ids = told.split(' ').skip(2).map(|id| id.parse::<ObjectId>().ok().filter(|id| !is_none(*id)));
+            let mut told = told.split(' ').skip(1);
+            let mode = told.next().and_then(|mode| u32::from_str_radix(mode, 8).ok()).unwrap_or_default();
+            let mut ids = told.map(|id| id.parse::<ObjectId>().ok().filter(|id| !is_none(*id)));
             let (head, staged) = (ids.next().flatten(), ids.next().flatten());
             if let Some(path) = self.own_path(path) {
-                files.push(StagedFile { path, head, staged });
+                files.push(StagedFile { path, head, staged, mode });
             }
         }
         Ok(files)
@@ -56,14 +67,6 @@ impl Repository {
         // Two letters, a space, and the path.
         let paths = output.split(|byte| *byte == 0).filter_map(|line| str::from_utf8(line.get(3..)?).ok());
         Ok(paths.filter_map(|path| self.own_path(path)).collect())
-    }
-
-    /// Brings the entries of these files of the project to what HEAD has.
-    pub fn unstage(&self, files: &[String]) -> Result<(), AuditError> {
-        let mut git = spawn::git(self);
-        git.args(["--literal-pathspecs", "reset", "--quiet", "--pathspec-from-file=-", "--pathspec-file-nul", "HEAD"]);
-        let names: Vec<u8> = files.iter().flat_map(|file| format!("{}\0", self.full_path(file)).into_bytes()).collect();
-        spawn::run_git(git, &names).map(drop)
     }
 }
 

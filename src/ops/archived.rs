@@ -7,23 +7,24 @@ use super::attention::{FEW, some};
 use super::error::OpsError;
 use super::status::Attention;
 use super::workspace::Workspace;
-use crate::audit::ObjectId;
+use crate::audit::{ObjectId, StagedFile};
 use crate::format::shell::all_quoted;
 use crate::store::layout::{ARCHIVE, is_archived};
 use crate::store::{ProjectPath, intent};
 
 /// Returns what is to be said of them. `committed` is what HEAD had below `tasks/` a moment ago: what a command has just brought there
-/// is nobody's edit.
+/// is nobody's edit, and neither is what git's index lacks because it was left behind.
 pub(super) fn archived(
     workspace: &Workspace,
     committed: &HashMap<String, ObjectId>,
+    behind: &[StagedFile],
 ) -> Result<Option<Attention>, OpsError> {
     let is_known = |path: &str| path.parse::<ProjectPath>().is_ok_and(|path| is_archived(&path));
     if !committed.keys().any(|path| is_known(path)) {
         return Ok(None);
     }
     let mut files = workspace.repository.uncommitted_below(ARCHIVE)?;
-    files.retain(|path| committed.contains_key(path));
+    files.retain(|path| committed.contains_key(path) && behind.iter().all(|file| file.path != *path));
     // What a killed command left is told as that.
     if files.is_empty() || intent::is_pending(&workspace.paths) {
         return Ok(None);

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::error::OpsError;
+use super::index_behind::Apart;
 use super::merge_driver::{Missing, missing};
 use super::status::Attention;
 use super::workspace::Workspace;
@@ -59,6 +60,11 @@ pub(super) fn of_index(fault: AuditError) -> Attention {
         error @ OpsError::Audit(AuditError::NotRun { .. }) => of_git(&error),
         error => Attention { code: "index_unreadable", ..of_git(&error) },
     }
+}
+
+/// Says which task files git's index has from before: the next commit would take back what was committed since.
+pub(super) fn of_index_behind(apart: &Apart) -> Option<Attention> {
+    apart.told().map(|(problem, fix)| Attention { code: "index_behind", problem, fix })
 }
 
 /// Says that git did not answer.

@@ -11,10 +11,11 @@ use super::astray::astray;
 use super::attention::{behind, misplaced, of_dependencies, of_task, some};
 use super::copies::of_doubled;
 use super::error::{OpsError, missing, thaw};
-use super::git_points::{left_locks, no_driver, no_identity, of_git, of_index};
+use super::git_points::{left_locks, no_driver, no_identity, of_git, of_index, of_index_behind};
 use super::header::NEW;
 use super::headers::{Listing, Scope, Unreadable, read_all};
 use super::in_force::InForce;
+use super::index_behind::Apart;
 use super::notices::{OutgoingStanding, outgoing};
 use super::refused::refused;
 use super::rule_points::{no_rules, of_remark, of_rules};
@@ -119,7 +120,10 @@ pub fn overview(workspace: &Workspace, watcher: bool) -> Result<Overview, OpsErr
         uncommitted_tasks(workspace, &committed, &listing, &mut attention);
         attention.extend(of_stayed(workspace, &stayed, some)?);
         if has_index {
-            attention.extend(archived(workspace, &committed)?);
+            // Where git cannot be asked, whatever cannot do without it says so.
+            let apart = Apart::read(workspace).unwrap_or_default();
+            attention.extend(archived(workspace, &committed, &apart.behind)?);
+            attention.extend(of_index_behind(&apart));
         }
     }
     let is_halted =

@@ -50,6 +50,11 @@ pub enum Report {
     Moved(Box<Changed>),
     /// A person's edit was committed.
     Committed(Box<Changed>),
+    /// Git's index has these files again as HEAD has them: a command of git's that was overtaken had put earlier versions there.
+    CaughtUp {
+        /// The files.
+        files: Vec<String>,
+    },
     /// Work was given to an agent.
     Given(Given),
     /// A task was stopped, or set going, by what became of those that it depends on.

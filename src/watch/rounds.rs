@@ -15,9 +15,9 @@ use super::report::{Report, Sight};
 use super::rules::Rules;
 use super::schedule::{POLL, Schedule};
 use super::sight::Eyes;
-use super::tasks::{Tasks, look_at_clocks};
+use super::tasks::{Tasks, look_at_clocks, look_at_index};
 use crate::audit::AuditError;
-use crate::ops::{Left, OpsError, Workspace, deliver};
+use crate::ops::{IndexSeen, Left, OpsError, Workspace, deliver};
 use crate::store::Paths;
 use crate::store::inbox::QUIET;
 use crate::store::presence::Presence;
@@ -33,6 +33,7 @@ pub(super) struct Rounds<'t> {
     desk: Desk<'t>,
     rules: Rules,
     tasks: Tasks,
+    index: IndexSeen,
     backlog: Backlog,
     schedule: Schedule,
     halt: Halt,
@@ -53,6 +54,7 @@ impl<'t> Rounds<'t> {
             wait,
             rules: Rules::default(),
             tasks: Tasks::default(),
+            index: IndexSeen::default(),
             backlog: Backlog::default(),
             schedule: Schedule::new(Instant::now()),
             halt: Halt::default(),
@@ -252,6 +254,9 @@ impl<'t> Rounds<'t> {
         self.backlog.go_on(&mut self.workspace, self.wait, &mut self.desk, tending)?;
         if tending {
             self.tasks.tend(&mut self.workspace, self.wait, &mut self.schedule, &mut self.desk)?;
+        }
+        if self.schedule.is_index_due(Instant::now()) {
+            look_at_index(&mut self.workspace, self.wait, &mut self.index, &mut self.schedule, &mut self.desk);
         }
         if self.schedule.are_clocks_due(Instant::now()) {
             look_at_clocks(&mut self.workspace, self.wait, &mut self.schedule, &mut self.desk)?;

@@ -14,6 +14,8 @@ pub(super) const POLL: Duration = Duration::from_secs(1);
 const TENDING: Duration = Duration::from_millis(500);
 /// Between two looks at the clocks, at least, when tasks change.
 const RECOUNTING: Duration = Duration::from_secs(1);
+/// Between two looks at git's index, at least.
+const LOOKING: Duration = Duration::from_millis(500);
 /// How often the clocks are looked at when nothing happens.
 const CLOCKS: Duration = Duration::from_secs(30);
 /// Handing out takes one part of the time, and leaves so many to all else.
@@ -28,6 +30,10 @@ pub(super) struct Schedule {
     clocks_after: Instant,
     /// When something runs out, or has to be counted anew.
     clocks_at: Instant,
+    /// Before that, git's index is not looked at again.
+    index_after: Instant,
+    /// When it is to be looked at, if something may have happened to it.
+    index_at: Option<Instant>,
     /// When everything is to be looked at.
     round_at: Instant,
     /// When work may be handed out again: where there are very many tasks looking at them all takes its time.
@@ -44,6 +50,8 @@ impl Schedule {
             tended_at: None,
             clocks_after: now,
             clocks_at: now,
+            index_after: now,
+            index_at: Some(now),
             round_at: now,
             hand_out_at: now,
             hand_out_due: false,
@@ -64,6 +72,9 @@ impl Schedule {
         if touched(Place::Tasks) || touched(Place::Rules) || touched(Place::Anywhere) {
             self.clocks_at = self.clocks_at.min(now.max(self.clocks_after));
         }
+        if touched(Place::Repository) {
+            self.index_at = self.index_at.or(Some(now.max(self.index_after)));
+        }
         if touched(Place::Tasks) {
             self.tend_at = self.tend_at.min(self.tended_at.map_or(now, |last| now.max(last + TENDING)));
         }
@@ -75,6 +86,7 @@ impl Schedule {
         if begins {
             self.round_at = now + if eyes.see() { ROUND } else { POLL };
             self.tend_at = now;
+            self.index_at = Some(now);
         }
         begins
     }
@@ -88,6 +100,16 @@ impl Schedule {
     pub(super) fn tended(&mut self, growing: usize, now: Instant) {
         self.tended_at = Some(now);
         self.tend_at = if growing > 0 { now + TENDING } else { self.round_at.max(now + TENDING) };
+    }
+
+    /// Returns whether git's index is to be looked at.
+    pub(super) fn is_index_due(&self, now: Instant) -> bool {
+        self.index_at.is_some_and(|at| now >= at)
+    }
+
+    /// Notes from when to when it was looked at: where it is large that takes its time, and never more than a tenth of all.
+    pub(super) fn looked_at_index(&mut self, start: Instant, now: Instant) {
+        (self.index_at, self.index_after) = (None, now + LOOKING.max((now - start) * 10));
     }
 
     /// Returns whether something may have run out.
@@ -117,7 +139,8 @@ impl Schedule {
     /// Returns when to look again if nothing happens, but for the clocks: they are waited for once all else is done.
     pub(super) fn next(&self) -> Instant {
         let hand_out = if self.hand_out_due { self.hand_out_at } else { self.round_at };
-        self.round_at.min(self.tend_at).min(hand_out)
+        let index = self.index_at.unwrap_or(self.round_at);
+        self.round_at.min(self.tend_at).min(hand_out).min(index)
     }
 
     /// Returns when to look at the clocks.
@@ -157,6 +180,8 @@ mod tests {
         assert!(schedule.is_tending_due(start) && schedule.are_clocks_due(start) && schedule.may_hand_out(start));
         assert!(schedule.begins_round(&blind(), start) && !schedule.begins_round(&blind(), start));
         schedule.tended(0, start);
+        assert!(schedule.is_index_due(start));
+        schedule.looked_at_index(start, start);
         assert_eq!(schedule.next(), start + POLL);
         schedule.note(&BTreeSet::from([Place::Tasks]), start);
         assert_eq!(schedule.next(), start + TENDING, "they were looked at just now");
@@ -185,12 +210,28 @@ mod tests {
     }
 
     #[test]
+    fn the_index_is_looked_at_when_git_was_at_work_and_not_all_the_time() {
+        let start = Instant::now();
+        let mut schedule = Schedule::new(start);
+        schedule.looked_at_index(start, start);
+        assert!(!schedule.is_index_due(start + ROUND));
+        for _ in 0..2 {
+            schedule.note(&BTreeSet::from([Place::Repository]), start);
+            assert!(!schedule.is_index_due(start) && schedule.is_index_due(start + LOOKING), "it was just now");
+        }
+        schedule.looked_at_index(start, start + LOOKING);
+        schedule.note(&BTreeSet::from([Place::Repository]), start + LOOKING);
+        assert!(!schedule.is_index_due(start + LOOKING * 10) && schedule.is_index_due(start + LOOKING * 11));
+    }
+
+    #[test]
     fn who_looks_once_waits_for_nothing_that_is_due_later() {
         let now = Instant::now();
         let mut schedule = Schedule::new(now);
         schedule.end_with(now + POLL, now);
         assert!(!schedule.begins_round(&blind(), now + POLL) && schedule.is_tending_due(now));
         schedule.tended(0, now);
+        schedule.looked_at_index(now, now);
         assert!(!schedule.is_before_round(schedule.next()));
         schedule.tended(1, now);
         assert!(schedule.is_before_round(schedule.next()));

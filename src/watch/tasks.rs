@@ -2,11 +2,15 @@
 
 use std::time::{Duration, Instant};
 
+use tracing::warn;
+
 use super::desk::Desk;
 use super::report::Report;
 use super::schedule::Schedule;
 use crate::model::TaskId;
-use crate::ops::{DryRun, Exhausted, HandedOut, OpsError, Seen, Workspace, hand_out, run_out, tend};
+use crate::ops::{
+    DryRun, Exhausted, HandedOut, IndexSeen, OpsError, Seen, Workspace, hand_out, run_out, tend, tend_index,
+};
 use crate::store::inbox::QUIET;
 
 /// So many of what only looks like a task are told.
@@ -96,6 +100,25 @@ pub(super) fn look_at_clocks(
     }
     tell_of_trouble(ran_out.troubled, desk);
     Ok(())
+}
+
+/// Has git's index have again of the tasks what is committed, where a command of git's was overtaken.
+pub(super) fn look_at_index(
+    workspace: &mut Workspace,
+    wait: Duration,
+    seen: &mut IndexSeen,
+    schedule: &mut Schedule,
+    desk: &mut Desk<'_>,
+) {
+    let start = Instant::now();
+    let caught_up = tend_index(workspace, wait, seen);
+    schedule.looked_at_index(start, Instant::now());
+    match caught_up {
+        Ok(files) if files.is_empty() => {}
+        Ok(files) => desk.tell(Report::CaughtUp { files }),
+        // Whoever commits meets the same, and nothing else depends on it.
+        Err(error) => warn!("git's index was not looked at: {error}"),
+    }
 }
 
 /// Tells what was handed out, and what became of dependencies.

@@ -53,6 +53,7 @@ mod monitoring;
 #[cfg(debug_assertions)]
 mod notices;
 mod numbers;
+mod overtaken;
 mod overview;
 mod own_branch;
 mod own_branch_folder;

@@ -56,6 +56,7 @@ fn of_report(report: &Report) -> Value {
         Report::Followed(changed) => of_change("followed", changed),
         Report::Moved(changed) => of_change("moved", changed),
         Report::Committed(changed) => of_change("edited", changed),
+        Report::CaughtUp { files } => json!({"event": "index_caught_up", "files": files}),
         Report::Given(given) => handed_out::given_value(given),
         Report::Dependent(dependent) => handed_out::dependent_value(dependent),
         Report::Troubled { task, error } => {

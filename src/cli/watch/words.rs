@@ -82,6 +82,10 @@ pub(super) fn words_of(session: &Session, report: &Report, again: Again) -> Stri
             format!("{}  moved to `{}`, where it belongs", named(&changed.after.task.id), inert(changed.path.folder()))
         }
         Report::Committed(changed) => format!("{}  edited by hand, committed", named(&changed.after.task.id)),
+        Report::CaughtUp { files } => format!(
+            "git's index had an earlier version of {}, as a command of git's leaves it that was overtaken; it has what is committed again",
+            inert(&files.join(", "))
+        ),
         Report::Given(given) => {
             format!("{}  {}", styled(CYAN, &given.ticket), handed_out::given(given))
         }

@@ -20,7 +20,7 @@ pub(super) fn look(patient: &Patient<'_>) -> Vec<Complaint> {
     let inbox_waits = patient.overview.attention.iter().any(|point| waits(point.code));
     let told = patient.overview.attention.iter().filter(|point| match point.code {
         // The doctor looks through the whole archive for what is misplaced or has two files, names all companions that stayed, looks at what was refused
-        // where there are no rules, too, and tells more of locks, the driver and who commits.
+        // where there are no rules, too, and tells more of locks, the driver, the index and who commits.
         "task_blocked"
         | "task_overdue"
         | "task_misplaced"
@@ -29,6 +29,7 @@ pub(super) fn look(patient: &Patient<'_>) -> Vec<Complaint> {
         | "refused_waiting"
         | "git_locked"
         | "merge_driver_missing"
+        | "index_behind"
         | "no_identity" => false,
         // Commands work without one; dropped files do not.
         "no_watcher" => inbox_waits,

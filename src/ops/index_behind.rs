@@ -1,0 +1,138 @@
+//! Task files that git's index has otherwise than HEAD: those that a person staged, and those that nobody did.
+//!
+//! `git commit` and `git merge` read the index before they lock it, and write what they have read. What a command commits in between
+//! is out of the index again, and the next `git commit` takes it back. Such entries are told from what a person staged, and brought up.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::time::Duration;
+
+use super::attention::some;
+use super::error::OpsError;
+use super::heal::heal;
+use super::workspace::Workspace;
+use crate::audit::{AuditError, CommitId, StagedFile};
+use crate::format::shell::all_quoted;
+use crate::process::boot;
+use crate::store::intent::{self, Intent};
+use crate::store::layout::TASKS;
+use crate::store::{FileStat, StoreError, tasks};
+
+/// The task files that the index has otherwise than HEAD.
+#[derive(Default)]
+pub(super) struct Apart {
+    /// Those that nobody staged.
+    pub behind: Vec<StagedFile>,
+    /// Those that a person did.
+    pub staged: Vec<StagedFile>,
+}
+
+impl Apart {
+    /// Looks at the index. In the middle of a merge, what is staged is git's to tell.
+    pub(super) fn read(workspace: &Workspace) -> Result<Self, OpsError> {
+        match head(workspace) {
+            Some(head) => Self::judge(workspace, head, workspace.repository.staged_below(TASKS)?),
+            None => Ok(Self::default()),
+        }
+    }
+
+    /// Judges what differs from that commit.
+    pub(super) fn judge(workspace: &Workspace, head: CommitId, files: Vec<StagedFile>) -> Result<Self, OpsError> {
+        let mut apart = Self::default();
+        let mut out = Vec::new();
+        for file in files {
+            match file.staged {
+                _ if !is_as_committed(workspace, &file) => apart.staged.push(file),
+                Some(staged) if workspace.repository.has_had(head, &file.path, staged)? => apart.behind.push(file),
+                Some(_) => apart.staged.push(file),
+                None => out.push(file),
+            }
+        }
+        // `git rm --cached`: only a person takes a file out of the index and leaves it where it is. But where the index has it still at
+        // the place that it has left, it was not taken out: it has not come yet.
+        let gone = apart.behind.iter().filter(|file| file.head.is_none());
+        let gone: BTreeSet<String> = gone.map(|file| name(file).to_owned()).collect();
+        let (come, taken_out) = out.into_iter().partition::<Vec<_>, _>(|file| gone.contains(name(file)));
+        apart.behind.extend(come);
+        apart.staged.extend(taken_out);
+        Ok(apart)
+    }
+
+    /// Says which files were left behind, and what to do; nothing where none was.
+    pub(super) fn told(&self) -> Option<(String, String)> {
+        let names: Vec<&str> = self.behind.iter().map(|file| file.path.as_str()).collect();
+        let files = if names.len() == 1 { "task file" } else { "task files" };
+        let problem = format!("git's index has an earlier version of {} {files}: {}", names.len(), some(&names));
+        let fix = format!("`git restore --staged {}`; `aof doctor --fix` does it", all_quoted(names.iter().copied()));
+        (!names.is_empty()).then_some((problem, fix))
+    }
+}
+
+fn head(workspace: &Workspace) -> Option<CommitId> {
+    workspace.head_now().ok().and_then(|head| head.commit)
+}
+
+fn name(file: &StagedFile) -> &str {
+    file.path.rsplit('/').next().unwrap_or(&file.path)
+}
+
+/// Returns whether the file in the worktree is what HEAD has.
+fn is_as_committed(workspace: &Workspace, file: &StagedFile) -> bool {
+    let here = file.path.parse().ok().and_then(|path| tasks::read(&workspace.paths, &path).ok());
+    match (here, file.head) {
+        (Some(here), Some(head)) => workspace.repository.is_same_text(&here.bytes, head),
+        (here, head) => here.is_none() && head.is_none(),
+    }
+}
+
+/// Brings up what was left behind, and returns which files that were.
+pub(super) fn catch_up(workspace: &Workspace) -> Result<Vec<String>, OpsError> {
+    let lock = workspace.lock()?;
+    heal(workspace, &lock)?;
+    // Since it was looked at, a person may have staged something, or git begun a merge.
+    let Some(head) = head(workspace) else { return Ok(Vec::new()) };
+    let Apart { behind, .. } = Apart::judge(workspace, head, workspace.repository.staged_below(TASKS)?)?;
+    let caught_up = workspace.repository.catch_up(head, &behind, workspace.deadline(), &mut |locks| {
+        let locks = serde_json::to_value(locks).ok();
+        let record = Intent { pid: std::process::id(), boot: boot(), writes: Vec::new(), locks };
+        let waiting = intent::write(&lock, &record).and_then(|written| written.unsynced(&lock));
+        waiting.map(Vec::from_iter).map_err(io::Error::other)
+    });
+    if caught_up.is_err() {
+        // What is told is why it failed; if the record cannot be cleared now, the next command does.
+        let _ = heal(workspace, &lock);
+    } else {
+        intent::clear(&lock)?;
+    }
+    Ok(caught_up?)
+}
+
+/// What was seen of git's index: at which commit, and which file it was.
+#[derive(Default)]
+pub struct IndexSeen(Option<(Option<CommitId>, Option<FileStat>)>);
+
+/// Brings up what was left behind since the last look, and returns which files that were. Nobody is waited for: what somebody is at just
+/// now is looked at again.
+pub fn tend_index(workspace: &mut Workspace, wait: Duration, seen: &mut IndexSeen) -> Result<Vec<String>, OpsError> {
+    let index = fs::metadata(workspace.repository.git_dir().join("index")).ok();
+    let now = (workspace.repository.look()?.commit, index.map(|index| FileStat::of(&index)));
+    if seen.0.as_ref() == Some(&now) {
+        return Ok(Vec::new());
+    }
+    let Apart { behind, staged } = Apart::read(workspace)?;
+    if behind.is_empty() {
+        // What is staged is judged by its file as well, which may change alone.
+        seen.0 = staged.is_empty().then_some(now);
+        return Ok(Vec::new());
+    }
+    workspace.restart_wait(Duration::ZERO);
+    let caught_up = catch_up(workspace);
+    workspace.restart_wait(wait);
+    match caught_up {
+        Err(OpsError::Audit(AuditError::Locked { .. }) | OpsError::Store(StoreError::LockTimedOut { .. })) => {
+            Ok(Vec::new())
+        }
+        caught_up => caught_up,
+    }
+}
