@@ -1,5 +1,7 @@
 //! What git's index, or the worktree, has of files where HEAD says otherwise, whatever the layout of the index: git itself is asked.
 
+use std::path::Path;
+
 use super::error::AuditError;
 use super::id::ObjectId;
 use super::repository::Repository;
@@ -37,7 +39,17 @@ impl Repository {
 
     /// Returns the files below a folder of the project that the index has otherwise than HEAD.
     pub fn staged_below(&self, folder: &str) -> Result<Vec<StagedFile>, AuditError> {
+        self.apart_from_head(&self.git_dir().join("index"), folder)
+    }
+
+    /// Returns those that the next commit is to have otherwise than HEAD: for a hook, which git may have told of another index.
+    pub fn to_be_committed_below(&self, folder: &str) -> Result<Vec<StagedFile>, AuditError> {
+        self.apart_from_head(&self.index_to_commit(), folder)
+    }
+
+    fn apart_from_head(&self, index: &Path, folder: &str) -> Result<Vec<StagedFile>, AuditError> {
         let mut git = spawn::git(self);
+        git.env("GIT_INDEX_FILE", index);
         git.args(["--literal-pathspecs", "diff-index", "--cached", "--no-renames", "-z", "HEAD", "--"]);
         git.arg(self.full_path(folder));
         let output = spawn::run_git(git, &[])?;

@@ -10,12 +10,12 @@ use super::trouble::Trouble;
 use crate::audit::{AuditError, Marks};
 use crate::engine::merge::{Dropped, Superseded};
 use crate::format::plain::inert;
-use crate::format::shell::quoted;
+use crate::format::shell::{all_quoted, quoted};
 use crate::model::{AgentId, TaskId};
 use crate::ops::merge::{Conflict, FileMerge, Versions};
 use crate::ops::merge_driver::{
     Driven, End, Purpose, Refused, Settled, Unfinished, done_anew, drive, list_superseded, refused_as_staged, settle,
-    would_commit_unfinished,
+    would_commit_unfinished, would_take_back,
 };
 use crate::ops::{DryRun, OpsError};
 
@@ -53,7 +53,7 @@ pub(super) struct Args {
     #[arg(long, conflicts_with_all = ["base", "ours", "theirs", "path", "message"])]
     settle: bool,
     /// List in this message what the merge under way supersedes, and exit with 1 where a commit that is rebased, picked or reverted cannot
-    /// stand: for a `prepare-commit-msg` hook, with what git tells it
+    /// stand, or would take back what was committed since git looked: for a `prepare-commit-msg` hook, with what git tells it
     #[arg(long, value_name = "FILE", num_args = 1..=2, conflicts_with_all = ["base", "ours", "theirs", "path"])]
     message: Option<Vec<PathBuf>>,
     /// With `--settle`: show what would be done, and do nothing
@@ -244,12 +244,14 @@ fn list(session: &Session, message: &[PathBuf]) -> Result<ExitCode, Trouble> {
     let open = |root: &Path| session.workspace_at(root, "merge-driver");
     let refused = refused_as_staged(&open, &session.directory, &text);
     let left = would_commit_unfinished(&open, &session.directory);
+    let taken_back = would_take_back(&open, &session.directory);
     // What cannot be judged keeps nobody from committing.
-    let unjudged = [refused.as_ref().err(), left.as_ref().err()];
+    let unjudged = [refused.as_ref().err(), left.as_ref().err(), taken_back.as_ref().err()];
     if let Some(error) = unjudged.into_iter().flatten().find(|error| !is_no_project(error)) {
         tell_unjudged(session, error);
     }
-    let (refused, left) = (refused.unwrap_or_default(), left.unwrap_or_default());
+    let (refused, left, taken_back) =
+        (refused.unwrap_or_default(), left.unwrap_or_default(), taken_back.unwrap_or_default());
     for refused in &refused {
         tell_refused(session, None, refused);
     }
@@ -267,7 +269,12 @@ fn list(session: &Session, message: &[PathBuf]) -> Result<ExitCode, Trouble> {
             inert(&finish)
         ));
     }
-    if left.is_some() || !refused.is_empty() {
+    // Whatever a killed command left is finished first.
+    let taken_back = if left.is_some() { Vec::new() } else { taken_back };
+    if !taken_back.is_empty() {
+        tell_taken_back(session, &taken_back);
+    }
+    if left.is_some() || !refused.is_empty() || !taken_back.is_empty() {
         return Ok(ExitCode::FAILURE);
     }
     // Only what is understood can be given back with more in it.
@@ -281,6 +288,22 @@ fn list(session: &Session, message: &[PathBuf]) -> Result<ExitCode, Trouble> {
         std::fs::write(&place, after).map_err(|cause| Trouble::Output { path: place, cause })?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Says what was committed while git was at the person's commit, and would be taken back.
+fn tell_taken_back(session: &Session, paths: &[String]) {
+    let names: Vec<&str> = paths.iter().map(String::as_str).collect();
+    let fix = format!(
+        "`git restore --staged {}` has git's index have what is committed; then commit again",
+        all_quoted(names.iter().copied())
+    );
+    session.output.say(format!(
+        "{} git's index has an earlier version of {}, which nobody staged: a command of aof was faster than git, and this would take back \
+         what it has committed\n{}",
+        styled(RED, "not committed:"),
+        inert(&names.join(", ")),
+        inert(&session.git_said(fix))
+    ));
 }
 
 /// Says in a line why a commit is made without having been judged.

@@ -169,7 +169,13 @@ fn git_is_told_how_tasks_are_merged() {
     // And that of another one looks at nothing that is rebased.
     let merging = "whatever way that is written.\n[ -e \"$(git rev-parse --git-path MERGE_HEAD)\" ] || exit 0";
     let later = former.replace("in its message.\n[ \"$2\" = merge ] || exit 0", &format!("in its message, {merging}"));
-    for former in [former, &later] {
+    // Nor does any of them see what would be taken back.
+    let latest = whole.replace(", or what was committed since git looked is taken back.", ".").replace(
+        "grep -q '^aof-' ||\n! git diff-index --cached --quiet HEAD -- '*tasks/*' 2>/dev/null ||",
+        "grep -q '^aof-' ||",
+    );
+    assert_ne!(latest, whole);
+    for former in [former, &later, &latest] {
         fs::write(&hook, former).unwrap();
         is_mended(&env, "merge_hook_missing");
         assert_eq!(fs::read_to_string(&hook).unwrap(), whole);

@@ -2,11 +2,12 @@
 
 use std::fs;
 
-use crate::environment::{TestEnvironment, eventually};
+use crate::environment::{Output, TestEnvironment, eventually};
 use crate::git_states::LAYOUTS;
+use crate::merging::{aside, entries, verified};
 use crate::watch::{Watcher, log};
 
-/// A project where nothing is left to do.
+/// A project with git's hook, where nothing is left to do.
 fn scene() -> (TestEnvironment, String) {
     let (env, id) = crate::merging::scene();
     let _ = env.aof(&["org", "reload"]).success();
@@ -112,4 +113,106 @@ fn what_would_be_taken_back_is_told_by_status_and_mended_by_the_doctor() {
     assert_eq!((codes(&env), staged(&env)), (Vec::new(), String::new()));
     assert!(!env.is_in_the_middle());
     let _ = env.aof_aside(&["verify"]).success();
+}
+
+fn commit(env: &TestEnvironment, more: &[&str]) -> Output {
+    env.try_git(&[&["commit", "--quiet", "--message", "own"], more].concat())
+}
+
+/// Expects that the hook stops a commit, and that what it tells helps.
+fn is_stopped(env: &TestEnvironment, id: &str) {
+    let head = env.head();
+    let refused = commit(env, &[]);
+    assert_ne!(refused.code, Some(0), "{refused}");
+    let told = refused.stderr.replace("AOF-xxxxx", id);
+    assert!(told.contains(&format!("git's index has an earlier version of tasks/{id}.md")), "{refused}");
+    assert_eq!(env.head(), head);
+    let command = told.split('`').find(|part| part.starts_with("git restore --staged ")).expect("a command");
+    env.git(&command.split(' ').skip(1).collect::<Vec<_>>());
+    let _ = commit(env, &[]).success();
+}
+
+#[test]
+fn a_commit_that_would_take_a_completion_back_is_stopped_and_made_again() {
+    let (env, id) = scene();
+    env.write("code.txt", "mine\n");
+    env.git(&["add", "code.txt"]);
+    complete(&env, &id);
+    // What is committed alone, or as it stands, takes nothing back.
+    env.write("other.txt", "mine\n");
+    env.git(&["add", "other.txt"]);
+    let _ = commit(&env, &["--", "other.txt"]).success();
+    is_stopped(&env, &id);
+    assert_eq!(env.git(&["show", "--format=", "--name-only"]), "code.txt\n");
+    env.write("code.txt", "again\n");
+    env.git(&["add", "code.txt"]);
+    cancel(&env, &id);
+    is_stopped(&env, &id);
+    assert_eq!(env.git(&["show", "--format=", "--name-only"]), "code.txt\n");
+    assert_eq!(entries(&env, &id).len(), 2);
+    let _ = verified(&env).success();
+}
+
+#[test]
+fn a_merge_that_would_take_a_completion_back_is_stopped_and_made_again() {
+    let (env, id) = scene();
+    let path = format!("tasks/{id}.md");
+    aside(&env, "side", || {
+        env.write("code.txt", "side\n");
+        env.commit_all("side");
+    });
+    let earlier = env.git(&["rev-parse", &format!("HEAD:{path}")]);
+    let _ = env.complete(&id, "agent-7");
+    env.git(&["merge", "--quiet", "--no-ff", "--no-commit", "side"]);
+    env.git(&["update-index", "--cacheinfo", &format!("100644,{},{path}", earlier.trim())]);
+    is_stopped(&env, &id);
+    assert_eq!(env.git(&["log", "-1", "--format=%P"]).split(' ').count(), 2);
+    assert_eq!(entries(&env, &id), ["implement agent-7 complete"]);
+    let _ = verified(&env).success();
+}
+
+#[test]
+fn in_a_subfolder_it_is_stopped_as_well() {
+    let (mut env, _) = scene();
+    env.git(&["config", "commit.gpgSign", "false"]);
+    fs::create_dir_all(env.path("apps/web")).unwrap();
+    env.enter("apps/web");
+    let _ = env.aof(&["init", "--template", "sdlc"]).success();
+    let id = env.new_task(&["Add login"]);
+    let top = env.path("../../.git/index");
+    let read = fs::read(&top).unwrap();
+    let _ = env.aof(&["task", "comment", &id, "Look"]).success();
+    fs::write(&top, read).unwrap();
+    env.write("code.txt", "mine\n");
+    env.git(&["add", "code.txt"]);
+    let refused = commit(&env, &[]);
+    assert!(refused.stderr.contains("`git restore --staged apps/web/tasks/AOF-xxxxx.md`"), "{refused}");
+    let told = env.aof(&["doctor", "--fix"]).stdout;
+    assert!(told.contains("[index_behind]"), "{told}");
+    let _ = commit(&env, &[]).success();
+    assert_eq!(env.git(&["show", "--format=", "--name-only"]), "apps/web/code.txt\n");
+}
+
+#[test]
+fn what_a_person_does_to_task_files_goes_through() {
+    let (env, id) = scene();
+    let path = format!("tasks/{id}.md");
+    // An edit, the same amended, and back to what it was.
+    let edited = |from: &str, to: &str| {
+        env.edit(&path, from, to);
+        env.git(&["add", &path]);
+    };
+    edited("Add login", "Add a login");
+    let _ = commit(&env, &[]).success();
+    edited("Add a login", "Add the login");
+    let _ = commit(&env, &["--amend"]).success();
+    edited("Add the login", "Add login");
+    let _ = commit(&env, &[]).success();
+    let _ = env.try_git(&["revert", "--no-edit", "HEAD"]).success();
+    env.git(&["reset", "--quiet", "--soft", "HEAD~1"]);
+    let _ = commit(&env, &[]).success();
+    env.git(&["checkout", "--quiet", "HEAD~1", "--", &path]);
+    let _ = commit(&env, &[]).success();
+    env.git(&["rm", "--quiet", "--cached", &path]);
+    let _ = commit(&env, &[]).success();
 }

@@ -20,19 +20,29 @@ const HOOK_LINE: &str = "aof merge-driver --message \"$1\" \"$2\"";
 /// What stands in the hook above that line.
 const HOOK_HEAD: &str = "#!/bin/sh\n# Lists what a merge of tasks superseded in its message, whatever way that is written. Has git stop at\n\
     # a commit that is rebased, picked or reverted, and that the rules of the tasks do not allow there, and before what a killed\n\
-    # command of aof has left is committed by hand.\n\
+    # command of aof has left is committed by hand, or what was committed since git looked is taken back.\n\
     dir=$(git rev-parse --git-dir) || exit 0\n\
     [ -e \"$dir/MERGE_HEAD\" ] || [ -e \"$dir/CHERRY_PICK_HEAD\" ] || [ -e \"$dir/REBASE_HEAD\" ] ||\n\
     [ -e \"$dir/REVERT_HEAD\" ] || grep -q '^This reverts commit ' \"$1\" ||\n\
-    grep -qs '[^ ]' .aof/intent || ls \"$dir\" | grep -q '^aof-' || exit 0\n\
+    grep -qs '[^ ]' .aof/intent || ls \"$dir\" | grep -q '^aof-' ||\n\
+    ! git diff-index --cached --quiet HEAD -- '*tasks/*' 2>/dev/null || exit 0\n\
     command -v aof >/dev/null 2>&1 || exit 0\n";
 
-/// What stood there before: the first says nothing of a merge whose message a person gives, and neither looks at what is rebased.
-const FORMER_HOOK_HEADS: [&str; 2] = [
+/// What stood there before: the first says nothing of a merge whose message a person gives, the second does not look at what is rebased,
+/// and none looks at what would be taken back.
+const FORMER_HOOK_HEADS: [&str; 3] = [
     "#!/bin/sh\n# Lists what a merge of tasks superseded in its message.\n\
      [ \"$2\" = merge ] || exit 0\ncommand -v aof >/dev/null 2>&1 || exit 0\n",
     "#!/bin/sh\n# Lists what a merge of tasks superseded in its message, whatever way that is written.\n\
      [ -e \"$(git rev-parse --git-path MERGE_HEAD)\" ] || exit 0\ncommand -v aof >/dev/null 2>&1 || exit 0\n",
+    "#!/bin/sh\n# Lists what a merge of tasks superseded in its message, whatever way that is written. Has git stop at\n\
+     # a commit that is rebased, picked or reverted, and that the rules of the tasks do not allow there, and before what a killed\n\
+     # command of aof has left is committed by hand.\n\
+     dir=$(git rev-parse --git-dir) || exit 0\n\
+     [ -e \"$dir/MERGE_HEAD\" ] || [ -e \"$dir/CHERRY_PICK_HEAD\" ] || [ -e \"$dir/REBASE_HEAD\" ] ||\n\
+     [ -e \"$dir/REVERT_HEAD\" ] || grep -q '^This reverts commit ' \"$1\" ||\n\
+     grep -qs '[^ ]' .aof/intent || ls \"$dir\" | grep -q '^aof-' || exit 0\n\
+     command -v aof >/dev/null 2>&1 || exit 0\n",
 ];
 
 /// Why a hook that has our line does nothing.
