@@ -86,8 +86,8 @@ pub enum OpsError {
         path: ProjectPath,
         /// The fields.
         fields: Vec<String>,
-        /// Where HEAD has the file; nothing if it does not.
-        head_path: Option<ProjectPath>,
+        /// How it is taken back.
+        thaw: String,
     },
     /// The change cannot be made without touching more than it.
     #[error("`{path}` cannot be changed safely: {refusal}")]
@@ -346,16 +346,7 @@ impl OpsError {
             Self::NoTask { id, committed: Some(path), underway: None, .. } => missing(id, path),
             Self::NoTask { nearest: Some(near), .. } => format!("did you mean `{near}`?"),
             Self::NoTask { nearest: None, .. } => "see what there is with `aof task list --all`".to_owned(),
-            Self::Frozen { id, path, fields, head_path } => {
-                let thaw = thaw(fields, path, head_path.as_ref());
-                match head_path {
-                    Some(_) if !is_unreadable_before(fields) => format!(
-                        "{thaw}; if you meant to move the task, do that first, then `aof task override {id} --to GATE \
-                         --reason \"...\"`"
-                    ),
-                    _ => thaw,
-                }
-            }
+            Self::Frozen { thaw, .. } => thaw.clone(),
             Self::Splice { path, .. } => format!("write that part of `{path}` more plainly, then try again"),
             Self::Restless { .. } => "try again when nobody edits it".to_owned(),
             Self::NoAgent { human: Some(human), .. } => format!(
@@ -421,7 +412,7 @@ fn take_out(OwnFolder { name, is_committed, is_staged, around }: &OwnFolder) -> 
 /// What is said to be changed where nobody can tell, since what HEAD has cannot be read.
 pub(super) const UNREADABLE_BEFORE: &str = "frontmatter";
 
-fn is_unreadable_before(fields: &[String]) -> bool {
+pub(super) fn is_unreadable_before(fields: &[String]) -> bool {
     matches!(fields, [only] if only == UNREADABLE_BEFORE)
 }
 
@@ -447,9 +438,18 @@ pub(super) fn thaw(fields: &[String], path: &ProjectPath, head_path: Option<&Pro
         ),
         None => format!(
             "`{path}` was never committed, so nobody can say how it came to stand there; take out what the engine keeps (`gate`, \
-             `gateHistory`, `status`) to have it begin anew, or commit it yourself if you trust it: `git add {named} && git commit`"
+             `gateHistory`, `status`, `blockers`, `reviewContext`, `workflowHash`, `routing` but for `workflow`, and `context` but for \
+             `input`) to have it begin anew, or commit it yourself if you trust it: `git add {named} && git commit`"
         ),
     }
+}
+
+/// Returns what to do about what a task at no gate yet cannot say by itself.
+pub(super) fn begin_plainly(id: &TaskId) -> String {
+    format!(
+        "it stands at no gate yet, so take that out of the file, and it begins; then `aof task hold {id} --reason \"...\"` blocks it and \
+         `aof task assign {id} AGENT` gives it to somebody. What a task begins with stands below `context.input`"
+    )
 }
 
 /// Returns whether the system has no more of something for anybody.

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::rc::Rc;
 
 use super::author;
-use super::error::{OpsError, UNREADABLE_BEFORE};
+use super::error::{OpsError, UNREADABLE_BEFORE, begin_plainly, is_unreadable_before, thaw};
 use super::in_force::{InForce, in_force};
 use super::message;
 use super::way_back::{WayBack, with_way_back};
@@ -40,6 +40,8 @@ pub(super) enum Pending {
     Versions(Vec<Version>),
     /// What nobody may have done.
     Foreign(Vec<String>),
+    /// What a task that stands at no gate yet says of itself, and only the engine may.
+    Unearned(Vec<String>),
 }
 
 /// One version of a file, with how its commit speaks of it.
@@ -82,16 +84,32 @@ impl Standing {
         let mut standing =
             Self { id: id.clone(), head, in_force, snapshot, place, file, head_path, pending: Pending::Nothing };
         standing.pending = standing.compare(workspace, blob, is_committed)?;
+        let unearned = standing.file.unearned();
+        if !unearned.is_empty() && !matches!(standing.pending, Pending::Foreign(_)) {
+            standing.pending = Pending::Unearned(unearned);
+        }
         Ok(standing)
     }
 
     /// Returns an error if the file was changed by hand where it is the engine's.
     pub(super) fn thawed(self) -> Result<Self, OpsError> {
-        match self.pending {
-            Pending::Foreign(fields) => {
-                Err(OpsError::Frozen { id: self.id, path: self.snapshot.path, fields, head_path: self.head_path })
-            }
-            _ => Ok(self),
+        let Some((fields, mut thaw)) = self.frozen() else { return Ok(self) };
+        let fields = fields.to_vec();
+        if matches!(self.pending, Pending::Foreign(_)) && self.head_path.is_some() && !is_unreadable_before(&fields) {
+            let id = &self.id;
+            thaw.push_str(&format!(
+                "; if you meant to move the task, do that first, then `aof task override {id} --to GATE --reason \"...\"`"
+            ));
+        }
+        Err(OpsError::Frozen { id: self.id, path: self.snapshot.path, fields, thaw })
+    }
+
+    /// Returns what of the file keeps everybody from touching it, and how that is taken back.
+    pub(super) fn frozen(&self) -> Option<(&[String], String)> {
+        match &self.pending {
+            Pending::Nothing | Pending::Versions(_) => None,
+            Pending::Foreign(fields) => Some((fields, thaw(fields, &self.snapshot.path, self.head_path.as_ref()))),
+            Pending::Unearned(fields) => Some((fields, begin_plainly(&self.id))),
         }
     }
 

@@ -10,7 +10,7 @@ use super::archived::archived;
 use super::astray::astray;
 use super::attention::{behind, misplaced, of_dependencies, of_task, some};
 use super::copies::of_doubled;
-use super::error::{OpsError, missing, thaw};
+use super::error::{OpsError, begin_plainly, missing};
 use super::git_points::{left_locks, no_driver, no_identity, of_git, of_index, of_index_behind};
 use super::header::NEW;
 use super::headers::{Listing, Scope, Unreadable, read_all};
@@ -20,7 +20,7 @@ use super::notices::{OutgoingStanding, outgoing};
 use super::refused::refused;
 use super::rule_points::{no_rules, of_remark, of_rules};
 use super::stand::is_drifted;
-use super::standing::{Pending, Standing};
+use super::standing::{self, Pending, Standing};
 use super::stayed::stayed as of_stayed;
 use super::sync::{RemoteStanding, remote_standing, remote_value};
 use super::unmerged::unmerged;
@@ -117,7 +117,7 @@ pub fn overview(workspace: &Workspace, watcher: bool) -> Result<Overview, OpsErr
     if busy.is_none() {
         attention.extend(misplaced(&listing));
         missing_files(workspace, &committed, &mut attention);
-        uncommitted_tasks(workspace, &committed, &listing, &mut attention);
+        uncommitted_tasks(workspace, &in_force, &committed, &listing, &mut attention);
         attention.extend(of_stayed(workspace, &stayed, some)?);
         if has_index {
             // Where git cannot be asked, whatever cannot do without it says so.
@@ -232,22 +232,29 @@ fn own_folder(workspace: &Workspace) -> Option<Attention> {
 /// Tasks whose file is not what HEAD has: hand-made ones, edits, and what nobody may have done.
 fn uncommitted_tasks(
     workspace: &Workspace,
+    in_force: &InForce,
     committed: &HashMap<String, ObjectId>,
     listing: &Listing,
     attention: &mut Vec<Attention>,
 ) {
-    let (new, mut edited) = (hand_made(listing), Vec::new());
+    let (mut new, mut edited) = (Vec::new(), Vec::new());
+    let mut freeze = |id: &TaskId, fields: &[String], fix: String| {
+        let problem = format!("{id} was changed by hand in what the engine keeps: {}", fields.join(", "));
+        attention.push(Attention { code: "task_frozen", problem, fix });
+    };
+    for (id, path) in hand_made(listing) {
+        match unearned(workspace, in_force, &id, path) {
+            fields if fields.is_empty() => new.push(id),
+            fields => freeze(&id, &fields, begin_plainly(&id)),
+        }
+    }
     for id in changed_files(workspace, committed, listing) {
         // Files that cannot be read are told of already.
         let Ok(standing) = Standing::read(workspace, &id) else { continue };
-        match &standing.pending {
-            Pending::Foreign(fields) => attention.push(Attention {
-                code: "task_frozen",
-                problem: format!("{id} was changed by hand in what the engine keeps: {}", fields.join(", ")),
-                fix: thaw(fields, &standing.snapshot.path, standing.head_path.as_ref()),
-            }),
-            Pending::Versions(_) => edited.push(id),
-            Pending::Nothing => {}
+        match (standing.frozen(), &standing.pending) {
+            (Some((fields, fix)), _) => freeze(&id, fields, fix),
+            (None, Pending::Versions(_)) => edited.push(id),
+            (None, _) => {}
         }
     }
     let new = (new, "hand-made task stands at no gate yet", "hand-made tasks stand at no gate yet");
@@ -268,9 +275,15 @@ fn uncommitted_tasks(
 }
 
 /// Returns the tasks that nobody has taken up.
-fn hand_made(listing: &Listing) -> Vec<TaskId> {
+fn hand_made(listing: &Listing) -> impl Iterator<Item = (TaskId, &ProjectPath)> {
     let new = listing.tasks.iter().filter(|(header, _)| header.status == NEW);
-    new.filter_map(|(header, _)| header.id.parse().ok()).collect()
+    new.filter_map(|(header, path)| Some((header.id.parse().ok()?, path)))
+}
+
+/// Returns what keeps a hand-made file from being taken up. Where HEAD has such files does not matter, and would have to be looked for.
+fn unearned(workspace: &Workspace, in_force: &InForce, id: &TaskId, path: &ProjectPath) -> Vec<String> {
+    let Ok(snapshot) = tasks::read(&workspace.paths, path) else { return Vec::new() };
+    standing::parse(in_force, id, path, &snapshot.bytes, workspace.now()).map_or(Vec::new(), |file| file.unearned())
 }
 
 /// Returns the tasks that were taken up and whose files differ from HEAD's, by content; line ends that git may have written are none.

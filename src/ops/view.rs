@@ -5,9 +5,9 @@ use std::rc::Rc;
 use serde_json::{Value, json};
 
 use super::brief::body_of;
-use super::error::{OpsError, thaw};
+use super::error::OpsError;
 use super::in_force::{InForce, in_force};
-use super::standing::{Pending, Standing, find, parse};
+use super::standing::{Standing, find, parse};
 use super::way_back::with_way_back;
 use super::workspace::Workspace;
 use crate::engine::brief::{GateContext, brief};
@@ -52,13 +52,8 @@ pub fn frozen(workspace: &Workspace, id: &TaskId) -> Option<(Vec<String>, String
     let head = workspace.repository.look().ok()?;
     let in_force = Rc::new(in_force(workspace, &head).ok()?);
     let standing = Standing::read_under(workspace, id, head, in_force).ok()?;
-    match standing.pending {
-        Pending::Foreign(fields) => {
-            let fix = thaw(&fields, &standing.snapshot.path, standing.head_path.as_ref());
-            Some((fields, workspace.git_words.said(fix)))
-        }
-        Pending::Nothing | Pending::Versions(_) => None,
-    }
+    let (fields, fix) = standing.frozen()?;
+    Some((fields.to_vec(), workspace.git_words.said(fix)))
 }
 
 /// Returns a hand-made task as it will be when it is taken up.

@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 
 use super::because::{UNCLAIMED, because, beginning, drifted, waits_for, what_follows};
 use super::dependencies::{circle_around, round};
-use super::error::{OpsError, thaw};
+use super::error::OpsError;
 use super::header::NEW;
 use super::in_force::{InForce, in_force_and_seen};
-use super::standing::{Pending, Standing};
+use super::standing::Standing;
 use super::terms::terms;
 use super::view::who;
 use super::workspace::Workspace;
@@ -93,11 +93,11 @@ pub fn why(workspace: &Workspace, id: &TaskId) -> Result<(Reason, Rc<InForce>), 
     because.extend(drifted(rules, task));
     if let Some(reason) = workspace.underway() {
         because.push(format!("nothing moves it now: {}", workspace.git_words.said(reason)));
-    } else if let Pending::Foreign(fields) = &standing.pending {
+    } else if let Some((fields, fix)) = standing.frozen() {
         because.push(format!(
             "nothing moves it: its file was changed by hand in what the engine keeps ({}); {}",
             fields.join(", "),
-            workspace.git_words.said(thaw(fields, &standing.snapshot.path, standing.head_path.as_ref()))
+            workspace.git_words.said(fix)
         ));
     }
     if !task.status.is_finished() {

@@ -22,6 +22,7 @@ mod fork_checker;
 mod forks;
 mod git_states;
 mod graph;
+mod hand_made;
 mod hostile;
 mod inbox;
 #[cfg(debug_assertions)]

@@ -17,9 +17,10 @@ pub(super) fn to(file: &TaskFile, after: &Task) -> Vec<Edit> {
         Origin::Adopted => {
             people_fields(before).into_iter().chain(own_fields(before)).map(|(k, v)| (k.to_owned(), v)).collect()
         }
-        // What a hand-made file says is compared as it is written: foreign words give way.
+        // What a hand-made file says is compared as it is written: foreign words give way, and what only the engine gives goes.
         Origin::HandMade => {
-            people::said(file.source.root().entries().iter().filter(|entry| now.contains_key(entry.key.text.as_ref())))
+            let changes = |key: &str| now.contains_key(key) || people::is_given(key);
+            people::said(file.source.root().entries().iter().filter(|entry| changes(entry.key.text.as_ref())))
         }
     };
     let mut edits = between(file, &then, now);

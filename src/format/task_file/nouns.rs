@@ -1,5 +1,6 @@
 //! What the frontmatter of a task file says, as a task. Strict with what is the engine's, blind to all else.
 
+use super::people::INPUT;
 use super::{Defaults, Origin};
 use crate::format::decode::Fields;
 use crate::format::time::time;
@@ -46,7 +47,7 @@ fn decoded(node: &Node<'_>, id: &TaskId, defaults: &Defaults, faults: &mut Vec<F
         }
     };
     let created = created.unwrap_or(defaults.created);
-    let task = Task {
+    let mut task = Task {
         id: id.clone(),
         title: title?,
         description: fields.text("description", faults),
@@ -64,8 +65,22 @@ fn decoded(node: &Node<'_>, id: &TaskId, defaults: &Defaults, faults: &mut Vec<F
         metadata: fields.object("metadata", faults).unwrap_or_default(),
         depends_on: fields.list("dependsOn", faults).unwrap_or_default(),
     };
+    if origin == Origin::HandMade {
+        begin_plainly(&mut task);
+    }
     consistent(&task, origin, &fields, faults);
     Some((task, origin))
+}
+
+/// A task that stands at no gate yet has from the engine what the engine says, whatever its file says: nobody has sent it back, claimed
+/// it or handed anything on.
+fn begin_plainly(task: &mut Task) {
+    // Where there is no workflow, whose it is stands in its file.
+    task.routing = Routing { role: task.routing.role.take(), ..Routing::of(task.routing.workflow.clone()) };
+    task.review = None;
+    task.blockers.clear();
+    task.context.retain(|name, _| name == INPUT);
+    task.workflow_hash = None;
 }
 
 /// A finished task has no open visit, and an unfinished one has: anything else was done by hand.

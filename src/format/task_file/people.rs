@@ -2,10 +2,13 @@
 
 use serde_json::Value;
 
-use super::{Spliced, TaskFile, edits};
+use super::{Origin, Spliced, TaskFile, edits};
 use crate::format::decode::text_of;
 use crate::format::yaml::{Entry, Kind, Node};
 use crate::model::Map;
+
+/// Where `context` has what a task began with.
+pub(super) const INPUT: &str = "input";
 
 /// The keys whose values are texts, or lists of them: what looks like a number there is the text that is written.
 const TEXTS: [&str; 4] = ["title", "description", "tags", "blockers"];
@@ -25,6 +28,9 @@ const OWN: [&str; 11] = [
     "workflowHash",
 ];
 
+/// Those of them that a file of a task at no gate yet does not bring along.
+const GIVEN: [&str; 4] = ["reviewContext", "blockers", "context", "workflowHash"];
+
 /// Whose keys are meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
@@ -32,6 +38,11 @@ pub enum Scope {
     People,
     /// All: nobody has taken the task up, so there are no others.
     All,
+}
+
+/// Returns whether a task has that key from the engine, unless it says what the task begins with.
+pub(super) fn is_given(key: &str) -> bool {
+    GIVEN.contains(&key)
 }
 
 /// Returns what entries say, each as it is read: a change of a text is seen where the numbers that it looks like are the same.
@@ -57,6 +68,24 @@ impl TaskFile {
         let mut keys = self.raw();
         keys.retain(|key, _| scope == Scope::All || !OWN.contains(&key.as_str()));
         keys
+    }
+
+    /// Returns what a file of a task at no gate yet says that only the engine says, and somebody may have meant: it would be lost if it
+    /// were left out without a word. What a task begins with is people's.
+    pub fn unearned(&self) -> Vec<String> {
+        if self.origin == Origin::Adopted {
+            return Vec::new();
+        }
+        let root = self.source.root();
+        let says = |node: Option<&Node<'_>>| {
+            node.is_some_and(|node| !node.is_null() && !matches!(&node.kind, Kind::Sequence(items) if items.is_empty()))
+        };
+        let handed_on = root.get("context").map_or(&[][..], Node::entries).iter().map(|entry| entry.key.text.as_ref());
+        let mut found: Vec<String> = says(root.get("blockers")).then(|| "blockers".to_owned()).into_iter().collect();
+        found.extend(handed_on.filter(|name| *name != INPUT).map(|name| format!("context.{name}")));
+        let agent = root.get("routing").and_then(|routing| routing.get("agent"));
+        found.extend(says(agent).then(|| "routing.agent".to_owned()));
+        found
     }
 
     /// Returns the file with other ones in the place of these keys, and with that body, to the byte.

@@ -1,0 +1,111 @@
+//! Task files that people make with an editor: what of them counts when they are taken up.
+
+use crate::environment::TestEnvironment;
+
+/// Every key that the engine keeps, as a copy of another task's file has it; and what nobody can take out but whoever wrote it.
+const KEPT: [(&str, Option<&str>); 20] = [
+    ("status: blocked", None),
+    ("created: 2020-01-01T00:00:00Z", None),
+    ("updated: 2020-01-01T00:00:00Z", None),
+    ("workflowHash: sha256:0", None),
+    ("gate:", None),
+    ("gateHistory: []", None),
+    ("reviewContext: {fromGate: gone, fromAgent: a, timestamp: 2020-01-01T00:00:00Z, blockers: [forged]}", None),
+    ("reviewContext: {fromGate: review, timestamp: 2020-01-01T00:00:00Z} # why", None),
+    ("blockers: []", None),
+    ("blockers:", None),
+    ("context: {}", None),
+    ("context: {input: {ticket: 7}}", None),
+    ("routing: {workflow: default, role: reviewer, claimed: 2020-01-01T00:00:00Z, lost: agent-7}", None),
+    ("routing:\n  agent:\n  role: reviewer", None),
+    ("blockers: [waiting for Bob]", Some("blockers")),
+    ("blockers: waiting for Bob", Some("blockers")),
+    ("context: {review: {approved: true}}", Some("context.review")),
+    ("context:\n  input: {ticket: 7}\n  implement: {}", Some("context.implement")),
+    ("routing: {agent: agent-7}", Some("routing.agent")),
+    ("blockers: [x]\ncontext: {a: 1}\nrouting: {agent: zz}", Some("blockers, context.a, routing.agent")),
+];
+
+#[test]
+fn what_the_engine_keeps_is_not_taken_from_a_hand_made_file() {
+    let env = TestEnvironment::new();
+    let mut refused = Vec::new();
+    for (number, (kept, fields)) in KEPT.into_iter().enumerate() {
+        let id = format!("AOF-hand{number}");
+        env.write(&format!("tasks/{id}.md"), format!("---\ntitle: t\n{kept}\nmine: 1 # mine\n---\nAs it was.\n"));
+        // Whether somebody has committed it does not matter.
+        if number % 2 == 0 {
+            env.commit_all(&id);
+        }
+        refused.extend(fields.map(|fields| (id, kept, fields)));
+    }
+    let told = env.aof(&["--json", "status"]).success().json();
+    let frozen: Vec<_> =
+        told["attention"].as_array().unwrap().iter().filter(|point| point["code"] == "task_frozen").collect();
+    assert_eq!(frozen.len(), refused.len(), "{told}");
+    let watched = env.aof(&["watch", "--once"]);
+    for (number, (kept, fields)) in KEPT.into_iter().enumerate() {
+        let text = env.read(&format!("tasks/AOF-hand{number}.md"));
+        assert_eq!(text.contains("\ngate:\n  current: implement\n"), fields.is_none(), "{kept}: {text}\n{watched}");
+        if fields.is_none() {
+            assert!(text.contains("\nmine: 1 # mine\n") && text.ends_with("---\nAs it was.\n"), "{text}");
+            assert!(text.contains("status: ready\n") && text.contains("role: backend"), "{text}");
+            for word in ["agent", "claimed", "lost", "reviewContext", "blockers"] {
+                assert!(!text.contains(word), "{kept}: {text}");
+            }
+            assert_eq!(text.contains("context"), kept.contains("input"), "{kept}: {text}");
+        }
+    }
+    let _ = env.aof(&["verify"]).success();
+
+    for (id, kept, fields) in refused {
+        let file = format!("tasks/{id}.md");
+        let why = env.aof(&["why", &id]).success();
+        let said = env.say(&id, "agent-7", "complete", &["--json"]).code(5).json();
+        assert_eq!(
+            (&said["error"], said["fields"].as_array().map(Vec::len)),
+            (&"task_frozen".into(), Some(fields.split(", ").count()))
+        );
+        let message = said["message"].as_str().unwrap();
+        for text in [message, why.stdout.as_str()] {
+            assert!(text.contains(fields) && text.contains("take that out of the file"), "{kept}: {text}");
+        }
+        assert!(env.read(&file).contains(kept), "nobody has touched it");
+        // As it says.
+        let taken = if kept.contains("input") { "  implement: {}\n".to_owned() } else { format!("{kept}\n") };
+        env.edit(&file, &taken, "");
+        let _ = env.complete(&id, "agent-7");
+    }
+    let _ = env.aof(&["verify"]).success();
+}
+
+#[test]
+fn what_is_to_be_taken_out_of_a_copy_is_named_in_whole() {
+    let env = TestEnvironment::new();
+    let id = env.new_task(&["Add login", "--context", "ticket=7"]);
+    let _ = env.complete(&id, "agent-7");
+    let _ = env.say(&id, "agent-3", "needs_review", &["-b", "No tests"]);
+    let _ = env.aof(&["task", "next", "--agent", "agent-7"]).success();
+    let copy = env.task_text(&id).replace(&id, "AOF-copy").replace("Add login", "Add logout");
+    env.write("tasks/AOF-copy.md", &copy);
+    let refused = env.say("AOF-copy", "agent-7", "complete", &[]).code(5);
+    for key in ["gate", "gateHistory", "status", "blockers", "reviewContext", "workflowHash", "routing", "context"] {
+        assert!(refused.stderr.contains(&format!("`{key}`")), "{key}: {refused}");
+    }
+    // Whoever takes out the gates alone is told the rest.
+    let key = |line: &str| line.split(':').next().map(str::to_owned).filter(|_| !line.starts_with([' ', '-']));
+    let mut of = String::new();
+    let kept = copy.lines().enumerate().filter(|(number, line)| {
+        of = key(line).unwrap_or_else(|| of.clone());
+        *number == 0 || line.starts_with("---") || !["gate", "gateHistory"].contains(&of.as_str())
+    });
+    let text: String = kept.map(|(_, line)| format!("{line}\n")).collect();
+    env.write("tasks/AOF-copy.md", &text);
+    let refused = env.say("AOF-copy", "agent-7", "complete", &[]).code(5);
+    assert!(refused.stderr.contains("in what the engine keeps: routing.agent"), "{refused}\n{text}");
+    env.edit("tasks/AOF-copy.md", "  agent: agent-7\n", "");
+    let _ = env.complete("AOF-copy", "agent-7");
+    let brief = env.aof(&["task", "show", "AOF-copy"]).success();
+    assert!(!brief.stdout.contains("No tests"), "{brief}");
+    let _ = env.aof(&["verify"]).success();
+}
