@@ -138,6 +138,7 @@ pub(super) fn opened(
         versions,
         companions: Vec::new(),
         beside: Vec::new(),
+        by_hand: Vec::new(),
     };
     Ok((write, changed))
 }

@@ -46,6 +46,7 @@ pub(super) fn commit_files(
         versions: vec![Version { bytes, message: message.to_owned(), author: None, authored }],
         companions: Vec::new(),
         beside: beside.to_vec(),
+        by_hand: Vec::new(),
     };
     match commit(workspace, lock, head, &[write]) {
         Ok(commits) => Ok(commits.last().copied()),

@@ -1,6 +1,6 @@
 //! The project at a glance, and what needs somebody's attention.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::ErrorKind;
 use std::path::Path;
 
@@ -28,6 +28,7 @@ use super::waiting::waiting;
 use super::way_back::{WayBack, ways_back};
 use super::workspace::Workspace;
 use crate::audit::{AuditError, Head, ObjectId};
+use crate::format::shell::quoted;
 use crate::model::TaskId;
 use crate::store::stayed::stayed;
 use crate::store::{ProjectPath, intent, layout, tasks};
@@ -351,7 +352,9 @@ fn missing_files(workspace: &Workspace, committed: &HashMap<String, ObjectId>, a
     if !gone.is_empty() {
         // What was moved stands elsewhere.
         let known = tasks::known_ids(&workspace.paths);
-        gone.retain(|(id, _)| known.binary_search(id).is_err());
+        let moved;
+        (moved, gone) = gone.into_iter().partition(|(id, _)| known.binary_search(id).is_ok());
+        attention.extend(half_moved(workspace, committed, &moved));
     }
     gone.sort();
     attention.extend(gone.iter().map(|(id, path)| Attention {
@@ -359,6 +362,27 @@ fn missing_files(workspace: &Workspace, committed: &HashMap<String, ObjectId>, a
         problem: format!("the file of {id} is gone: `{path}`"),
         fix: missing(id, path),
     }));
+}
+
+/// A move of which HEAD has the new place, and the old one still: whoever clones it has the task twice.
+fn half_moved(
+    workspace: &Workspace,
+    committed: &HashMap<String, ObjectId>,
+    moved: &[(TaskId, ProjectPath)],
+) -> Vec<Attention> {
+    let names: HashSet<&str> = moved.iter().map(|(_, path)| path.name()).collect();
+    let elsewhere = committed.keys().filter_map(|path| path.parse::<ProjectPath>().ok());
+    let elsewhere =
+        elsewhere.filter(|path| names.contains(path.name()) && !is_gone(&path.below(workspace.paths.root())));
+    let arrived: HashSet<String> = elsewhere.map(|path| path.name().to_owned()).collect();
+    let mut left: Vec<_> = moved.iter().filter(|(_, path)| arrived.contains(path.name())).collect();
+    left.sort();
+    let point = |(id, path): &(TaskId, ProjectPath)| Attention {
+        code: "task_left_behind",
+        problem: format!("HEAD has {id} twice: `{path}`, which is gone here, as well"),
+        fix: format!("commit that it is gone: `git rm {0}`, then `git commit`", quoted(path.as_str())),
+    };
+    left.into_iter().map(point).collect()
 }
 
 /// Returns whether nothing stands there. Where the system does not let anybody look, that is told as what it is.

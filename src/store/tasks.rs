@@ -137,6 +137,11 @@ pub fn is_taken(paths: &Paths, id: &TaskId) -> Result<bool, StoreError> {
     }
 }
 
+/// Returns whether anything stands at a path.
+pub fn stands(paths: &Paths, path: &ProjectPath) -> Result<bool, StoreError> {
+    exists(&path.below(paths.root()))
+}
+
 /// Reads a task file.
 pub fn read(paths: &Paths, path: &ProjectPath) -> Result<Snapshot, StoreError> {
     read_limited(paths, path, FILE_LIMIT)

@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use insta::assert_snapshot;
+use insta::{allow_duplicates, assert_snapshot};
 use serde_json::Value;
 
 use crate::environment::{TestEnvironment, eventually};
@@ -408,4 +408,84 @@ fn what_a_copy_keeps_from_being_finished_after_a_kill_is_told() {
     std::fs::remove_file(env.path(&format!("tasks/sprint/{id}.md"))).unwrap();
     let _ = env.aof(&["watch", "--once"]);
     crate::checker::check(&env);
+}
+
+/// A task that somebody moved into a folder, of which the commit has the new place and the old one still; and both.
+fn half_moved(env: &TestEnvironment) -> (String, String, String) {
+    let (id, _) = last_gate(env);
+    let (old, new) = (format!("tasks/{id}.md"), format!("tasks/sprint/{id}.md"));
+    env.write(&new, env.read(&old));
+    fs::remove_file(env.path(&old)).unwrap();
+    env.git(&["add", &new]);
+    env.git(&["commit", "--quiet", "--message", "sorted"]);
+    (id, old, new)
+}
+
+#[test]
+fn a_task_that_ends_is_gone_from_where_the_branch_still_has_it() {
+    // The removal may be staged by now.
+    for staged in [false, true] {
+        let env = TestEnvironment::new();
+        let (id, old, new) = half_moved(&env);
+        let told = |of: &str, list: &str| {
+            let said = env.aof(&["--json", of]).json();
+            let point =
+                said[list].as_array().unwrap().iter().find(|point| point["code"] == "task_left_behind").cloned();
+            point.map(|point| {
+                env.plain(&format!("{}: {}", point["problem"].as_str().unwrap(), point["fix"].as_str().unwrap()))
+            })
+        };
+        let expected = "HEAD has AOF-xxxxx twice: `tasks/AOF-xxxxx.md`, which is gone here, as well: commit that it is gone: `git rm \
+                        tasks/AOF-xxxxx.md`, then `git commit`";
+        assert_eq!(told("status", "attention").as_deref(), Some(expected));
+        assert_eq!(told("doctor", "complaints").as_deref(), Some(expected));
+        if staged {
+            env.git(&["rm", "--quiet", &old]);
+        }
+        let _ = env.say(&id, "agent-3", "complete", &["--dry-run"]).success();
+        let _ = env.complete(&id, "agent-3");
+        let place = format!("tasks/archive/2026/02/16/{id}.md");
+        assert_eq!(env.git(&["ls-tree", "-r", "--name-only", "HEAD", "tasks"]), format!("{place}\n"));
+        let log = env.git_plain(&["log", "-3", "--format=%an: %s", "--name-status", "--no-renames"]);
+        allow_duplicates!(assert_snapshot!(log, @"
+        agent-3: AOF-xxxxx: review -> end (complete)
+
+        A	tasks/archive/2026/02/16/AOF-xxxxx.md
+        D	tasks/sprint/AOF-xxxxx.md
+        Ada: AOF-xxxxx: moved by hand
+
+        D	tasks/AOF-xxxxx.md
+        Ada: sorted
+
+        A	tasks/sprint/AOF-xxxxx.md
+        "));
+        assert_eq!(env.git(&["status", "--porcelain"]), "");
+        assert!(!env.exists(&new) && !env.exists(&old));
+        assert_eq!((told("status", "attention"), told("doctor", "complaints")), (None, None));
+        env.git(&["clone", "--quiet", ".", "../clone"]);
+        let clone = env.home().parent().unwrap().join("clone");
+        let mut list = env.aof_command(&["task", "list", "--all", "--json"]);
+        list.current_dir(clone);
+        let listed = env.run(list).success().json();
+        assert_eq!(listed["tasks"].as_array().map(Vec::len), Some(1), "{listed}");
+    }
+}
+
+#[test]
+fn a_task_does_not_end_where_the_branch_has_it_at_a_place_that_something_else_has_taken() {
+    let env = TestEnvironment::new();
+    let (id, _) = last_gate(&env);
+    let (here, other) = (format!("tasks/{id}.md"), format!("tasks/sprint/{id}.md"));
+    env.write(&other, env.read(&here));
+    env.commit_all("copied");
+    fs::remove_file(env.path(&other)).unwrap();
+    fs::create_dir(env.path(&other)).unwrap();
+    let head = env.head();
+    let refused = env.say(&id, "agent-3", "complete", &["--json"]).code(6).json();
+    assert_eq!(refused["error"], "task_doubled");
+    assert_eq!(refused["paths"], serde_json::json!([env.plain(&here), env.plain(&other)]));
+    assert_eq!(env.head(), head);
+    fs::remove_dir(env.path(&other)).unwrap();
+    let _ = env.complete(&id, "agent-3");
+    assert_eq!(env.git(&["ls-tree", "-r", "--name-only", "HEAD", "tasks"]).lines().count(), 1);
 }

@@ -74,6 +74,9 @@ const fn why(code: &str) -> &'static str {
         b"dependency_circle" | b"dependency_missing" => "it will never be handed out",
         b"unreadable_task" => "no command can touch the task, and nobody is given it",
         b"task_missing" => "a task that has no file is not worked on, and HEAD says that it is there",
+        b"task_left_behind" => {
+            "whoever clones this has the task at both places, and where it ended at one it goes on at the other"
+        }
         b"task_frozen" => "no command touches the task, so that nothing is overwritten",
         b"archive_changed" => "the archive shows what was done, and the next `git commit -a` takes the change along",
         b"not_adopted" => "a task that stands at no gate is nobody's work",

@@ -112,7 +112,7 @@ pub(in crate::ops) fn prepare(workspace: &Workspace, head: &Head, writes: &[Writ
 /// Returns the commits that these writes are to become, oldest first.
 pub(super) fn drafts(workspace: &Workspace, writes: &[Write]) -> Result<Vec<Draft>, OpsError> {
     let committer = workspace.repository.identity()?;
-    let by_user = writes.iter().flat_map(|write| &write.versions).any(|version| version.author.is_none());
+    let by_user = writes.iter().any(Write::is_by_user);
     let user = if by_user { workspace.repository.author_identity()? } else { committer.clone() };
     let now = workspace.now();
     Ok(writes.iter().flat_map(|write| write.drafts(&user, &committer, now)).collect())
@@ -123,7 +123,7 @@ pub(in crate::ops) fn last_of_each(prepared: &Prepared, writes: &[Write]) -> Vec
     let commits: Vec<CommitId> = prepared.commits().collect();
     let mut made = 0;
     let last = |write: &Write| {
-        made += write.versions.len();
+        made += write.commits();
         commits[made - 1]
     };
     writes.iter().map(last).collect()

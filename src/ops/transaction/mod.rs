@@ -26,20 +26,21 @@ use super::adopt;
 use super::automatic::{owed_first, pass_on};
 use super::error::OpsError;
 use super::heal;
+use super::message;
 use super::standing::{Pending, Standing, Version};
 use super::workspace::Workspace;
 use crate::audit::{AuditError, CommitId, Head, Person};
 use crate::engine::{Step, Warning};
 use crate::format::task_file::{Origin, TaskFile};
 use crate::model::{Event, TaskId, Timestamp};
-use crate::store::layout::is_archived;
+use crate::store::layout::{ARCHIVE, TASKS, is_archived};
 use crate::store::tasks::{self, Place, Snapshot};
 use crate::store::{ProjectPath, StoreError};
 
 pub(super) use self::commit::{commit, commit_unhealed, last_of_each, prepare};
 pub(super) use self::place::destination;
 pub(super) use self::rehearsal::rehearse_each;
-pub(super) use self::write::{Beside, Write};
+pub(super) use self::write::{Beside, ByHand, Write};
 
 /// How often an operation starts again at least because somebody else was faster; it goes on as long as one waits for a lock.
 const ATTEMPTS: usize = 100;
@@ -195,6 +196,7 @@ pub(super) fn plan(workspace: &Workspace, standing: &Standing, choice: Choice) -
         versions: Vec::new(),
         companions: Vec::new(),
         beside: Vec::new(),
+        by_hand: Vec::new(),
     };
     if let Pending::Versions(versions) = &standing.pending {
         write.versions.clone_from(versions);
@@ -238,6 +240,7 @@ pub(super) fn plan(workspace: &Workspace, standing: &Standing, choice: Choice) -
     write.to = place.unwrap_or_else(|| destination(standing, &after));
     if standing.place == Place::Active && is_archived(&write.to) {
         refuse_doubled(workspace, standing)?;
+        write.by_hand.extend(moved_from(standing, left_in_head(workspace, standing)?));
     }
     if write.to != standing.snapshot.path {
         write.is_program = workspace.repository.is_program(standing.head.commit, standing.snapshot.path.as_str())?;
@@ -267,6 +270,32 @@ fn refuse_doubled(workspace: &Workspace, standing: &Standing) -> Result<(), OpsE
     }
     paths.insert(0, own.clone());
     Err(StoreError::TaskDoubled { id: standing.id.clone(), paths }.into())
+}
+
+/// Returns where HEAD has the task besides: it would stand there in every clone. Whoever moved it by hand has not committed that it went
+/// from there; where anything stands there now, nobody can say so. Looked for here alone, as the others are.
+fn left_in_head(workspace: &Workspace, standing: &Standing) -> Result<Vec<ProjectPath>, OpsError> {
+    let Some(commit) = standing.head.commit else { return Ok(Vec::new()) };
+    let own = &standing.snapshot.path;
+    let name = format!("{}.md", standing.id);
+    let archive = ARCHIVE.strip_prefix(TASKS).map_or(ARCHIVE, |name| name.trim_start_matches('/'));
+    let found = workspace.repository.named_below(commit, TASKS, &name, archive)?;
+    let mut left: Vec<ProjectPath> = found.into_iter().filter_map(|path| path.parse().ok()).collect();
+    left.retain(|path| path != own && Some(path) != standing.head_path.as_ref());
+    for path in &left {
+        if tasks::stands(&workspace.paths, path)? {
+            let paths = vec![own.clone(), path.clone()];
+            return Err(StoreError::TaskDoubled { id: standing.id.clone(), paths }.into());
+        }
+    }
+    Ok(left)
+}
+
+/// Returns the commit of a person that says that the task went from there.
+fn moved_from(standing: &Standing, left: Vec<ProjectPath>) -> Option<ByHand> {
+    let message = message::of_edit(&standing.file.task, "moved by hand");
+    let files: Vec<_> = left.into_iter().map(|path| (path, None)).collect();
+    (!files.is_empty()).then_some(ByHand { message, files })
 }
 
 /// Commits the write under the lock, unless the task or the branch changed since they were read.

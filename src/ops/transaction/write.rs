@@ -22,6 +22,16 @@ pub(in crate::ops) struct Write {
     pub companions: Vec<Companion>,
     /// Files that are no task's and are written in the commit of the last version: the configuration of a new project.
     pub beside: Vec<Beside>,
+    /// What people did with other files of the task: the commits that go first, oldest first.
+    pub by_hand: Vec<ByHand>,
+}
+
+/// A commit of what a person did with files of a task that move no gate.
+#[derive(Clone)]
+pub(in crate::ops) struct ByHand {
+    pub message: String,
+    /// The files, each with what it says; with nothing where it is gone.
+    pub files: Vec<(ProjectPath, Option<Vec<u8>>)>,
 }
 
 /// A file that is no task's.
@@ -45,6 +55,16 @@ impl Write {
     /// Returns what the file is to say.
     pub(in crate::ops) fn bytes(&self) -> &[u8] {
         self.versions.last().map_or(&[], |version| &version.bytes)
+    }
+
+    /// Returns how many commits it is to become.
+    pub(in crate::ops) fn commits(&self) -> usize {
+        self.by_hand.len() + self.versions.len()
+    }
+
+    /// Returns whether one of them is git's user's.
+    pub(in crate::ops) fn is_by_user(&self) -> bool {
+        !self.by_hand.is_empty() || self.versions.iter().any(|version| version.author.is_none())
     }
 
     /// Returns what is recorded of it before anything is written.
@@ -74,7 +94,7 @@ impl Write {
         let mut at = self.head_path.clone();
         let last = self.versions.len().saturating_sub(1);
         let here = self.from.as_ref().map_or(&self.to, |(path, _)| path);
-        let mut drafts = Vec::new();
+        let mut drafts: Vec<Draft> = self.by_hand.iter().map(|by_hand| by_hand.draft(user, committer, now)).collect();
         for (index, version) in self.versions.iter().enumerate() {
             let path = if index == last { &self.to } else { here };
             let is_program = self.is_program;
@@ -103,5 +123,21 @@ impl Write {
             });
         }
         drafts
+    }
+}
+
+impl ByHand {
+    fn draft(&self, user: &Person, committer: &Person, now: Timestamp) -> Draft {
+        let change = |(path, bytes): &(ProjectPath, Option<Vec<u8>>)| {
+            bytes.as_ref().map_or_else(|| Change::gone(path), |bytes| Change::plain(path, bytes.clone()))
+        };
+        Draft {
+            changes: self.files.iter().map(change).collect(),
+            message: self.message.clone(),
+            author: user.clone(),
+            authored: now,
+            committer: committer.clone(),
+            committed: now,
+        }
     }
 }
