@@ -3,7 +3,7 @@
 use super::following::{Following, following};
 use crate::audit::trailers::{Trailer, message};
 use crate::engine::{Act, Actor, lost_dependencies};
-use crate::model::{AgentId, Destination, Ending, GateId, Station, Task, Visit, WorkflowName};
+use crate::model::{AgentId, Destination, Ending, GateId, Station, Task, TaskId, Visit, WorkflowName};
 
 /// Returns the message of the commit that carries out the act and leads to `after`.
 pub(super) fn of_act(act: &Act, after: &Task) -> String {
@@ -125,6 +125,11 @@ pub(super) fn of_edit(task: &Task, what: &str) -> String {
         "",
         vec![("Aof-Task", task.id.to_string()), ("Aof-Event", "edited".to_owned())],
     )
+}
+
+/// Returns the message of the commit of what people wrote beside a task. The task itself is not in it, so it has no trailers.
+pub(super) fn of_companions(id: &TaskId) -> String {
+    build(&format!("{id}: companions edited by hand"), "", Vec::new())
 }
 
 /// Returns the message of the commit that brings back what a commit took back by mistake.

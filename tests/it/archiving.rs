@@ -489,3 +489,47 @@ fn a_task_does_not_end_where_the_branch_has_it_at_a_place_that_something_else_ha
     let _ = env.complete(&id, "agent-3");
     assert_eq!(env.git(&["ls-tree", "-r", "--name-only", "HEAD", "tasks"]).lines().count(), 1);
 }
+
+#[test]
+fn what_a_person_wrote_beside_a_task_is_committed_as_theirs_before_the_task_ends() {
+    for staged in [false, true] {
+        let env = TestEnvironment::new();
+        let (id, place) = last_gate(&env);
+        let beside = |name: &str| format!("tasks/{id}.{name}");
+        for name in ["plan.md", "log"] {
+            env.write(&beside(name), "as it was\n");
+        }
+        env.commit_all("beside");
+        env.write(&beside("plan.md"), "as it was\nAda's own thought\n");
+        env.write(&beside("txt"), "new\n");
+        env.edit(&env.task_path(&id), "title: Add login", "title: Add a login");
+        if staged {
+            env.git(&["add", &beside("plan.md")]);
+        }
+        let _ = env.say(&id, "agent-3", "complete", &["--dry-run"]).success();
+        let _ = env.complete(&id, "agent-3");
+        let log = env.git_plain(&["log", "-3", "--format=%an: %s", "--name-status", "--no-renames"]);
+        allow_duplicates!(assert_snapshot!(log, @"
+        agent-3: AOF-xxxxx: review -> end (complete)
+
+        D	tasks/AOF-xxxxx.log
+        D	tasks/AOF-xxxxx.md
+        D	tasks/AOF-xxxxx.plan.md
+        A	tasks/archive/2026/02/16/AOF-xxxxx.log
+        A	tasks/archive/2026/02/16/AOF-xxxxx.md
+        A	tasks/archive/2026/02/16/AOF-xxxxx.plan.md
+        A	tasks/archive/2026/02/16/AOF-xxxxx.txt
+        Ada: AOF-xxxxx: edited by hand
+
+        M	tasks/AOF-xxxxx.md
+        Ada: AOF-xxxxx: companions edited by hand
+
+        M	tasks/AOF-xxxxx.plan.md
+        "));
+        assert_eq!(env.git(&["show", &format!("HEAD~2:{}", beside("plan.md"))]), "as it was\nAda's own thought\n");
+        let there = place.replace(".md", ".plan.md");
+        assert_eq!(env.git(&["diff", &format!("HEAD~2:{}", beside("plan.md")), &format!("HEAD:{there}")]), "");
+        assert_eq!(env.git(&["status", "--porcelain"]), "");
+        let _ = env.aof(&["verify"]).success();
+    }
+}

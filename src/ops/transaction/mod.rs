@@ -244,8 +244,11 @@ pub(super) fn plan(workspace: &Workspace, standing: &Standing, choice: Choice) -
     }
     if write.to != standing.snapshot.path {
         write.is_program = workspace.repository.is_program(standing.head.commit, standing.snapshot.path.as_str())?;
-        let Following { companions, left } = following(workspace, standing, &write.to)?;
+        let Following { companions, edited, left } = following(workspace, standing, &write.to)?;
         write.companions = companions;
+        if !edited.is_empty() {
+            write.by_hand.push(ByHand { message: message::of_companions(&standing.id), files: edited });
+        }
         warnings.extend(left);
     }
     let changed = Changed {

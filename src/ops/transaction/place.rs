@@ -26,6 +26,8 @@ pub(in crate::ops) fn destination(standing: &Standing, after: &TaskFile) -> Proj
 /// What becomes of the files beside a task that moves.
 pub(super) struct Following {
     pub companions: Vec<Companion>,
+    /// Those that a person changed since HEAD: whoever moves the task did not.
+    pub edited: Vec<(ProjectPath, Option<Vec<u8>>)>,
     /// What is told of those that stay.
     pub left: Option<Warning>,
 }
@@ -41,10 +43,11 @@ pub(super) fn following(workspace: &Workspace, standing: &Standing, to: &Project
         |paths: &[ProjectPath]| repository.filters(&paths.iter().map(ProjectPath::as_str).collect::<Vec<_>>());
     let is_filtered: Vec<bool> =
         filters(&here)?.into_iter().zip(filters(&there)?).map(|(here, there)| here || there).collect();
+    let mut edited = Vec::new();
     let (mut list, mut ignored, mut filtered, mut too_large) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for ((from, to), is_filtered) in here.into_iter().zip(there).zip(is_filtered) {
-        let committed = head.map(|commit| repository.blob_id(commit, from.as_str())).transpose()?;
-        if committed.flatten().is_none() && repository.is_ignored(from.as_str())? {
+        let committed = head.map(|commit| repository.blob_id(commit, from.as_str())).transpose()?.flatten();
+        if committed.is_none() && repository.is_ignored(from.as_str())? {
             ignored.push(from.to_string());
             continue;
         }
@@ -61,9 +64,12 @@ pub(super) fn following(workspace: &Workspace, standing: &Standing, to: &Project
             Err(fault) => return Err(fault.into()),
         };
         let is_program = repository.is_program(head, from.as_str())?;
+        if committed.is_some_and(|blob| !repository.is_same_text(&bytes, blob)) {
+            edited.push((from.clone(), Some(bytes.clone())));
+        }
         list.push(Companion { from, to, bytes, is_program });
     }
     let stays = ![&ignored, &filtered, &too_large].into_iter().all(Vec::is_empty);
     let left = stays.then_some(Warning::CompanionsStay { ignored, filtered, too_large });
-    Ok(Following { companions: list, left })
+    Ok(Following { companions: list, edited, left })
 }
