@@ -53,6 +53,8 @@ impl Change {
 #[derive(Debug, Clone)]
 pub struct Draft {
     pub changes: Vec<Change>,
+    /// What its files say in the worktree where the branch does not have them: a person may have staged them so.
+    pub standing: Vec<Change>,
     pub message: String,
     pub author: Person,
     pub authored: Timestamp,
@@ -181,6 +183,14 @@ impl Repository {
         objects: &mut Vec<Object>,
         passed: &mut BTreeMap<String, Vec<ObjectId>>,
     ) -> Result<ObjectId, AuditError> {
+        for change in &draft.standing {
+            let path = self.full_path(&change.path);
+            if let Some(content) = &change.content {
+                let before = || self.content_before(trees, root, draft, &path, objects);
+                let blob = Object::new(Kind::Blob, self.as_committed(&path, content, before)?.into_owned());
+                passed.entry(path).or_default().push(blob.id);
+            }
+        }
         let mut edits = BTreeMap::new();
         for change in &draft.changes {
             check_path(&change.path)?;

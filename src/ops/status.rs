@@ -239,12 +239,23 @@ fn uncommitted_tasks(
     attention: &mut Vec<Attention>,
 ) {
     let (mut new, mut edited) = (Vec::new(), Vec::new());
+    let staged: Vec<_> = hand_made(listing).map(|(_, path)| path).collect();
+    let staged = staged_otherwise(workspace, &staged);
+    attention.extend(staged.iter().map(|path| Attention {
+        code: "task_staged",
+        problem: format!("`{path}` is staged otherwise than it stands, and in no commit yet, so nobody takes it up"),
+        fix: format!(
+            "stage it as it stands (`git add {0}`), or not at all (`git restore --staged {0}`)",
+            quoted(path.as_str())
+        ),
+    }));
     let mut freeze = |id: &TaskId, fields: &[String], fix: String| {
         let problem = format!("{id} was changed by hand in what the engine keeps: {}", fields.join(", "));
         attention.push(Attention { code: "task_frozen", problem, fix });
     };
     for (id, path) in hand_made(listing) {
         match unearned(workspace, in_force, &id, path) {
+            fields if fields.is_empty() && staged.contains(path) => {}
             fields if fields.is_empty() => new.push(id),
             fields => freeze(&id, &fields, begin_plainly(&id)),
         }
@@ -279,6 +290,23 @@ fn uncommitted_tasks(
 fn hand_made(listing: &Listing) -> impl Iterator<Item = (TaskId, &ProjectPath)> {
     let new = listing.tasks.iter().filter(|(header, _)| header.status == NEW);
     new.filter_map(|(header, path)| Some((header.id.parse().ok()?, path)))
+}
+
+/// Returns those of hand-made files that git's index has, and otherwise than they stand.
+fn staged_otherwise(workspace: &Workspace, files: &[&ProjectPath]) -> Vec<ProjectPath> {
+    if files.is_empty() || workspace.repository.look().is_ok_and(|head| head.commit.is_none()) {
+        return Vec::new();
+    }
+    // Whatever is the matter with the index is told by who looks at it.
+    let staged = workspace.repository.staged_below(layout::TASKS).unwrap_or_default();
+    let staged: HashMap<String, ObjectId> =
+        staged.into_iter().filter_map(|file| Some((file.path, file.staged.filter(|_| file.head.is_none())?))).collect();
+    let stands_so = |path: &ProjectPath, blob: &ObjectId| {
+        let here = tasks::read(&workspace.paths, path);
+        here.is_ok_and(|here| workspace.repository.is_same_text(&here.bytes, *blob))
+    };
+    let differs = |path: &ProjectPath| staged.get(path.as_str()).is_some_and(|blob| !stands_so(path, blob));
+    files.iter().copied().filter(|path| differs(path)).cloned().collect()
 }
 
 /// Returns what keeps a hand-made file from being taken up. Where HEAD has such files does not matter, and would have to be looked for.

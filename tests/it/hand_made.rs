@@ -109,3 +109,68 @@ fn what_is_to_be_taken_out_of_a_copy_is_named_in_whole() {
     assert!(!brief.stdout.contains("No tests"), "{brief}");
     let _ = env.aof(&["verify"]).success();
 }
+
+/// Returns the points of `aof status` about files that were made by hand.
+fn told(env: &TestEnvironment) -> Vec<String> {
+    let status = env.aof(&["--json", "status"]).success().json();
+    let points = status["attention"].as_array().unwrap().iter();
+    let codes = points.map(|point| point["code"].as_str().unwrap().to_owned());
+    codes.filter(|code| ["not_adopted", "task_staged"].contains(&code.as_str())).collect()
+}
+
+#[test]
+fn what_is_staged_as_it_stands_is_taken_up() {
+    let env = TestEnvironment::new();
+    for (id, door) in [
+        ("AOF-one", &["watch", "--once"][..]),
+        ("AOF-two", &["task", "complete", "AOF-two", "--agent", "agent-7", "-o", "complete", "-s", "Did it"]),
+        ("AOF-three", &["task", "cancel", "AOF-three", "--reason", "Not needed"]),
+    ] {
+        let path = env.hand_made(id, "Add login");
+        env.write("staged.txt", id);
+        env.git(&["add", &path, "staged.txt"]);
+        assert_eq!(told(&env), ["not_adopted"], "{id}");
+        let _ = env.aof(door).success();
+        assert_eq!(told(&env), [""; 0], "{id}");
+        assert_eq!(env.git(&["status", "--porcelain"]), "A  staged.txt\n", "{id}");
+        env.git(&["reset", "--quiet", "staged.txt"]);
+    }
+    let _ = env.aof(&["verify"]).success();
+}
+
+#[test]
+fn what_is_staged_otherwise_than_it_stands_waits_and_is_named() {
+    let env = TestEnvironment::new();
+    let path = env.hand_made("AOF-hand", "Add login");
+    env.git(&["add", &path]);
+    let staged = env.git(&["rev-parse", &format!(":{path}")]);
+    env.edit(&path, "Add login", "Add logout");
+    assert_eq!(told(&env), ["task_staged"]);
+    let refused = env.say("AOF-hand", "agent-7", "complete", &["--json"]).code(5).json();
+    assert_eq!(refused["error"], "staged_elsewise");
+    assert_eq!(env.git(&["rev-parse", &format!(":{path}")]), staged);
+    // As it says.
+    env.git(&["add", &path]);
+    assert_eq!(told(&env), ["not_adopted"]);
+    let _ = env.complete("AOF-hand", "agent-7");
+    assert_eq!(env.git(&["status", "--porcelain"]), "");
+}
+
+#[test]
+fn a_companion_that_is_staged_as_it_stands_goes_with_its_task() {
+    let env = TestEnvironment::new();
+    let id = env.new_task(&["Add login"]);
+    let beside = ["log", "plan.md"].map(|name| format!("tasks/{id}.{name}"));
+    for path in &beside {
+        env.write(path, "beside\n");
+        env.git(&["add", path]);
+    }
+    env.write(&beside[0], "beside, and more\n");
+    let refused = env.aof(&["task", "cancel", &id, "--reason", "Not needed", "--json"]).code(5).json();
+    assert_eq!(refused["error"], "staged_elsewise");
+    env.git(&["add", &beside[0]]);
+    let _ = env.aof(&["task", "cancel", &id, "--reason", "Not needed"]).success();
+    assert_eq!(env.git(&["status", "--porcelain"]), "");
+    assert_eq!(env.files("tasks").len(), 3);
+    let _ = env.aof(&["verify"]).success();
+}

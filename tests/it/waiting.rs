@@ -153,6 +153,7 @@ fn a_rehearsal_of_a_hand_made_task_meets_what_keeps_it_from_being_taken_up() {
         let env = TestEnvironment::new();
         let path = env.hand_made("AOF-hand1", "Add login");
         env.git(&["add", &path]);
+        env.edit(&path, "Add login", "Add logout");
         let args = [&["task", command, "AOF-hand1"], more].concat();
         let rehearsed = env.aof(&[&args[..], &["--dry-run"]].concat());
         let done = env.aof(&args);

@@ -158,6 +158,7 @@ pub(in crate::audit) fn delete(path: &str) -> Change {
 pub(in crate::audit) fn draft(changes: Vec<Change>) -> Draft {
     Draft {
         changes,
+        standing: Vec::new(),
         message: "AOF-aaa: implement -> review (complete)\n\nDone.\n\nAof-Task: AOF-aaa\n".to_owned(),
         author: Person::new("agent-7", "agent-7@aof.invalid").unwrap(),
         authored: Timestamp::from_second(1_700_001_000).unwrap(),

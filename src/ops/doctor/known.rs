@@ -19,14 +19,16 @@ pub(super) fn look(patient: &Patient<'_>) -> Vec<Complaint> {
     let waits = |code: &str| matches!(code, "inbox_waiting" | "inbox_kept_back");
     let inbox_waits = patient.overview.attention.iter().any(|point| waits(point.code));
     let told = patient.overview.attention.iter().filter(|point| match point.code {
-        // The doctor looks through the whole archive for what is misplaced or has two files, names all companions that stayed, looks at what was refused
-        // where there are no rules, too, and tells more of locks, the driver, the index and who commits.
+        // The doctor looks through the whole archive for what is misplaced or has two files, names all companions that stayed and all
+        // that is staged, looks at what was refused where there are no rules, too, and tells more of locks, the driver, the index and
+        // who commits.
         "task_blocked"
         | "task_overdue"
         | "task_misplaced"
         | "task_doubled"
         | "companions_stayed"
         | "refused_waiting"
+        | "task_staged"
         | "git_locked"
         | "merge_driver_missing"
         | "index_behind"

@@ -23,7 +23,7 @@ pub(super) fn look(patient: &Patient<'_>) -> Result<Vec<Complaint>, OpsError> {
                 count(names.len(), "task file is", "task files are"),
                 some(&names)
             ),
-            "a command that changes one of them is refused, so that what you staged is not lost",
+            "a command that changes one that is staged otherwise than it stands is refused, so that what you staged is not lost",
             format!("commit it, or take it back with `git restore --staged {}`", all_quoted(names.iter().copied())),
         ));
     }

@@ -89,6 +89,14 @@ impl Write {
         }
     }
 
+    /// Returns what stands in the worktree, and no commit may have yet.
+    fn standing(&self) -> Vec<Change> {
+        let own = self.from.iter().filter(|_| self.head_path.is_none());
+        let own = own.map(|(path, bytes)| Change::plain(path, bytes.clone()));
+        let beside = self.companions.iter().map(|file| Change::plain(&file.from, file.bytes.clone()));
+        own.chain(beside).collect()
+    }
+
     /// Returns the commits that it is to become, oldest first.
     pub(in crate::ops) fn drafts(&self, user: &Person, committer: &Person, now: Timestamp) -> Vec<Draft> {
         let mut at = self.head_path.clone();
@@ -115,6 +123,7 @@ impl Write {
             at = Some(path.clone());
             drafts.push(Draft {
                 changes,
+                standing: if index == last { self.standing() } else { Vec::new() },
                 message: version.message.clone(),
                 author: version.author.as_ref().unwrap_or(user).clone(),
                 authored: version.authored,
@@ -133,6 +142,7 @@ impl ByHand {
         };
         Draft {
             changes: self.files.iter().map(change).collect(),
+            standing: Vec::new(),
             message: self.message.clone(),
             author: user.clone(),
             authored: now,
