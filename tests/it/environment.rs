@@ -29,6 +29,26 @@ roles:
   architect: {agents: [agent-3]}
 ";
 
+/// What git is told at home. No repository is to have the samples of hooks, which take longer to write than all the rest, nor to look
+/// after itself, which is a process for each commit.
+const SETTINGS: &str = "\
+[user]
+	name = Ada
+	email = ada@example.org
+[core]
+	fsync = none
+[init]
+	templateDir = ~/../template
+[gc]
+	auto = 0
+[maintenance]
+	auto = false
+[advice]
+	detachedHead = false
+[protocol \"file\"]
+	allow = always
+";
+
 /// When every test begins.
 const MORNING: &str = "2026-02-16T10:00:00Z";
 
@@ -75,11 +95,10 @@ impl TestEnvironment {
     pub(crate) fn without_repository() -> Self {
         let root = TempDir::with_prefix("aof-it-").unwrap();
         let real = root.path().canonicalize().unwrap();
-        for folder in ["home", "project"] {
-            fs::create_dir(real.join(folder)).unwrap();
+        for folder in ["home", "project", "template/hooks", "template/info"] {
+            fs::create_dir_all(real.join(folder)).unwrap();
         }
-        let config = "[user]\n\tname = Ada\n\temail = ada@example.org\n[core]\n\tfsync = none\n[gc]\n\tauto = 0\n[advice]\n\tdetachedHead = false\n[protocol \"file\"]\n\tallow = always\n";
-        fs::write(real.join("home/.gitconfig"), config).unwrap();
+        fs::write(real.join("home/.gitconfig"), SETTINGS).unwrap();
         Self { root, project: real.join("project"), seconds: Cell::new(0) }
     }
 
@@ -382,9 +401,14 @@ impl fmt::Display for Output {
 #[track_caller]
 pub(crate) fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(30);
-    while !holds() {
+    loop {
+        let start = Instant::now();
+        if holds() {
+            return;
+        }
         assert!(Instant::now() < deadline, "{what}: not within 30 s");
-        std::thread::yield_now();
+        // Whoever looks all the time takes the processor from what is waited for.
+        std::thread::sleep(start.elapsed().max(Duration::from_millis(1)));
     }
 }
 

@@ -232,7 +232,7 @@ fn who_comes_first_waits_for_the_whole_of_it() {
             while !done.load(std::sync::atomic::Ordering::Relaxed) {
                 // Both ways, so that it does not wait for a reader that is gone.
                 drop(fs::OpenOptions::new().read(true).write(true).open(&go).unwrap());
-                std::thread::yield_now();
+                std::thread::sleep(std::time::Duration::from_millis(1));
             }
         }
     });
