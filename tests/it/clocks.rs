@@ -694,20 +694,20 @@ const ACTS: &[(&str, &str, u32, &[&[&str]])] = &[
 fn what_is_killed_anywhere_is_finished_in_its_own_words_or_not_begun() {
     let mut findings = Vec::new();
     for (name, trailer, minutes, commands) in ACTS {
+        let ready = environment();
+        let id = ready.new_task(&["Add login"]);
+        let (act, before) = commands.split_last().unwrap();
+        let words = |command: &[&str]| -> Vec<String> { command.iter().map(|word| word.replace("ID", &id)).collect() };
+        for command in before {
+            let words = words(command);
+            let _ = ready.aof(&words.iter().map(String::as_str).collect::<Vec<_>>()).success();
+        }
+        ready.pass_minutes(*minutes);
+        let was = ready.git(&["log", "--format=%B"]).matches(trailer).count();
+        let act = words(act);
         // `kills` passes all the points; what differs from act to act is what is found of it afterwards.
         for point in ["ops.prepared", "ops.file-written", "audit.index-moved", "audit.ref-moved"] {
-            let env = environment();
-            let id = env.new_task(&["Add login"]);
-            let (act, before) = commands.split_last().unwrap();
-            let words =
-                |command: &[&str]| -> Vec<String> { command.iter().map(|word| word.replace("ID", &id)).collect() };
-            for command in before {
-                let words = words(command);
-                let _ = env.aof(&words.iter().map(String::as_str).collect::<Vec<_>>()).success();
-            }
-            env.pass_minutes(*minutes);
-            let was = env.git(&["log", "--format=%B"]).matches(trailer).count();
-            let act = words(act);
+            let env = ready.copy();
             let mut command = env.aof_command(&act.iter().map(String::as_str).collect::<Vec<_>>());
             command.env("AOF_STOP_AT", point);
             let killed = env.run(command);

@@ -102,6 +102,25 @@ impl TestEnvironment {
         Self { root, project: real.join("project"), seconds: Cell::new(0) }
     }
 
+    /// Returns another environment in which all is as it is here, for what begins at the same place many times.
+    pub(crate) fn copy(&self) -> Self {
+        let copy = Self::without_repository();
+        let (from, to) = (self.root.path().canonicalize().unwrap(), copy.root.path().canonicalize().unwrap());
+        for entry in walkdir::WalkDir::new(&from).min_depth(1).into_iter().map(Result::unwrap) {
+            let path = to.join(entry.path().strip_prefix(&from).unwrap());
+            if entry.file_type().is_dir() {
+                fs::create_dir_all(path).unwrap();
+            } else {
+                assert!(entry.file_type().is_file(), "{} is no file", entry.path().display());
+                fs::copy(entry.path(), path).unwrap();
+            }
+        }
+        // Git's index knows files by their times and inodes.
+        copy.git(&["update-index", "-q", "--refresh"]);
+        copy.seconds.set(self.seconds.get());
+        Self { project: to.join(self.project.strip_prefix(&from).unwrap()), ..copy }
+    }
+
     /// Works in another folder from now on.
     pub(crate) fn enter(&mut self, folder: impl AsRef<Path>) {
         self.project = self.project.join(folder);

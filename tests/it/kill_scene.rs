@@ -121,6 +121,11 @@ impl Scene {
         scene
     }
 
+    /// Returns another scene in which all is as it is here.
+    pub(crate) fn copy(&self) -> Self {
+        Self { env: self.env.copy(), id: self.id.clone(), agent: self.agent, other: self.other.clone() }
+    }
+
     /// Delivers the completion, killed at that point unless it never comes by.
     pub(crate) fn deliver(&self, stop: Option<&str>) -> Output {
         self.env.run(self.delivery(stop))

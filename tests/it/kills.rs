@@ -12,9 +12,10 @@ use crate::kill_scene::{ACTS, Act, BY_ITSELF, Findings, PEOPLE, Scene};
 fn a_completion_that_is_killed_anywhere_and_delivered_again_counts_once() {
     let mut findings = Findings::default();
     for act in ACTS {
+        let ready = Scene::new(act);
         for point in POINTS {
             let how = format!("{act:?} killed at {point}");
-            let scene = Scene::new(act);
+            let scene = ready.copy();
             findings.expect(&how, None, &scene.deliver(Some(point)));
             findings.expect(&how, Some(0), &scene.deliver(None));
             findings.add(&how, scene.faults());
@@ -34,9 +35,10 @@ fn the_next_command_heals_even_if_it_is_about_another_task() {
         Act::FinishingByItself,
         Act::FinishingByItselfAfterAnEdit,
     ] {
+        let ready = Scene::new(act);
         for point in POINTS {
             let how = format!("{act:?} killed at {point}");
-            let scene = Scene::new(act);
+            let scene = ready.copy();
             findings.expect(&how, None, &scene.deliver(Some(point)));
             findings.expect(&how, Some(0), &scene.touch_other(None));
             let rests = match act {
@@ -63,10 +65,11 @@ fn healing_that_is_killed_is_healed() {
     let mut findings = Findings::default();
     // The second process heals before its own change, so it passes each point once or twice.
     for act in [Act::Plain, Act::FinishingAfterAnEdit] {
+        let ready = Scene::new(act);
         for first in ["ops.file-written", "audit.ref-moved"] {
             for second in POINTS {
                 let how = format!("{act:?} killed at {first}, then at {second}");
-                let scene = Scene::new(act);
+                let scene = ready.copy();
                 findings.expect(&how, None, &scene.deliver(Some(first)));
                 findings.expect(&how, None, &scene.touch_other(Some(second)));
                 findings.expect(&how, Some(0), &scene.touch_other(None));
@@ -81,13 +84,15 @@ fn healing_that_is_killed_is_healed() {
 #[test]
 fn a_creation_that_is_killed_leaves_a_whole_task_or_none() {
     let mut findings = Findings::default();
-    for (rules, point) in
-        [PROJECT, BY_ITSELF].into_iter().flat_map(|rules| POINTS.iter().map(move |point| (rules, point)))
-    {
-        let how = format!("{point} under\n{rules}");
+    let ready = [PROJECT, BY_ITSELF].map(|rules| {
         let env = TestEnvironment::with_rules(rules, PEOPLE);
         env.write("staged.txt", "staged\n");
         env.git(&["add", "staged.txt"]);
+        (rules, env)
+    });
+    for ((rules, ready), point) in ready.iter().flat_map(|ready| POINTS.iter().map(move |point| (ready, point))) {
+        let how = format!("{point} under\n{rules}");
+        let env = ready.copy();
         let mut command = env.aof_command(&["task", "new", "Add login"]);
         command.env("AOF_STOP_AT", point);
         findings.expect(&how, None, &env.run(command));
@@ -113,8 +118,9 @@ fn a_creation_that_is_killed_leaves_a_whole_task_or_none() {
 #[test]
 fn what_a_person_did_after_the_kill_is_not_overwritten() {
     let mut findings = Findings::default();
+    let ready = Scene::new(Act::Plain);
     for point in POINTS {
-        let scene = Scene::new(Act::Plain);
+        let scene = ready.copy();
         findings.expect(point, None, &scene.deliver(Some(point)));
         let path = scene.env.task_path(&scene.id);
         scene.env.edit(&path, "The body", "The better body");
@@ -132,9 +138,10 @@ fn what_a_person_did_after_the_kill_is_not_overwritten() {
 fn an_edit_that_was_to_be_committed_first_stays_its_author_s() {
     let mut findings = Findings::default();
     for act in [Act::AfterAnEdit, Act::FinishingByItselfAfterAnEdit] {
+        let ready = Scene::new(act);
         for point in POINTS {
             let how = format!("{act:?} killed at {point}");
-            let scene = Scene::new(act);
+            let scene = ready.copy();
             findings.expect(&how, None, &scene.deliver(Some(point)));
             findings.expect(&how, Some(0), &scene.touch_other(None));
             findings.expect(&how, Some(0), &scene.deliver(None));
@@ -152,12 +159,13 @@ fn an_edit_that_was_to_be_committed_first_stays_its_author_s() {
 #[test]
 fn what_git_collected_in_the_meantime_is_not_needed() {
     let mut findings = Findings::default();
-    for point in
-        ["ops.intent-written", "audit.intent-told", "audit.index-locked", "ops.file-written", "audit.index-moved"]
-    {
-        for act in [Act::Finishing, Act::FinishingByItself, Act::FinishingByItselfAfterAnEdit] {
+    for act in [Act::Finishing, Act::FinishingByItself, Act::FinishingByItselfAfterAnEdit] {
+        let ready = Scene::new(act);
+        for point in
+            ["ops.intent-written", "audit.intent-told", "audit.index-locked", "ops.file-written", "audit.index-moved"]
+        {
             let how = format!("{act:?} killed at {point}");
-            let scene = Scene::new(act);
+            let scene = ready.copy();
             findings.expect(&how, None, &scene.deliver(Some(point)));
             scene.env.git(&["prune", "--expire=now"]);
             findings.expect(&how, Some(0), &scene.touch_other(None));
@@ -221,10 +229,11 @@ const LANDED: [&str; 3] = ["audit.ref-moved", "ops.committed", "ops.settled"];
 fn what_has_landed_on_one_branch_is_not_done_again_on_another() {
     let mut findings = Findings::default();
     for act in [Act::Plain, Act::AfterAnEdit, Act::Finishing] {
+        let ready = Scene::new(act);
         for point in LANDED {
             for power in [true, false] {
                 let how = format!("{act:?} killed at {point}, power lost: {power}");
-                let scene = Scene::new(act);
+                let scene = ready.copy();
                 scene.env.git(&["branch", "feature"]);
                 let cut = if power { scene.deliver_until_power_is_cut(point) } else { scene.deliver(Some(point)) };
                 findings.expect(&how, None, &cut);
@@ -271,8 +280,9 @@ fn what_a_person_puts_back_after_a_kill_stays_so() {
 #[test]
 fn a_file_beside_a_task_that_is_written_to_after_the_kill_goes_with_it_all_the_same() {
     let mut findings = Findings::default();
+    let ready = Scene::new(Act::Finishing);
     for point in POINTS {
-        let scene = Scene::new(Act::Finishing);
+        let scene = ready.copy();
         let beside = format!("tasks/{}.tests.yaml", scene.id);
         findings.expect(point, None, &scene.deliver(Some(point)));
         if !scene.env.exists(&beside) {

@@ -405,11 +405,12 @@ fn many_tasks_move_at_once_each_in_its_own_commit_and_only_once() {
 #[test]
 #[cfg(debug_assertions)]
 fn a_move_that_is_killed_anywhere_is_finished_or_made_anew() {
-    for point in aof::stop::POINTS {
-        for (from, to) in [(REVIEW, ""), ("id: review, role: architect", "id: review, role: qa")] {
-            let env = environment();
-            let (one, _) = (task_past(&env, 2), task_past(&env, 2));
-            change(&env, "project.yaml", from, to);
+    for (from, to) in [(REVIEW, ""), ("id: review, role: architect", "id: review, role: qa")] {
+        let ready = environment();
+        let (one, _) = (task_past(&ready, 2), task_past(&ready, 2));
+        change(&ready, "project.yaml", from, to);
+        for point in aof::stop::POINTS {
+            let env = ready.copy();
             let mut command = env.aof_command(&["org", "reload"]);
             command.env("AOF_STOP_AT", point);
             let killed = env.run(command);

@@ -44,9 +44,10 @@ impl Before {
 fn files_and_an_index_that_are_behind_the_branch_are_brought_forward() {
     let mut findings = Findings::default();
     for act in ACTS {
+        let ready = Scene::new(act);
         for (files, index) in [(true, false), (false, true), (true, true)] {
             let how = format!("{act:?}, files lost: {files}, index lost: {index}");
-            let scene = Scene::new(act);
+            let scene = ready.copy();
             let before = Before::of(&scene.env);
             findings.expect(&how, None, &scene.deliver_until_power_is_cut(MOVED));
             let landed = scene.env.head();
