@@ -16,6 +16,7 @@ mod meant;
 mod names;
 mod refused;
 mod scan;
+mod writers;
 
 use std::ffi::{OsStr, OsString};
 use std::fs;

@@ -1,5 +1,6 @@
 //! Looking at the inbox: what is there, and what of it may be read. Opens nothing.
 
+use std::cell::OnceCell;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::fs::{self, DirEntry, Metadata};
@@ -11,6 +12,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::names::{is_debris, is_readable};
+use super::writers::Writers;
 use super::{Inbox, Item, Shelf};
 use crate::store::{FileStat, Kind, StoreError};
 
@@ -38,7 +40,7 @@ pub enum Class {
     Ready,
     /// Take it if it can be read as a whole completion; else look again later: whoever closed it may add to it.
     Closed,
-    /// Look again later: somebody may still be writing it.
+    /// Look again later: somebody is still writing it, or may be.
     Growing,
     /// Leave it alone: an editor's or a download's own file.
     Ignored,
@@ -91,7 +93,7 @@ impl fmt::Display for Oddity {
 
 impl Inbox<'_> {
     /// Returns what is in the inbox, the oldest first. `witnessed` tells what somebody saw of the file of that name; without such a
-    /// witness a file is taken when it has been quiet for [`QUIET`].
+    /// witness a file is taken when it has been quiet for [`QUIET`], and nobody is known to have it open still.
     pub fn scan(&self, now: Timestamp, witnessed: &dyn Fn(&OsStr) -> Witnessed) -> Result<Vec<Candidate>, StoreError> {
         let folder = self.paths.inbox();
         let fault = |cause| StoreError::io("list the folder", &folder, cause);
@@ -101,6 +103,7 @@ impl Inbox<'_> {
             Err(cause) => return Err(unlisted(&folder, cause)),
         };
         let mut candidates = Vec::new();
+        let writers = OnceCell::new();
         for entry in listing {
             let entry = entry.map_err(fault)?;
             let name = entry.file_name();
@@ -109,7 +112,8 @@ impl Inbox<'_> {
                 continue;
             }
             if let Some(metadata) = look(&entry)? {
-                candidates.push(candidate(name, &metadata, now, witnessed));
+                let is_open = || writers.get_or_init(Writers::look).have(&metadata);
+                candidates.push(candidate(name, &metadata, now, witnessed, &is_open));
             }
         }
         candidates.sort_by(|a, b| (a.stat.mtime, &a.item.name).cmp(&(b.stat.mtime, &b.item.name)));
@@ -143,6 +147,7 @@ fn candidate(
     metadata: &Metadata,
     now: Timestamp,
     witnessed: &dyn Fn(&OsStr) -> Witnessed,
+    is_open: &dyn Fn() -> bool,
 ) -> Candidate {
     let stat = FileStat::of(metadata);
     let quiet = is_quiet(&stat, now);
@@ -157,6 +162,9 @@ fn candidate(
         Class::Odd(oddity)
     } else if witnessed == Witnessed::Closed && !quiet {
         Class::Closed
+    } else if witnessed != Witnessed::Renamed && is_open() {
+        // A program that thinks for minutes before its next line has not said its last.
+        Class::Growing
     } else {
         Class::Ready
     };

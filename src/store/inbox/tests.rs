@@ -77,6 +77,24 @@ fn half_a_file_is_never_ready() {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
+fn a_file_that_somebody_has_open_is_not_ready_however_quiet_it_is() {
+    let (_home, paths) = project();
+    put(&paths.inbox(), "a.yaml", "task: AOF-abc", OLD);
+    let writer = fs::File::options().append(true).open(paths.inbox().join("a.yaml")).unwrap();
+    let class = |witnessed| {
+        let seen = Inbox::of(&paths).scan(Timestamp::now(), &|_| witnessed).unwrap();
+        seen.into_iter().next().unwrap().class
+    };
+    assert_eq!(class(Witnessed::Nothing), Class::Growing);
+    assert_eq!(class(Witnessed::Closed), Class::Growing);
+    // What was written elsewhere came whole.
+    assert_eq!(class(Witnessed::Renamed), Class::Ready);
+    drop(writer);
+    assert_eq!(class(Witnessed::Nothing), Class::Ready);
+}
+
+#[test]
 fn the_oldest_comes_first() {
     let (_home, paths) = project();
     for (name, seconds) in [("c.yaml", 30), ("a.yaml", 10), ("b.md", 20), ("d.json", 40)] {
