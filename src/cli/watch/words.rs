@@ -82,10 +82,7 @@ pub(super) fn words_of(session: &Session, report: &Report, again: Again) -> Stri
             format!("{}  moved to `{}`, where it belongs", named(&changed.after.task.id), inert(changed.path.folder()))
         }
         Report::Committed(changed) => format!("{}  edited by hand, committed", named(&changed.after.task.id)),
-        Report::CaughtUp { files } => format!(
-            "git's index had an earlier version of {}, as a command of git's leaves it that was overtaken; it has what is committed again",
-            inert(&files.join(", "))
-        ),
+        Report::CaughtUp { files } => caught_up(files),
         Report::Given(given) => {
             format!("{}  {}", styled(CYAN, &given.ticket), handed_out::given(given))
         }
@@ -124,6 +121,13 @@ pub(super) fn words_of(session: &Session, report: &Report, again: Again) -> Stri
         Report::Resumed => styled(BOLD, "going on"),
         Report::Stopped => "stopped".to_owned(),
     }
+}
+
+fn caught_up(files: &[String]) -> String {
+    let files = inert(&files.join(", "));
+    format!(
+        "git's index had an earlier version of {files}, as a command of git's leaves it that was overtaken; it has what is committed again"
+    )
 }
 
 fn of_sync(synced: &Synced) -> String {
