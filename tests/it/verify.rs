@@ -426,6 +426,19 @@ fn a_copy_is_told_where_it_came_and_costs_nothing_once_it_is_gone() {
     let _ = env.complete(&id, "agent-3").success();
     assert_eq!(found(&env), Vec::<String>::new());
 
+    // Of a task that nobody has worked at yet.
+    let fresh = env.new_task(&["Fresh"]);
+    let (path, copy) = (env.task_path(&fresh), format!("tasks/b/{fresh}.md"));
+    for stays in [&path, &copy] {
+        let goes = if *stays == path { &copy } else { &path };
+        env.write(&copy, env.read(&path));
+        env.commit_all("both");
+        assert_eq!(found(&env), ["doubled"]);
+        env.git(&["rm", "-q", goes]);
+        env.git(&["commit", "-q", "-m", "one"]);
+        assert_eq!(found(&env), Vec::<String>::new());
+    }
+
     // The same on a branch of its own.
     let (env, id) = scene();
     let path = env.task_path(&id);

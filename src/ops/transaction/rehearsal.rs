@@ -12,12 +12,12 @@ use crate::ops::workspace::Workspace;
 
 /// Meets what would keep a change from being committed.
 pub(super) fn rehearse(workspace: &Workspace, planned: &Planned) -> Result<(), OpsError> {
-    for write in &planned.writes {
-        let writes = slice::from_ref(write);
-        files::look_in_the_way(&workspace.paths, writes)?;
-        workspace.repository.rehearse(&planned.head, &drafts(workspace, writes)?)?;
+    if planned.writes.is_empty() {
+        return Ok(());
     }
-    Ok(())
+    // What is done first is there when the rest is: what a person staged of a new file, say, is in it.
+    files::look_in_the_way(&workspace.paths, &planned.writes)?;
+    Ok(workspace.repository.rehearse(&planned.head, &drafts(workspace, &planned.writes)?)?)
 }
 
 /// Returns what would keep each of these changes from being committed, each by itself. Git's index and trees are read once for all that
@@ -44,17 +44,19 @@ fn go_together(workspace: &Workspace, all: &[&Planned]) -> Result<bool, OpsError
         return Ok(false);
     };
     let mut changes: BTreeMap<String, Change> = BTreeMap::new();
+    let mut standing = Vec::new();
     let mut last = None;
     for write in all.iter().flat_map(|planned| &planned.writes) {
         let writes: &[Write] = slice::from_ref(write);
         files::look_in_the_way(&workspace.paths, writes)?;
         for mut draft in drafts(workspace, writes)? {
             changes.extend(draft.changes.drain(..).map(|change| (change.path.clone(), change)));
+            standing.append(&mut draft.standing);
             last = Some(draft);
         }
     }
     let Some(last) = last else { return Ok(true) };
-    let draft = Draft { changes: changes.into_values().collect(), ..last };
+    let draft = Draft { changes: changes.into_values().collect(), standing, ..last };
     workspace.repository.rehearse(&first.head, slice::from_ref(&draft))?;
     Ok(true)
 }

@@ -8,7 +8,7 @@ use super::finding::{Broken, Wrong};
 use super::merge;
 use super::signed;
 use super::words::short;
-use crate::audit::trailers;
+use crate::audit::trailers::{self, Trailer};
 use crate::audit::{ChangedFile, CommitId, LogEntry, ObjectId};
 use crate::engine::{Proof, Rules, prove, rehashed};
 use crate::format::config::Subject as RuleFile;
@@ -109,7 +109,7 @@ impl<'w> Judge<'w> {
             if let Seen::Merged(merge) = &seen {
                 before = merge::stood(self, merge, &id, &after)?.or(before);
             }
-            before = self.of_others((&rules, &entry), &id, &own, &after)?.or(before);
+            before = self.of_others((&rules, &entry, &said), &id, &own, &after)?.or(before);
             let known = before.as_ref().map_or(0, |task| task.history.len());
             judged.wrong.extend(signed::of_entries(
                 self.anchor,
@@ -191,7 +191,7 @@ impl<'w> Judge<'w> {
     /// by one that went, and says what the file that is left does not, or, of a copy, by the file that it stands beside.
     fn of_others(
         &mut self,
-        (rules, entry): (&Rules, &LogEntry),
+        (rules, entry, said): (&Rules, &LogEntry, &[Trailer]),
         id: &TaskId,
         own: &Touched,
         after: &Rc<Task>,
@@ -205,8 +205,12 @@ impl<'w> Judge<'w> {
             }
             return Ok(None);
         }
-        // To look through all tasks at each commit that brings one would take for ever.
-        let may_begin = |after: &Task| !matches!(prove(rules, None, after), Proof::Breach(_));
+        // To look through all tasks at each commit that brings one would take for ever: what the engine says it began, it did.
+        let may_begin = |after: &Task| match prove(rules, None, after) {
+            Proof::Kept => true,
+            Proof::Done(_) | Proof::Several(_) => named_task(said) == Some(id.as_str()),
+            Proof::Breach(_) => false,
+        };
         if may_begin(after) || rehashed(rules, None, after).is_some_and(|(_, after)| may_begin(&after)) {
             return Ok(None);
         }
