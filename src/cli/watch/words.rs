@@ -16,21 +16,13 @@ use crate::format::plain::inert;
 use crate::model::TaskId;
 use crate::ops::{Changed, Delivered, OpsError, Synced, way};
 use crate::store::layout::{BRANCH, INBOX};
-use crate::watch::Report;
+use crate::watch::{Report, Sight};
 
 /// Returns the words for an event.
 pub(super) fn words_of(session: &Session, report: &Report, again: Again) -> String {
     let warning = styled(YELLOW, "warning:");
     match report {
-        Report::Watching { project, branch, sight } => {
-            let branch = branch.as_ref().map(|branch| format!(" on branch `{}`", inert(branch))).unwrap_or_default();
-            let sight = polling(sight).map(|why| format!("\n{warning} {why}")).unwrap_or_default();
-            format!(
-                "watching `{}`{branch}; drop completion files into `{}/`{sight}",
-                inert(&project.display().to_string()),
-                if project.ends_with(BRANCH) { format!("{BRANCH}/{INBOX}") } else { INBOX.to_owned() }
-            )
-        }
+        Report::Watching { project, branch, sight } => watching(project, branch.as_deref(), sight),
         Report::Serving { address, exposed } => serving(address, *exposed),
         Report::Uncounted { problem } => format!("{warning} metrics are not up to date: {}", inert(problem)),
         Report::Sight(sight) => {
@@ -121,6 +113,16 @@ pub(super) fn words_of(session: &Session, report: &Report, again: Again) -> Stri
         Report::Resumed => styled(BOLD, "going on"),
         Report::Stopped => "stopped".to_owned(),
     }
+}
+
+fn watching(project: &Path, branch: Option<&str>, sight: &Sight) -> String {
+    let branch = branch.map(|branch| format!(" on branch `{}`", inert(branch))).unwrap_or_default();
+    let sight = polling(sight).map(|why| format!("\n{} {why}", styled(YELLOW, "warning:"))).unwrap_or_default();
+    format!(
+        "watching `{}`{branch}; drop completion files into `{}/`{sight}",
+        inert(&project.display().to_string()),
+        if project.ends_with(BRANCH) { format!("{BRANCH}/{INBOX}") } else { INBOX.to_owned() }
+    )
 }
 
 fn caught_up(files: &[String]) -> String {
