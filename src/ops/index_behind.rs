@@ -44,6 +44,8 @@ impl Apart {
         for file in files {
             match file.staged {
                 _ if !is_as_committed(workspace, &file) => apart.staged.push(file),
+                // Only its mode is another one: that is staged.
+                Some(staged) if file.head == Some(staged) => apart.staged.push(file),
                 Some(staged) if workspace.repository.has_had(head, &file.path, staged)? => apart.behind.push(file),
                 Some(_) => apart.staged.push(file),
                 None => out.push(file),

@@ -163,6 +163,11 @@ impl TestEnvironment {
         record.exists() && !fs::read(record).unwrap().iter().all(|byte| *byte == b' ')
     }
 
+    /// Says whether somebody has the writer lock, as its file tells. Spaces are what it says while nobody has.
+    pub(crate) fn is_writing(&self) -> bool {
+        fs::read_to_string(self.path(".aof/lock")).is_ok_and(|holder| holder.contains("pid"))
+    }
+
     /// Returns the files below a folder of the project, sorted.
     pub(crate) fn files(&self, folder: &str) -> Vec<String> {
         let mut found = Vec::new();

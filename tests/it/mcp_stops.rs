@@ -19,7 +19,7 @@ fn in_the_middle<'e>(env: &'e TestEnvironment, client: &mut McpClient<'e>) -> (u
     // Others go on meanwhile, and are told at once.
     assert_eq!(client.ask("ping", json!({})), json!({}));
     assert_eq!(client.call("aof_status", json!({}))["current"].as_array().unwrap().len(), 1);
-    eventually("the completion is prepared", || env.is_in_the_middle());
+    eventually("the completion is under way", || env.is_writing());
     (call, lock)
 }
 
