@@ -40,6 +40,17 @@ pub(super) struct Schedule {
     hand_out_at: Instant,
     /// Whether that is waited for.
     hand_out_due: bool,
+    /// How long this goes on.
+    goes: Goes,
+}
+
+/// How long a watcher goes on.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Goes {
+    /// Until it is ended: what takes long leaves time to all else.
+    On,
+    /// Until nothing is left to do: there is nothing else to leave time to.
+    Once,
 }
 
 impl Schedule {
@@ -55,12 +66,14 @@ impl Schedule {
             round_at: now,
             hand_out_at: now,
             hand_out_due: false,
+            goes: Goes::On,
         }
     }
 
     /// Has everything looked at once more before the end, and nothing later.
     pub(super) fn end_with(&mut self, end: Instant, now: Instant) {
         (self.round_at, self.tend_at) = (end + ROUND, now);
+        (self.hand_out_at, self.index_after, self.goes) = (now, now, Goes::Once);
     }
 
     /// Brings forward what is to be looked at where something may have happened.
@@ -109,7 +122,11 @@ impl Schedule {
 
     /// Notes from when to when it was looked at: where it is large that takes its time, and never more than a tenth of all.
     pub(super) fn looked_at_index(&mut self, start: Instant, now: Instant) {
-        (self.index_at, self.index_after) = (None, now + LOOKING.max((now - start) * 10));
+        let rest = match self.goes {
+            Goes::On => LOOKING.max((now - start) * 10),
+            Goes::Once => Duration::ZERO,
+        };
+        (self.index_at, self.index_after) = (None, now + rest);
     }
 
     /// Returns whether something may have run out.
@@ -133,7 +150,11 @@ impl Schedule {
 
     /// Notes from when to when work was handed out.
     pub(super) fn handed_out(&mut self, start: Instant, now: Instant) {
-        self.hand_out_at = now + (now - start) * HAND_OUT_SHARE;
+        let rest = match self.goes {
+            Goes::On => (now - start) * HAND_OUT_SHARE,
+            Goes::Once => Duration::ZERO,
+        };
+        self.hand_out_at = now + rest;
     }
 
     /// Returns when to look again if nothing happens, but for the clocks: they are waited for once all else is done.
@@ -235,5 +256,11 @@ mod tests {
         assert!(!schedule.is_before_round(schedule.next()));
         schedule.tended(1, now);
         assert!(schedule.is_before_round(schedule.next()));
+        // Nothing that took its time is waited for.
+        let later = now + Duration::from_mins(1);
+        schedule.handed_out(now, later);
+        schedule.looked_at_index(now, later);
+        schedule.note(&BTreeSet::from([Place::Repository]), later);
+        assert!(schedule.may_hand_out(later) && schedule.is_index_due(later));
     }
 }
