@@ -5,7 +5,7 @@
 //! Whoever works on it holds it until it is settled or refused, so no two come to different ends with it. It is removed only when the history has it, and refused files are kept; so a completion is always in exactly one place.
 //! One that has to wait keeps the visit that it [means](super::meant).
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -30,7 +30,7 @@ use crate::model::{Completion, Digest};
 use crate::stop;
 use crate::store::inbox::{Class, Delivery, Held, Item, Leftover, Taken, Witnessed};
 use crate::store::random::{DeliveryId, DeliveryIds};
-use crate::store::{Inbox, StoreError};
+use crate::store::{Inbox, StoreError, intent};
 
 /// What became of one file of the inbox.
 pub enum Delivered {
@@ -96,19 +96,23 @@ pub fn resume(
     workspace: &mut Workspace,
     wait: Duration,
     more: &mut dyn FnMut(usize) -> Vec<Taken>,
+    heard: &mut Heard,
     recipient: &mut dyn Recipient,
 ) -> Result<(), OpsError> {
     workspace.own_folder_is_ours()?;
     let paths = workspace.paths.clone();
-    work_off(workspace, &Inbox::of(&paths), wait, recipient, &mut |room| Ok(more(room)))
+    work_off(workspace, &Inbox::of(&paths), wait, heard, recipient, &mut |room| {
+        Ok(more(room).into_iter().map(|taken| (taken, None)).collect())
+    })
 }
 
 /// Takes what is in the inbox, the oldest first, and works on it behind files that were taken before; a bad one stops none of the
-/// others. Returns whether files are left that may still be written.
+/// others. What was heard in earlier goes is not said again. Returns whether files are left that may still be written.
 pub fn deliver(
     workspace: &mut Workspace,
     wait: Duration,
     taken: Vec<Taken>,
+    heard: &mut Heard,
     recipient: &mut dyn Recipient,
 ) -> Result<bool, OpsError> {
     workspace.own_folder_is_ours()?;
@@ -124,28 +128,34 @@ pub fn deliver(
             Class::Growing => growing = true,
             Class::Closed if looks_torn(workspace, &candidate.item, &DeliveryId::new(clock())?) => growing = true,
             Class::Odd(oddity) => refuse_odd(&inbox, &candidate.item, &oddity.to_string(), recipient)?,
-            Class::Closed | Class::Ready => ready.push(candidate.item),
+            Class::Closed | Class::Ready => ready.push((candidate.item, candidate.stat.ctime)),
         }
     }
     let mut failed = Vec::new();
     // Whoever takes them up after a kill goes by the order of their ids.
     let mut ids = DeliveryIds::default();
     let (mut ready, mut taken) = (ready.into_iter(), taken.into_iter());
-    let done = work_off(workspace, &inbox, wait, recipient, &mut |room| {
-        let earlier: Vec<Taken> = taken.by_ref().take(room).collect();
+    let done = work_off(workspace, &inbox, wait, heard, recipient, &mut |room| {
+        let earlier: Vec<_> = taken.by_ref().take(room).map(|taken| (taken, None)).collect();
         if !earlier.is_empty() {
             return Ok(earlier);
         }
-        let mut wanted = Vec::with_capacity(room);
-        for item in ready.by_ref().take(room) {
-            wanted.push((item, ids.next(clock())?));
+        let (mut wanted, mut dropped) = (Vec::with_capacity(room), HashMap::with_capacity(room));
+        for (item, at) in ready.by_ref().take(room) {
+            let id = ids.next(clock())?;
+            dropped.insert(id.clone(), at);
+            wanted.push((item, id));
         }
         if wanted.is_empty() {
             return Ok(Vec::new());
         }
         let taking = inbox.take(wanted)?;
         failed.extend(taking.failed);
-        Ok(taking.taken)
+        let with_time = |taken: Taken| {
+            let at = dropped.get(&taken.id).copied();
+            (taken, at)
+        };
+        Ok(taking.taken.into_iter().map(with_time).collect())
     });
     for (item, fault) in failed {
         recipient.told(Delivered::Waiting { name: item.name.to_string_lossy().into_owned(), error: fault.into() });
@@ -163,6 +173,8 @@ struct Work {
     completion: Completion,
     /// Whether it says itself which visit it means.
     names_visit: bool,
+    /// When the file got its name in the inbox, as [`FileStat::ctime`](crate::store::FileStat::ctime); nothing for one that was taken before.
+    dropped: Option<i64>,
 }
 
 /// Works through what `more` brings, in batches; there are gaps between them in which a person's git gets at the repository.
@@ -170,28 +182,31 @@ fn work_off(
     workspace: &mut Workspace,
     inbox: &Inbox<'_>,
     wait: Duration,
+    heard: &mut Heard,
     recipient: &mut dyn Recipient,
-    more: &mut dyn FnMut(usize) -> Result<Vec<Taken>, OpsError>,
+    more: &mut dyn FnMut(usize) -> Result<Vec<(Taken, Option<i64>)>, OpsError>,
 ) -> Result<(), OpsError> {
     let mut pending: Vec<Work> = Vec::new();
-    let mut heard = Heard::default();
+    heard.begin();
     loop {
         let start = Instant::now();
         let files = more(MOST.saturating_sub(pending.len()))?;
         if files.is_empty() && pending.is_empty() {
             return Ok(());
         }
-        for taken in files {
-            pending.extend(open(inbox, taken, recipient)?);
+        for (taken, dropped) in files {
+            pending.extend(open(inbox, taken, dropped, recipient)?);
         }
         for work in &mut pending {
-            heard.bind(&mut work.completion);
+            heard.bind(&mut work.completion, work.dropped);
         }
         let batch = first_of_each(&mut pending, |work| work.completion.ticket.task.clone());
         let more_to_come = batch.len() == MOST || !pending.is_empty();
         let said = work_on(workspace, inbox, wait, &batch, recipient)?;
+        // What a commit writes last.
+        let counted = intent::written_at(&workspace.paths);
         for (work, completion) in batch.iter().zip(&said) {
-            heard.note(completion, work.names_visit);
+            heard.note(completion, work.names_visit, counted);
         }
         if more_to_come && recipient.rest(start.elapsed()).is_break() {
             return Ok(());
@@ -208,7 +223,12 @@ fn first_of_each<T, K: Eq + std::hash::Hash>(items: &mut Vec<T>, key: impl Fn(&T
 }
 
 /// Reads a taken file; what is no completion is refused.
-fn open(inbox: &Inbox<'_>, taken: Taken, recipient: &mut dyn Recipient) -> Result<Option<Work>, OpsError> {
+fn open(
+    inbox: &Inbox<'_>,
+    taken: Taken,
+    dropped: Option<i64>,
+    recipient: &mut dyn Recipient,
+) -> Result<Option<Work>, OpsError> {
     let held = inbox.hold(&taken).and_then(|held| held.map(|held| Ok((held, inbox.read(&taken)?))).transpose());
     let (held, delivery) = match held {
         Ok(Some((held, Some(delivery)))) => (held, delivery),
@@ -228,7 +248,7 @@ fn open(inbox: &Inbox<'_>, taken: Taken, recipient: &mut dyn Recipient) -> Resul
         Ok(mut completion) => {
             let names_visit = completion.ticket.visit.is_some();
             bind(&mut completion, taken.meant.as_ref());
-            Ok(Some(Work { taken, _held: held, delivery, completion, names_visit }))
+            Ok(Some(Work { taken, _held: held, delivery, completion, names_visit, dropped }))
         }
         Err(reason) => {
             refuse(inbox, &taken, &delivery, reason, recipient)?;

@@ -14,32 +14,54 @@ use crate::model::{AgentId, Completion, Layout, TaskId, Ticket};
 use crate::store::inbox::Meant;
 use crate::store::layout::task_path;
 
-/// What was said in one go, by whom: all of it was dropped before any of it counted.
-#[derive(Default)]
-pub(super) struct Heard(HashMap<(TaskId, AgentId), Said>);
+/// How much is remembered of earlier goes.
+const MOST: usize = 10_000;
+
+/// What was said, by whom. What is said in one go was all dropped before any of it counted; of a file of a later go its file system tells.
+#[derive(Debug, Default)]
+pub struct Heard {
+    said: HashMap<(TaskId, AgentId), Said>,
+    go: u64,
+}
 
 /// A visit that somebody spoke of.
+#[derive(Debug)]
 struct Said {
     ticket: Ticket,
     /// Whether it was said which branch is meant.
     names_branch: bool,
+    /// In which go it was.
+    go: u64,
+    /// When it was worked off, by the clock of the file system, in nanoseconds since 1970; nothing where that is not known.
+    counted: Option<i64>,
 }
 
 impl Heard {
-    /// Notes the visit that a completion was taken for, and whether it said itself which one it means.
-    pub(super) fn note(&mut self, completion: &Completion, names_visit: bool) {
-        let ticket = completion.ticket.clone();
-        if ticket.visit.is_some() {
-            let names_branch = names_visit && ticket.branch.is_some();
-            self.0.insert((ticket.task.clone(), completion.agent.clone()), Said { ticket, names_branch });
+    /// Begins another go.
+    pub(super) fn begin(&mut self) {
+        self.go += 1;
+        if self.said.len() > MOST {
+            self.said.clear();
         }
     }
 
-    /// Has a completion mean the visit of which its agent has spoken, unless it names one itself.
-    pub(super) fn bind(&self, completion: &mut Completion) {
+    /// Notes the visit that a completion was taken for, whether it said itself which one it means, and when it was worked off.
+    pub(super) fn note(&mut self, completion: &Completion, names_visit: bool, counted: Option<i64>) {
+        let ticket = completion.ticket.clone();
+        if ticket.visit.is_some() {
+            let names_branch = names_visit && ticket.branch.is_some();
+            let said = Said { ticket: ticket.clone(), names_branch, go: self.go, counted };
+            self.said.insert((ticket.task, completion.agent.clone()), said);
+        }
+    }
+
+    /// Has a completion mean the visit of which its agent has spoken, unless it names one itself, or was dropped after that had counted.
+    pub(super) fn bind(&self, completion: &mut Completion, dropped: Option<i64>) {
         let ticket = &mut completion.ticket;
         if ticket.visit.is_none()
-            && let Some(said) = self.0.get(&(ticket.task.clone(), completion.agent.clone()))
+            && let Some(said) = self.said.get(&(ticket.task.clone(), completion.agent.clone()))
+            // Clocks of file systems are coarse: what is of the same moment is not of somebody who has seen what came of it.
+            && (said.go == self.go || dropped.zip(said.counted).is_some_and(|(dropped, counted)| dropped <= counted))
         {
             // Who names a branch once, and none then, does not mean the same one.
             let branch = said.ticket.branch.clone().filter(|_| !said.names_branch);

@@ -128,6 +128,7 @@ pub use in_force::{InForce, Remark};
 pub use index_behind::{IndexSeen, tend_index};
 pub use init::{Begun, NewProject, Pointed, init};
 pub use list::{Filter, Sort, list};
+pub use meant::Heard;
 pub use metrics::{Numbers, numbers};
 pub use migrate::{Migrated, add_gates};
 pub use monitoring::{Equipment, Monitored, add_monitoring, monitoring_to_add};

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::desk::Desk;
 use super::queue::Queue;
-use crate::ops::{OpsError, Workspace, leftovers, resume};
+use crate::ops::{Heard, OpsError, Workspace, leftovers, resume};
 use crate::store::inbox::Taken;
 
 /// So long at most what waits is tried again before it is looked for what came meanwhile.
@@ -80,6 +80,7 @@ impl Backlog {
         &mut self,
         workspace: &mut Workspace,
         wait: Duration,
+        heard: &mut Heard,
         desk: &mut Desk<'_>,
         tending: bool,
     ) -> Result<(), OpsError> {
@@ -92,7 +93,7 @@ impl Backlog {
         }
         if self.queue.is_due() {
             let start = Instant::now();
-            self.resume(workspace, wait, desk, &mut |queue, room| {
+            self.resume(workspace, wait, heard, desk, &mut |queue, room| {
                 if start.elapsed() < SHARE { queue.next(room) } else { Vec::new() }
             })?;
             if self.queue.is_due() {
@@ -111,11 +112,12 @@ impl Backlog {
         &mut self,
         workspace: &mut Workspace,
         wait: Duration,
+        heard: &mut Heard,
         desk: &mut Desk<'_>,
         next: &mut dyn FnMut(&mut Queue, usize) -> Vec<Taken>,
     ) -> Result<(), OpsError> {
         let queue = &mut self.queue;
-        let done = resume(workspace, wait, &mut |room| next(queue, room), desk);
+        let done = resume(workspace, wait, &mut |room| next(queue, room), heard, desk);
         self.note(desk);
         done
     }

@@ -17,7 +17,7 @@ use super::schedule::{POLL, Schedule};
 use super::sight::Eyes;
 use super::tasks::{Tasks, look_at_clocks, look_at_index};
 use crate::audit::AuditError;
-use crate::ops::{IndexSeen, Left, OpsError, Workspace, deliver};
+use crate::ops::{Heard, IndexSeen, Left, OpsError, Workspace, deliver};
 use crate::store::Paths;
 use crate::store::inbox::QUIET;
 use crate::store::presence::Presence;
@@ -35,6 +35,7 @@ pub(super) struct Rounds<'t> {
     tasks: Tasks,
     index: IndexSeen,
     backlog: Backlog,
+    heard: Heard,
     schedule: Schedule,
     halt: Halt,
     mail: Mail,
@@ -56,6 +57,7 @@ impl<'t> Rounds<'t> {
             tasks: Tasks::default(),
             index: IndexSeen::default(),
             backlog: Backlog::default(),
+            heard: Heard::default(),
             schedule: Schedule::new(Instant::now()),
             halt: Halt::default(),
             mail: Mail::default(),
@@ -247,11 +249,11 @@ impl<'t> Rounds<'t> {
         let tending = self.schedule.is_tending_due(Instant::now());
         // They are of one go with what came meanwhile.
         let taken = self.backlog.begin(&self.workspace, &mut self.desk)?;
-        let growing = deliver(&mut self.workspace, self.wait, taken, &mut self.desk);
+        let growing = deliver(&mut self.workspace, self.wait, taken, &mut self.heard, &mut self.desk);
         self.backlog.note(&mut self.desk);
         let growing = growing?;
         self.backlog.begun(&mut self.desk);
-        self.backlog.go_on(&mut self.workspace, self.wait, &mut self.desk, tending)?;
+        self.backlog.go_on(&mut self.workspace, self.wait, &mut self.heard, &mut self.desk, tending)?;
         if tending {
             self.tasks.tend(&mut self.workspace, self.wait, &mut self.schedule, &mut self.desk)?;
         }

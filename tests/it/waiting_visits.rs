@@ -1,10 +1,13 @@
 //! Completion files that wait while their visit is ended by another word: they never count for the next gate.
 
 use std::fs::{self, File};
+use std::io::Write;
 use std::time::{Duration, SystemTime};
 
 use crate::checker::check;
-use crate::environment::{PROJECT, TestEnvironment};
+use crate::environment::{PROJECT, TestEnvironment, eventually};
+use crate::inbox::drop_file;
+use crate::watch::{Watcher, log};
 
 /// One agent does everything.
 const ALONE: &str = "\
@@ -101,4 +104,26 @@ fn what_waits_counts_for_its_visit_and_what_names_a_visit_keeps_it() {
         assert!(env.task_path(&id).starts_with("tasks/archive/"), "{}", env.task_text(&id));
         check(&env);
     }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn what_was_dropped_before_the_first_word_counted_is_late_and_what_comes_after_is_the_next() {
+    let env = TestEnvironment::with_rules(PROJECT, ALONE);
+    let id = env.new_task(&["Add login"]);
+    let watcher = Watcher::start(&env);
+    eventually("it watches", || log(&env).contains("watching"));
+    let text = |name: &str| format!("task: {id}\nagent: agent-7\noutcome: complete\nsummary: From {name}\n");
+    // A file that somebody has open is left alone: this one comes first, and is taken behind the other.
+    let mut open = File::create(env.path(".aof/inbox/y.yaml")).unwrap();
+    open.write_all(text("y.yaml").as_bytes()).unwrap();
+    drop_file(&env, "x.yaml", text("x.yaml"));
+    eventually("the other one counts", || env.task_text(&id).contains("current: review"));
+    drop(open);
+    eventually("it is late", || env.exists(".aof/refused/y.yaml"));
+    counted_once(&env, &id, "y.yaml");
+    drop_file(&env, "z.yaml", text("z.yaml"));
+    eventually("what comes after is of the next visit", || log(&env).contains("review -> end"));
+    drop(watcher);
+    check(&env);
 }
