@@ -102,7 +102,7 @@ pub fn resume(
     workspace.own_folder_is_ours()?;
     let paths = workspace.paths.clone();
     work_off(workspace, &Inbox::of(&paths), wait, heard, recipient, &mut |room| {
-        Ok(more(room).into_iter().map(|taken| (taken, None)).collect())
+        Ok(more(room).into_iter().map(Dropped::before).collect())
     })
 }
 
@@ -136,7 +136,7 @@ pub fn deliver(
     let mut ids = DeliveryIds::default();
     let (mut ready, mut taken) = (ready.into_iter(), taken.into_iter());
     let done = work_off(workspace, &inbox, wait, heard, recipient, &mut |room| {
-        let earlier: Vec<_> = taken.by_ref().take(room).map(|taken| (taken, None)).collect();
+        let earlier: Vec<_> = taken.by_ref().take(room).map(Dropped::before).collect();
         if !earlier.is_empty() {
             return Ok(earlier);
         }
@@ -151,16 +151,26 @@ pub fn deliver(
         }
         let taking = inbox.take(wanted)?;
         failed.extend(taking.failed);
-        let with_time = |taken: Taken| {
-            let at = dropped.get(&taken.id).copied();
-            (taken, at)
-        };
+        let with_time = |taken: Taken| Dropped { at: dropped.get(&taken.id).copied(), taken };
         Ok(taking.taken.into_iter().map(with_time).collect())
     });
     for (item, fault) in failed {
         recipient.told(Delivered::Waiting { name: item.name.to_string_lossy().into_owned(), error: fault.into() });
     }
     done.map(|()| growing)
+}
+
+/// A file that was taken.
+struct Dropped {
+    taken: Taken,
+    /// When it got its name in the inbox, as [`FileStat::ctime`](crate::store::FileStat::ctime); nothing for one that was taken before.
+    at: Option<i64>,
+}
+
+impl Dropped {
+    const fn before(taken: Taken) -> Self {
+        Self { taken, at: None }
+    }
 }
 
 /// A completion that was read from its file.
@@ -173,7 +183,7 @@ struct Work {
     completion: Completion,
     /// Whether it says itself which visit it means.
     names_visit: bool,
-    /// When the file got its name in the inbox, as [`FileStat::ctime`](crate::store::FileStat::ctime); nothing for one that was taken before.
+    /// When the file got its name in the inbox, where that is known.
     dropped: Option<i64>,
 }
 
@@ -184,7 +194,7 @@ fn work_off(
     wait: Duration,
     heard: &mut Heard,
     recipient: &mut dyn Recipient,
-    more: &mut dyn FnMut(usize) -> Result<Vec<(Taken, Option<i64>)>, OpsError>,
+    more: &mut dyn FnMut(usize) -> Result<Vec<Dropped>, OpsError>,
 ) -> Result<(), OpsError> {
     let mut pending: Vec<Work> = Vec::new();
     heard.begin();
@@ -194,8 +204,8 @@ fn work_off(
         if files.is_empty() && pending.is_empty() {
             return Ok(());
         }
-        for (taken, dropped) in files {
-            pending.extend(open(inbox, taken, dropped, recipient)?);
+        for file in files {
+            pending.extend(open(inbox, file, recipient)?);
         }
         for work in &mut pending {
             heard.bind(&mut work.completion, work.dropped);
@@ -225,8 +235,7 @@ fn first_of_each<T, K: Eq + std::hash::Hash>(items: &mut Vec<T>, key: impl Fn(&T
 /// Reads a taken file; what is no completion is refused.
 fn open(
     inbox: &Inbox<'_>,
-    taken: Taken,
-    dropped: Option<i64>,
+    Dropped { taken, at }: Dropped,
     recipient: &mut dyn Recipient,
 ) -> Result<Option<Work>, OpsError> {
     let held = inbox.hold(&taken).and_then(|held| held.map(|held| Ok((held, inbox.read(&taken)?))).transpose());
@@ -248,7 +257,7 @@ fn open(
         Ok(mut completion) => {
             let names_visit = completion.ticket.visit.is_some();
             bind(&mut completion, taken.meant.as_ref());
-            Ok(Some(Work { taken, _held: held, delivery, completion, names_visit, dropped }))
+            Ok(Some(Work { taken, _held: held, delivery, completion, names_visit, dropped: at }))
         }
         Err(reason) => {
             refuse(inbox, &taken, &delivery, reason, recipient)?;
