@@ -1,13 +1,13 @@
 //! The line in `.gitattributes` that has our driver merge tasks. It is committed; what else stands in that file stays as it is.
 
-use crate::audit::Repository;
+use crate::audit::{Head, Repository};
 use crate::ops::error::OpsError;
 use crate::ops::line_ends;
 use crate::ops::rule_files::commit_files;
 use crate::ops::transaction::Beside;
 use crate::ops::workspace::Workspace;
-use crate::store::StoreError;
 use crate::store::tasks::read;
+use crate::store::{ProjectPath, StoreError};
 
 /// The file that says which files our driver merges.
 pub const ATTRIBUTES: &str = ".gitattributes";
@@ -51,32 +51,36 @@ pub(in crate::ops) fn is_as_committed(
     }
 }
 
+/// The file in the worktree.
+enum Standing {
+    /// It says what HEAD has; nothing where there is none.
+    Committed(Option<Vec<u8>>),
+    /// It has changes that are not committed.
+    Changed,
+}
+
 /// Returns whether the file has changes that are not committed, so that nobody adds the line.
 pub(in crate::ops) fn is_held(workspace: &Workspace) -> Result<bool, OpsError> {
-    let head = workspace.repository.look()?;
+    Ok(matches!(look(workspace, &workspace.repository.look()?)?, Standing::Changed))
+}
+
+fn look(workspace: &Workspace, head: &Head) -> Result<Standing, OpsError> {
     let committed = head.commit.map(|commit| workspace.repository.read(commit, ATTRIBUTES)).transpose()?.flatten();
     let standing = match read(&workspace.paths, &ATTRIBUTES.parse()?) {
         Ok(standing) => Some(standing.bytes),
         Err(StoreError::Gone { .. }) => None,
-        Err(_) => return Ok(true),
+        Err(_) => return Ok(Standing::Changed),
     };
-    Ok(!is_as_committed(&workspace.repository, standing.as_deref(), committed.as_deref()))
+    let is_unchanged = is_as_committed(&workspace.repository, standing.as_deref(), committed.as_deref());
+    Ok(if is_unchanged { Standing::Committed(standing) } else { Standing::Changed })
 }
 
 /// Appends the line, or brings it up to date, and commits it. A file with changes that are not committed is left alone.
 pub(in crate::ops) fn commit_attributes(workspace: &Workspace) -> Result<bool, OpsError> {
-    let path = ATTRIBUTES.parse()?;
+    let path: ProjectPath = ATTRIBUTES.parse()?;
     loop {
         let head = workspace.head()?;
-        let committed = head.commit.map(|commit| workspace.repository.read(commit, ATTRIBUTES)).transpose()?.flatten();
-        let standing = match read(&workspace.paths, &path) {
-            Ok(standing) => Some(standing.bytes),
-            Err(StoreError::Gone { .. }) => None,
-            Err(_) => return Ok(false),
-        };
-        if !is_as_committed(&workspace.repository, standing.as_deref(), committed.as_deref()) {
-            return Ok(false);
-        }
+        let Standing::Committed(standing) = look(workspace, &head)? else { return Ok(false) };
         let Some(bytes) = attributes_after(standing.as_deref()) else { return Ok(true) };
         let converted = line_ends::elsewise(workspace, &head)?;
         let file = Beside { path: path.clone(), before: standing, bytes };
