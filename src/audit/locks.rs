@@ -191,7 +191,7 @@ impl LockFile {
         let (Some(born), Some(placed), Some(other)) = (self.born, look(place)?, look(lock)?) else { return Ok(false) };
         // When it got that name: it may have been made long before.
         let named = u64::try_from(i128::from(other.ctime()) * 1_000_000_000 + i128::from(other.ctime_nsec()));
-        if !self.is(&placed) || named.is_ok_and(|named| named >= born) || named.is_err() {
+        if !self.is(&placed) || !named.is_ok_and(|named| named < born) {
             return Ok(false);
         }
         fs::remove_file(lock).at("remove", lock).map(|()| true)

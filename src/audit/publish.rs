@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!   objects          written since `prepare`, without names           kill: leftover `tmp_obj_*` or `tmp_pack_*` files
+//!   index.lock       waited for while somebody has it, before anything is written
 //!   temp files       made, their inodes told to the caller            kill: a leftover `aof-*` file
 //!   objects, branch  synced side by side with what the caller wrote, behind its record
 //!   index.lock       given its name; waited for, never broken         kill: our `index.lock`

@@ -107,7 +107,7 @@ pub fn resume(
 }
 
 /// Takes what is in the inbox, the oldest first, and works on it behind files that were taken before; a bad one stops none of the
-/// others. What was heard in earlier goes is not said again. Returns whether files are left that may still be written.
+/// others. `heard` is what was said in earlier goes. Returns whether files are left that may still be written.
 pub fn deliver(
     workspace: &mut Workspace,
     wait: Duration,

@@ -1,7 +1,8 @@
 //! Which visit a completion file means that does not say so itself: the one that is open when its task is first read, as for every
 //! completion. What has to wait keeps that, and what is dropped twice says it twice; neither ever counts for the next gate.
 //!
-//! Where the task's file cannot be read, HEAD tells which visit is open: no clock, and no time of a file, which others may set.
+//! Where the task's file cannot be read, HEAD tells which visit is open: no clock, and no time of a file that others may set. Whether a
+//! second word was dropped before the first had counted tells when the file got its name, which the system alone sets.
 
 use std::collections::HashMap;
 
