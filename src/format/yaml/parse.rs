@@ -52,11 +52,15 @@ pub(super) fn by_events<'s>(source: &'s str, range: Range<usize>, limits: &Limit
         return Err(vec![fault]);
     }
     let mut builder = Builder::new(source, range.clone(), limits);
+    let mut understood = 0;
     for next in Parser::new_from_str_with_options(text, options(limits)) {
         let outcome = match next {
             Ok((Event::StreamEnd, _)) => break,
-            Ok((event, span)) => builder.event(event, &span),
-            Err(error) => Err(syntax(text, range.start, limits, &error)),
+            Ok((event, span)) => {
+                understood = span.end.byte_offset().unwrap_or(understood);
+                builder.event(event, &span)
+            }
+            Err(error) => Err(syntax(text, range.start, understood, limits, &error)),
         };
         if let Err(fault) = outcome {
             builder.faults.push(fault);
@@ -76,13 +80,21 @@ fn options(limits: &Limits) -> Options {
     }
 }
 
-fn syntax(text: &str, base: usize, limits: &Limits, error: &ScanError) -> Fault {
+/// Returns what is wrong with a text that was understood only so far.
+fn syntax(text: &str, base: usize, understood: usize, limits: &Limits, error: &ScanError) -> Fault {
     let mut at = error.marker().byte_offset().unwrap_or(0).min(text.len());
     while !text.is_char_boundary(at) {
         at -= 1;
     }
     if is_tab(error.kind()) {
         at = indented_by_tab(text, at);
+    }
+    if matches!(error.kind(), ErrorKind::InvalidQuotedScalarIndent)
+        && let Some(quote) = opening_quote(text, understood, at)
+    {
+        let fault =
+            Fault::new("yaml_syntax", base + quote..base + quote + 1, "not valid YAML: this quote is not closed");
+        return fault.help("close it with the same quote; a text of more than one line goes on indented");
     }
     let end = at + text[at..].chars().next().map_or(0, char::len_utf8);
     let span = base + at..base + end;
@@ -107,7 +119,7 @@ fn syntax(text: &str, base: usize, limits: &Limits, error: &ScanError) -> Fault 
                 ErrorKind::UnclosedFlowCollection { open: '[' } => fault.help("close it with `]`"),
                 ErrorKind::UnclosedFlowCollection { .. } => fault.help("close it with `}`"),
                 ErrorKind::UnclosedQuotedScalar | ErrorKind::InvalidQuotedScalarIndent => {
-                    fault.help("a text ends with the quote that it begins with, and goes on indented")
+                    fault.help("close it with the same quote; a text of more than one line goes on indented")
                 }
                 ErrorKind::SimpleKeyExpected => fault.help("write `key: value`"),
                 _ => fault,
@@ -140,6 +152,21 @@ fn indented_by_tab(text: &str, at: usize) -> usize {
         }
     }
     at
+}
+
+/// Returns where the text in quotes begins that comes next: the parser names the line at which it finds it still open, and that
+/// line is well.
+fn opening_quote(text: &str, understood: usize, end: usize) -> Option<usize> {
+    let mut at = understood;
+    for line in text.get(understood..end)?.split_inclusive('\n') {
+        let comment = if line.trim_start().starts_with('#') { Some(0) } else { line.find(" #") };
+        let said = &line[..comment.unwrap_or(line.len())];
+        if let Some(quote) = said.find(['\'', '"']) {
+            return Some(at + quote);
+        }
+        at += line.len();
+    }
+    None
 }
 
 pub(super) fn too_deep(span: Range<usize>, depth: usize) -> Fault {

@@ -99,13 +99,13 @@ fn the_markers_of_a_merge_are_told_as_that() {
       |
       = help: close it with `]`
 
-    error[yaml_syntax]: not valid YAML: invalid indentation in multiline quoted scalar
-     --> workflows/x.yaml:2:1
+    error[yaml_syntax]: not valid YAML: this quote is not closed
+     --> workflows/x.yaml:1:4
       |
-    2 |
-      | ^
+    1 | a: 'b
+      |    ^
       |
-      = help: a text ends with the quote that it begins with, and goes on indented
+      = help: close it with the same quote; a text of more than one line goes on indented
     ");
     // In a text they are part of it.
     let quoting = "project:\n  name: |\n    =======\n    <<<<<<< HEAD\n";
