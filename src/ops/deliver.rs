@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 use tracing::warn;
 
 use super::complete::{Completed, complete_together, would_complete};
-use super::error::OpsError;
+use super::error::{OpsError, reason_of};
 use super::events::leave_conflict;
 use super::meant::{Heard, bind, meant};
 use super::notices::put_conflict;
@@ -25,7 +25,6 @@ use crate::audit::AuditError;
 use crate::engine::Refusal;
 use crate::format::completion_file::{self, Syntax};
 use crate::format::diagnostic::Diagnostic;
-use crate::format::import::Remark;
 use crate::model::{Completion, Digest};
 use crate::stop;
 use crate::store::inbox::{Class, Delivery, Held, Item, Leftover, Taken, Witnessed};
@@ -466,54 +465,6 @@ fn put_aside(
 
 fn plain_reason(code: &str, message: &str) -> Value {
     json!({"error": code, "message": message})
-}
-
-/// Returns an error as the file beside a refused one, and `--json`, show it.
-pub fn reason_of(error: &OpsError) -> Value {
-    let mut map = Map::new();
-    map.insert("error".to_owned(), json!(error.code()));
-    if let OpsError::Refused(refusal) = error {
-        map.insert("message".to_owned(), json!(refusal.message()));
-        map.extend(refusal.fields().into_iter().map(|(key, value)| (key.to_owned(), value)));
-    } else {
-        let fix = error.fix().map(|fix| format!("\n\n{fix}")).unwrap_or_default();
-        map.insert("message".to_owned(), json!(format!("{}{fix}", error.problem())));
-    }
-    if let OpsError::Frozen { id, path, fields, .. } = error {
-        map.insert("task".to_owned(), json!(id.as_str()));
-        map.insert("path".to_owned(), json!(path.as_str()));
-        map.insert("fields".to_owned(), json!(fields));
-    }
-    if let OpsError::NoTask { id, .. }
-    | OpsError::UnreadableTask { id, .. }
-    | OpsError::Restless { id }
-    | OpsError::Store(StoreError::TaskNotFound { id } | StoreError::TaskDoubled { id, .. }) = error
-    {
-        map.insert("task".to_owned(), json!(id.as_str()));
-    }
-    match error {
-        OpsError::UnreadableTask { path, .. } => {
-            map.insert("path".to_owned(), json!(path.as_str()));
-        }
-        OpsError::Store(StoreError::TaskDoubled { paths, .. }) => {
-            map.insert("paths".to_owned(), paths.iter().map(|path| json!(path.as_str())).collect());
-        }
-        _ => {}
-    }
-    if let OpsError::Unknown { given, known, .. } = error {
-        map.insert("given".to_owned(), json!(given));
-        map.insert("known".to_owned(), json!(known));
-    }
-    if let OpsError::LossyImport { lost } = error {
-        map.insert("lost".to_owned(), lost.iter().map(Remark::to_value).collect());
-    }
-    if let OpsError::UnreadableTask { diagnostics, .. }
-    | OpsError::InvalidRules(diagnostics)
-    | OpsError::InvalidImport { diagnostics, .. } = error
-    {
-        map.insert("diagnostics".to_owned(), diagnostics.iter().map(Diagnostic::to_value).collect());
-    }
-    Value::Object(map)
 }
 
 #[cfg(test)]

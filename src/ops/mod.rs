@@ -46,6 +46,7 @@ mod init;
 mod line_ends;
 mod list;
 mod meant;
+mod mending;
 pub mod merge;
 pub mod merge_driver;
 mod message;
@@ -105,11 +106,11 @@ pub use changed::{changed_value, ended, warnings_value, way};
 pub use checkout::Patience;
 pub use complete::{Completed, add_text, complete, note_run};
 pub use create::{NewTask, check_new, create, new_from};
-pub use deliver::{Delivered, Recipient, deliver, leftovers, reason_of, resume};
+pub use deliver::{Delivered, Recipient, deliver, leftovers, resume};
 pub use diff::{Fate as TaskFate, Prospect, RulesDiff, Turn, diff_rules};
 pub use doctor::{Complaint, Outcome, Treated, Weight, doctor_value, examine, leave, treat};
 pub use edit::{Comment, Fields, Manuscript, comment, edit_fields, edit_text, open_manuscript};
-pub use error::{Kind, OpsError};
+pub use error::{Kind, OpsError, reason_of};
 pub use events::{
     EventCount, EventReader, Rebuilt, StreamLine, WantedEvents, are_events_kept, catch_up_events, event_counts,
     keep_events, rebuild_events,

@@ -1,6 +1,7 @@
 //! What the files of the rules say, checked: rules that are whole, or everything that is wrong with them.
 
-use super::error::{OpsError, bring_back};
+use super::error::OpsError;
+use super::mending::bring_back;
 use super::rule_sources::{committed, standing_files};
 use crate::audit::{CommitId, Repository};
 use crate::engine::{Finding, Rules};

@@ -4,10 +4,11 @@ use std::borrow::Cow;
 use std::rc::Rc;
 
 use super::author;
-use super::error::{OpsError, UNREADABLE_BEFORE, begin_plainly, is_unreadable_before, thaw};
+use super::error::OpsError;
 use super::in_force::{InForce, in_force};
+use super::mending::{UNREADABLE_BEFORE, WayBack, begin_plainly, is_unreadable_before, thaw};
 use super::message;
-use super::way_back::{WayBack, with_way_back};
+use super::way_back::with_way_back;
 use super::workspace::Workspace;
 use crate::audit::{CommitId, Head, ObjectId, Person, with_lf};
 use crate::engine::{Act, Change, Found, explain, flaw};

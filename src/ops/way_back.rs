@@ -4,10 +4,10 @@
 
 use super::error::OpsError;
 use super::in_force::InForce;
+use super::mending::WayBack;
 use super::merge_driver::{Left, left_unmerged};
 use super::workspace::Workspace;
 use crate::format::frontmatter::has_conflict;
-use crate::format::shell::quoted;
 use crate::format::task_file;
 use crate::model::TaskId;
 use crate::store::{ProjectPath, tasks};
@@ -17,45 +17,6 @@ const LOOK_BACK: usize = 50;
 
 /// For so many files it is looked as far back as for each of them alone.
 const MANY: usize = 10;
-
-/// How a file that cannot be read comes to be readable again.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum WayBack {
-    /// Nothing is known.
-    Unknown,
-    /// The newest version that can be read is in that commit, as git names it.
-    Readable(String),
-    /// Git merged two files into it that it took for one, renamed, and that can be settled.
-    Settle,
-    /// What a merge left in it is solved by hand; the merge may be under way still.
-    Solve {
-        /// How the merge is taken back, while it is.
-        abort: Option<&'static str>,
-    },
-}
-
-impl WayBack {
-    /// Returns what to do about the file at that path, if that is known; `mend` says how to mend it.
-    pub(super) fn fix(&self, mend: &str, path: &str) -> Option<String> {
-        let path = quoted(path);
-        Some(match self {
-            Self::Unknown => return None,
-            Self::Readable(commit) => {
-                format!("{mend}, or bring back what can be read: `git restore --source={commit} {path}`")
-            }
-            Self::Settle => {
-                "git took another file for it, renamed: `aof merge-driver --settle` brings both right".to_owned()
-            }
-            Self::Solve { abort } => {
-                let abort = abort.map(|abort| format!("; or take the whole merge back with `{abort}`"));
-                format!(
-                    "keep what counts of both sides, take the markers out, then `git add {path}` and commit{}",
-                    abort.unwrap_or_default()
-                )
-            }
-        })
-    }
-}
 
 /// Puts to the error what to do about it.
 pub(super) fn with_way_back(workspace: &Workspace, in_force: &InForce, error: OpsError) -> OpsError {
