@@ -1,0 +1,98 @@
+//! Taken files, opened: each says a completion, or is refused.
+
+use serde_json::{Map, Value, json};
+
+use super::kept_back::wait_or_fail;
+use super::recipient::Recipient;
+use super::refusing::{plain_reason, refuse, refuse_odd, told_of};
+use crate::format::completion_file::{self, Syntax};
+use crate::format::diagnostic::Diagnostic;
+use crate::model::Completion;
+use crate::ops::error::OpsError;
+use crate::ops::meant::bind;
+use crate::store::inbox::{Delivery, Held, Taken};
+use crate::store::{Inbox, StoreError};
+
+/// A file that was taken.
+pub(super) struct Dropped {
+    pub(super) taken: Taken,
+    /// When it got its name in the inbox, as [`FileStat::ctime`](crate::store::FileStat::ctime); nothing for one that was taken before.
+    pub(super) at: Option<i64>,
+}
+
+impl Dropped {
+    pub(super) const fn before(taken: Taken) -> Self {
+        Self { taken, at: None }
+    }
+}
+
+/// A completion that was read from its file.
+pub(super) struct Work {
+    pub(super) taken: Taken,
+    /// Held for as long as it is worked on.
+    _held: Held,
+    pub(super) delivery: Delivery,
+    /// What it says, of the visit that it was found to mean, if any.
+    pub(super) completion: Completion,
+    /// Whether it says itself which visit it means.
+    pub(super) names_visit: bool,
+    /// When the file got its name in the inbox, where that is known.
+    pub(super) dropped: Option<i64>,
+}
+
+/// Reads a taken file; what is no completion is refused.
+pub(super) fn open(
+    inbox: &Inbox<'_>,
+    Dropped { taken, at }: Dropped,
+    recipient: &mut dyn Recipient,
+) -> Result<Option<Work>, OpsError> {
+    let held = inbox.hold(&taken).and_then(|held| held.map(|held| Ok((held, inbox.read(&taken)?))).transpose());
+    let (held, delivery) = match held {
+        Ok(Some((held, Some(delivery)))) => (held, delivery),
+        // Another watcher has it, or was faster.
+        Ok(_) => return Ok(None),
+        Err(error @ (StoreError::WrongKind { .. } | StoreError::TooLarge { .. })) => {
+            refuse_odd(inbox, taken.item(), &error.to_string(), recipient)?;
+            return Ok(None);
+        }
+        Err(error) => {
+            wait_or_fail(taken.name, error.into(), recipient)?;
+            return Ok(None);
+        }
+    };
+    inbox.forget_reasons(&taken, &told_of(&taken, &delivery));
+    match read(&delivery, &taken) {
+        Ok(mut completion) => {
+            let names_visit = completion.ticket.visit.is_some();
+            bind(&mut completion, taken.meant.as_ref());
+            Ok(Some(Work { taken, _held: held, delivery, completion, names_visit, dropped: at }))
+        }
+        Err(reason) => {
+            refuse(inbox, &taken, &delivery, reason, recipient)?;
+            Ok(None)
+        }
+    }
+}
+
+fn read(delivery: &Delivery, taken: &Taken) -> Result<Completion, Value> {
+    let Some(syntax) = Syntax::of(&taken.name) else {
+        return Err(plain_reason(
+            "unknown_suffix",
+            "a completion file is named `*.yaml`, `*.json` or `*.md`, so that it is known how to read it",
+        ));
+    };
+    completion_file::parse(&delivery.bytes, syntax, &taken.id.completion()).map_err(|faults| {
+        let text = String::from_utf8_lossy(&delivery.bytes);
+        let diagnostics: Vec<Value> =
+            faults.iter().map(|fault| Diagnostic::from_fault(&taken.name, &text, fault).to_value()).collect();
+        let first = faults.first().map(|fault| fault.message.clone()).unwrap_or_default();
+        let mut reason = Map::new();
+        reason.insert("error".to_owned(), json!("unreadable_completion"));
+        reason.insert(
+            "message".to_owned(),
+            json!(format!("{first}\n\nMend the file and drop it into `.aof/inbox` again.")),
+        );
+        reason.insert("diagnostics".to_owned(), json!(diagnostics));
+        Value::Object(reason)
+    })
+}
