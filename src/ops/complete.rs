@@ -58,16 +58,19 @@ pub fn complete(workspace: &Workspace, completion: &Completion, dry_run: DryRun)
     outcome
 }
 
-/// Completes different tasks, as many as can in one move of the branch. `each` is told what became of which; those it is not
-/// told of when there is trouble that all would meet have not been tried.
+/// Completes different tasks, as many as can in one move of the branch. `before` is told of which it is now decided, before anybody
+/// can see that it counts; `each` what became of which. Those it is not told of when there is trouble that all would meet have not
+/// been tried.
 pub(super) fn complete_together(
     workspace: &mut Workspace,
     wait: Duration,
     completions: &mut [Completion],
+    before: &mut dyn FnMut(usize) -> Result<(), OpsError>,
     each: &mut dyn FnMut(usize, Result<Completed, OpsError>),
 ) -> Result<(), OpsError> {
     let tasks: Vec<TaskId> = completions.iter().map(|completion| completion.ticket.task.clone()).collect();
     let mut choose = |workspace: &Workspace, place: usize, standing: &Standing| {
+        before(place)?;
         let completion = &mut completions[place];
         choice(workspace, standing, completion, Signed::Now).map_err(|error| taught(workspace, completion, error))
     };

@@ -1,10 +1,11 @@
 //! Which visit a completion file means that does not say so itself: the one that is open when its task is first read, as for every
 //! completion. What has to wait keeps that, and what is dropped twice says it twice; neither ever counts for the next gate.
 //!
-//! Where the task's file cannot be read, HEAD tells which visit is open: no clock, and no time of a file that others may set. Whether a
-//! second word was dropped before the first had counted tells when the file got its name, which the system alone sets.
+//! Where the task's file cannot be read, HEAD tells which visit is open: no clock, and no time of a file. Nor does any tell whether a
+//! second word was dropped before the first had counted: the inbox is looked at before anybody can see that it has.
 
 use std::collections::HashMap;
+use std::ffi::{OsStr, OsString};
 
 use super::in_force::in_force;
 use super::workspace::Workspace;
@@ -14,15 +15,21 @@ use crate::format::task_file;
 use crate::model::{AgentId, Completion, Layout, TaskId, Ticket};
 use crate::store::inbox::Meant;
 use crate::store::layout::task_path;
+use crate::store::{Inbox, StoreError};
 
 /// How much is remembered of earlier goes.
 const MOST: usize = 10_000;
 
-/// What was said, by whom. What is said in one go was all dropped before any of it counted; of a file of a later go its file system tells.
+/// What was said, by whom. What is said in one go was all dropped before any of it counted; of a file of a later go tells whether it
+/// lay in the inbox then.
 #[derive(Debug, Default)]
 pub struct Heard {
     said: HashMap<(TaskId, AgentId), Said>,
     go: u64,
+    /// How often the inbox was looked at.
+    looks: u64,
+    /// What lay in it at the last look, and at which look first: names, and numbers on the file system.
+    lying: HashMap<(OsString, u64), u64>,
 }
 
 /// A visit that somebody spoke of.
@@ -33,8 +40,8 @@ struct Said {
     names_branch: bool,
     /// In which go it was.
     go: u64,
-    /// When it was worked off, by the clock of the file system, in nanoseconds since 1970; nothing where that is not known.
-    counted: Option<i64>,
+    /// The last look before it counted.
+    look: u64,
 }
 
 impl Heard {
@@ -46,23 +53,40 @@ impl Heard {
         }
     }
 
-    /// Notes the visit that a completion was taken for, whether it said itself which one it means, and when it was worked off.
-    pub(super) fn note(&mut self, completion: &Completion, names_visit: bool, counted: Option<i64>) {
+    /// Looks at what lies in the inbox, before something counts. Returns which look it was.
+    pub(super) fn look(&mut self, inbox: &Inbox<'_>) -> Result<u64, StoreError> {
+        self.looks += 1;
+        let before = std::mem::take(&mut self.lying);
+        for lying in inbox.lying()? {
+            let first = before.get(&lying).copied().unwrap_or(self.looks);
+            self.lying.insert(lying, first);
+        }
+        Ok(self.looks)
+    }
+
+    /// Returns at which look a file first lay in the inbox; nothing for one that was dropped after the last.
+    pub(super) fn first_seen(&self, name: &OsStr, inode: u64) -> Option<u64> {
+        self.lying.get(&(name.to_owned(), inode)).copied()
+    }
+
+    /// Notes the visit that a completion was taken for, whether it said itself which one it means, and the last look before it
+    /// counted: 0 where it does not count yet.
+    pub(super) fn note(&mut self, completion: &Completion, names_visit: bool, look: u64) {
         let ticket = completion.ticket.clone();
         if ticket.visit.is_some() {
             let names_branch = names_visit && ticket.branch.is_some();
-            let said = Said { ticket: ticket.clone(), names_branch, go: self.go, counted };
+            let said = Said { ticket: ticket.clone(), names_branch, go: self.go, look };
             self.said.insert((ticket.task, completion.agent.clone()), said);
         }
     }
 
-    /// Has a completion mean the visit of which its agent has spoken, unless it names one itself, or was dropped after that had counted.
-    pub(super) fn bind(&self, completion: &mut Completion, dropped: Option<i64>) {
+    /// Has a completion mean the visit of which its agent has spoken, unless it names one itself, or was dropped after that had
+    /// counted, so first seen at a later look, or at none.
+    pub(super) fn bind(&self, completion: &mut Completion, first_seen: Option<u64>) {
         let ticket = &mut completion.ticket;
         if ticket.visit.is_none()
             && let Some(said) = self.said.get(&(ticket.task.clone(), completion.agent.clone()))
-            // Clocks of file systems are coarse: what is of the same moment is not of somebody who has seen what came of it.
-            && (said.go == self.go || dropped.zip(said.counted).is_some_and(|(dropped, counted)| dropped <= counted))
+            && (said.go == self.go || first_seen.is_some_and(|seen| seen <= said.look))
         {
             // Who names a branch once, and none then, does not mean the same one.
             let branch = said.ticket.branch.clone().filter(|_| !said.names_branch);

@@ -26,7 +26,7 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 
 use super::folder::Durability;
 use super::layout::LOCAL;
-use super::{FileStat, Folder, Paths, ProjectPath, StoreError, WriterLock};
+use super::{Folder, Paths, ProjectPath, StoreError, WriterLock};
 use crate::disk::{self, Part, Unsynced};
 use crate::model::{Digest, TaskId};
 
@@ -186,11 +186,6 @@ impl Written {
 /// Reads the record.
 pub fn read(lock: &WriterLock) -> Result<Pending, StoreError> {
     read_in(lock.local())
-}
-
-/// Returns when the last write was finished, or recorded: in nanoseconds since 1970, by the clock of the file system.
-pub fn written_at(paths: &Paths) -> Option<i64> {
-    std::fs::symlink_metadata(paths.intent()).ok().map(|metadata| FileStat::of(&metadata).mtime)
 }
 
 /// Returns whether a write was not finished, or is under way. Only whoever has the lock can tell which.

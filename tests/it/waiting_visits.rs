@@ -127,3 +127,42 @@ fn what_was_dropped_before_the_first_word_counted_is_late_and_what_comes_after_i
     drop(watcher);
     check(&env);
 }
+
+#[test]
+#[cfg(debug_assertions)]
+fn whoever_sees_that_the_first_word_counts_may_say_the_next_at_once() {
+    for point in ["ops.file-written", "audit.ref-moved", "ops.committed"] {
+        let env = TestEnvironment::with_rules(PROJECT, ALONE);
+        let id = env.new_task(&["Add login"]);
+        let pipe = env.home().join("pipe");
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        let watcher = Watcher::start_with(&env, &[("AOF_WAIT_AT", &format!("{point}:{}", pipe.display()))]);
+        eventually("it watches", || log(&env).contains("watching"));
+        let text = |name: &str| format!("task: {id}\nagent: agent-7\noutcome: complete\nsummary: From {name}\n");
+        drop_file(&env, "x.yaml", text("x.yaml"));
+        eventually("it can be seen", || pipe.with_extension("reached").exists());
+        assert!(env.task_text(&id).contains("current: review"), "{point}");
+        drop_file(&env, "y.yaml", text("y.yaml"));
+        let opened = File::options().read(true).write(true).open(&pipe).unwrap();
+        eventually("the next counts", || log(&env).contains("review -> end") || env.exists(".aof/refused/y.yaml"));
+        assert_eq!(env.files(".aof/refused"), [""; 0], "{point}: {}", log(&env));
+        drop(watcher);
+        drop(opened);
+        check(&env);
+    }
+}
+
+#[test]
+fn a_wrong_ticket_says_nothing_of_the_words_without_one() {
+    for visit in [0, 7] {
+        let env = TestEnvironment::with_rules(PROJECT, ALONE);
+        let id = env.new_task(&["Add login"]);
+        let _ = env.complete(&id, "agent-7").success();
+        dropped(&env, "x.yaml", &format!("{id}@{visit}"));
+        dropped(&env, "y.yaml", &id);
+        let output = env.aof(&["watch", "--once"]);
+        assert!(env.task_path(&id).starts_with("tasks/archive/"), "{output}");
+        assert!(env.exists(".aof/refused/x.yaml") && !env.exists(".aof/refused/y.yaml"), "{output}");
+        check(&env);
+    }
+}

@@ -11,10 +11,15 @@ pub(crate) struct Watcher(Child);
 
 impl Watcher {
     pub(crate) fn start(env: &TestEnvironment) -> Self {
+        Self::start_with(env, &[])
+    }
+
+    /// Starts one with further variables.
+    pub(crate) fn start_with(env: &TestEnvironment, variables: &[(&str, &str)]) -> Self {
         let log = fs::File::options().create(true).append(true).open(env.home().join("watch.log")).unwrap();
         let mut command = env.aof_command(&["watch"]);
         // Files have the times of the real clock, so the watcher has it too.
-        command.env_remove("AOF_NOW").stdout(log.try_clone().unwrap()).stderr(log);
+        command.env_remove("AOF_NOW").envs(variables.iter().copied()).stdout(log.try_clone().unwrap()).stderr(log);
         Self(command.stdin(Stdio::null()).spawn().unwrap())
     }
 

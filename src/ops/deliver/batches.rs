@@ -1,5 +1,6 @@
 //! What was taken, worked off in batches of different tasks.
 
+use std::cell::Cell;
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
@@ -18,8 +19,8 @@ use crate::ops::meant::{Heard, bind, meant};
 use crate::ops::notices::put_conflict;
 use crate::ops::together::MOST;
 use crate::ops::workspace::Workspace;
+use crate::store::Inbox;
 use crate::store::inbox::{Delivery, Taken};
-use crate::store::{Inbox, intent};
 
 /// Works through what `more` brings, in batches; there are gaps between them in which a person's git gets at the repository.
 pub(super) fn work_off(
@@ -42,16 +43,11 @@ pub(super) fn work_off(
             pending.extend(open(inbox, file, recipient)?);
         }
         for work in &mut pending {
-            heard.bind(&mut work.completion, work.dropped);
+            heard.bind(&mut work.completion, work.first_seen);
         }
         let batch = first_of_each(&mut pending, |work| work.completion.ticket.task.clone());
         let more_to_come = batch.len() == MOST || !pending.is_empty();
-        let said = work_on(workspace, inbox, wait, &batch, recipient)?;
-        // What a commit writes last.
-        let counted = intent::written_at(&workspace.paths);
-        for (work, completion) in batch.iter().zip(&said) {
-            heard.note(completion, work.names_visit, counted);
-        }
+        work_on(workspace, inbox, wait, &batch, heard, recipient)?;
         if more_to_come && recipient.rest(start.elapsed()).is_break() {
             return Ok(());
         }
@@ -66,23 +62,37 @@ fn first_of_each<T, K: Eq + std::hash::Hash>(items: &mut Vec<T>, key: impl Fn(&T
     first
 }
 
-/// Completes a batch of different tasks, and puts each file where it belongs. Returns the completions with the visits that they
-/// were taken for.
+/// Completes a batch of different tasks, and puts each file where it belongs. Notes what was heard of which visit.
 fn work_on(
     workspace: &mut Workspace,
     inbox: &Inbox<'_>,
     wait: Duration,
     batch: &[Work],
+    heard: &mut Heard,
     recipient: &mut dyn Recipient,
-) -> Result<Vec<Completion>, OpsError> {
+) -> Result<(), OpsError> {
     let mut completions: Vec<Completion> = batch.iter().map(|work| work.completion.clone()).collect();
     let mut trouble = Ok(());
     let mut late = Vec::new();
     let mut waits = vec![true; batch.len()];
-    let done = complete_together(workspace, wait, &mut completions, &mut |place, result| {
+    let mut looks = vec![0; batch.len()];
+    let mut refused = vec![false; batch.len()];
+    // A look holds until something more has counted.
+    let look = Cell::new(None);
+    let mut before = |place: usize| {
+        looks[place] = match look.get() {
+            Some(look) => look,
+            None => heard.look(inbox)?,
+        };
+        look.set(Some(looks[place]));
+        Ok(())
+    };
+    let done = complete_together(workspace, wait, &mut completions, &mut before, &mut |place, result| {
+        look.set(None);
         let Work { taken, delivery, .. } = &batch[place];
         let name = taken.name.clone();
         waits[place] = result.as_ref().is_err_and(is_passing);
+        refused[place] = result.as_ref().is_err_and(|error| !is_passing(error));
         let settled = match result {
             Ok(completed) => settle(inbox, taken, delivery, completed, recipient),
             Err(error) if is_passing(&error) => wait_or_fail(name, error, recipient),
@@ -99,6 +109,12 @@ fn work_on(
     for ((work, completion), _) in batch.iter().zip(&mut completions).zip(waits).filter(|(_, waits)| *waits) {
         keep_meant(workspace, inbox, work, completion);
     }
+    for (place, (work, completion)) in batch.iter().zip(&completions).enumerate() {
+        // A ticket that was refused may be a wrong one, which says nothing of files without one.
+        if !(work.names_visit && refused[place]) {
+            heard.note(completion, work.names_visit, looks[place]);
+        }
+    }
     done.and(trouble)?;
     for (place, refusal) in late {
         let Work { taken, delivery, .. } = &batch[place];
@@ -114,7 +130,7 @@ fn work_on(
         }
         refuse(inbox, taken, delivery, reason_of(&refusal.into()), recipient)?;
     }
-    Ok(completions)
+    Ok(())
 }
 
 /// Has a file that waits keep the visit that it means.

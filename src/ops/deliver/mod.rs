@@ -87,7 +87,10 @@ pub fn deliver(
             Class::Growing => growing = true,
             Class::Closed if looks_torn(workspace, &candidate.item, &DeliveryId::new(clock())?) => growing = true,
             Class::Odd(oddity) => refuse_odd(&inbox, &candidate.item, &oddity.to_string(), recipient)?,
-            Class::Closed | Class::Ready => ready.push((candidate.item, candidate.stat.ctime)),
+            Class::Closed | Class::Ready => {
+                let first_seen = heard.first_seen(&candidate.item.name, candidate.stat.inode);
+                ready.push((candidate.item, first_seen));
+            }
         }
     }
     let mut failed = Vec::new();
@@ -99,10 +102,10 @@ pub fn deliver(
         if !earlier.is_empty() {
             return Ok(earlier);
         }
-        let (mut wanted, mut dropped) = (Vec::with_capacity(room), HashMap::with_capacity(room));
-        for (item, at) in ready.by_ref().take(room) {
+        let (mut wanted, mut seen) = (Vec::with_capacity(room), HashMap::with_capacity(room));
+        for (item, first_seen) in ready.by_ref().take(room) {
             let id = ids.next(clock())?;
-            dropped.insert(id.clone(), at);
+            seen.insert(id.clone(), first_seen);
             wanted.push((item, id));
         }
         if wanted.is_empty() {
@@ -110,8 +113,8 @@ pub fn deliver(
         }
         let taking = inbox.take(wanted)?;
         failed.extend(taking.failed);
-        let with_time = |taken: Taken| Dropped { at: dropped.get(&taken.id).copied(), taken };
-        Ok(taking.taken.into_iter().map(with_time).collect())
+        let dropped = |taken: Taken| Dropped { first_seen: seen.get(&taken.id).copied().flatten(), taken };
+        Ok(taking.taken.into_iter().map(dropped).collect())
     });
     for (item, fault) in failed {
         recipient.told(Delivered::Waiting { name: item.name.to_string_lossy().into_owned(), error: fault.into() });

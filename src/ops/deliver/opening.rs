@@ -16,13 +16,13 @@ use crate::store::{Inbox, StoreError};
 /// A file that was taken.
 pub(super) struct Dropped {
     pub(super) taken: Taken,
-    /// When it got its name in the inbox, as [`FileStat::ctime`](crate::store::FileStat::ctime); nothing for one that was taken before.
-    pub(super) at: Option<i64>,
+    /// At which look of [`Heard`](crate::ops::Heard) it first lay in the inbox; nothing where none has seen it there.
+    pub(super) first_seen: Option<u64>,
 }
 
 impl Dropped {
     pub(super) const fn before(taken: Taken) -> Self {
-        Self { taken, at: None }
+        Self { taken, first_seen: None }
     }
 }
 
@@ -36,14 +36,14 @@ pub(super) struct Work {
     pub(super) completion: Completion,
     /// Whether it says itself which visit it means.
     pub(super) names_visit: bool,
-    /// When the file got its name in the inbox, where that is known.
-    pub(super) dropped: Option<i64>,
+    /// At which look it first lay in the inbox.
+    pub(super) first_seen: Option<u64>,
 }
 
 /// Reads a taken file; what is no completion is refused.
 pub(super) fn open(
     inbox: &Inbox<'_>,
-    Dropped { taken, at }: Dropped,
+    Dropped { taken, first_seen }: Dropped,
     recipient: &mut dyn Recipient,
 ) -> Result<Option<Work>, OpsError> {
     let held = inbox.hold(&taken).and_then(|held| held.map(|held| Ok((held, inbox.read(&taken)?))).transpose());
@@ -65,7 +65,7 @@ pub(super) fn open(
         Ok(mut completion) => {
             let names_visit = completion.ticket.visit.is_some();
             bind(&mut completion, taken.meant.as_ref());
-            Ok(Some(Work { taken, _held: held, delivery, completion, names_visit, dropped: at }))
+            Ok(Some(Work { taken, _held: held, delivery, completion, names_visit, first_seen }))
         }
         Err(reason) => {
             refuse(inbox, &taken, &delivery, reason, recipient)?;

@@ -5,7 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::fs::{self, DirEntry, Metadata};
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{DirEntryExt, MetadataExt};
 use std::path::Path;
 use std::time::Duration;
 
@@ -95,29 +95,37 @@ impl Inbox<'_> {
     /// Returns what is in the inbox, the oldest first. `witnessed` tells what somebody saw of the file of that name; without such a
     /// witness a file is taken when it has been quiet for [`QUIET`], and nobody is known to have it open still.
     pub fn scan(&self, now: Timestamp, witnessed: &dyn Fn(&OsStr) -> Witnessed) -> Result<Vec<Candidate>, StoreError> {
-        let folder = self.paths.inbox();
-        let fault = |cause| StoreError::io("list the folder", &folder, cause);
-        let listing = match fs::read_dir(&folder) {
-            Ok(listing) => listing,
-            Err(cause) if cause.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(cause) => return Err(unlisted(&folder, cause)),
-        };
         let mut candidates = Vec::new();
         let writers = OnceCell::new();
-        for entry in listing {
-            let entry = entry.map_err(fault)?;
-            let name = entry.file_name();
-            // Ours: taken files, looked at by `taken`.
-            if name == ".taken" {
-                continue;
-            }
+        for entry in self.entries()? {
+            let entry = entry?;
             if let Some(metadata) = look(&entry)? {
                 let is_open = || writers.get_or_init(Writers::look).have(&metadata);
-                candidates.push(candidate(name, &metadata, now, witnessed, &is_open));
+                candidates.push(candidate(entry.file_name(), &metadata, now, witnessed, &is_open));
             }
         }
         candidates.sort_by(|a, b| (a.stat.mtime, &a.item.name).cmp(&(b.stat.mtime, &b.item.name)));
         Ok(candidates)
+    }
+
+    /// Returns the names of what is in the inbox, each with its number on the file system. Asks nothing of the files.
+    pub fn lying(&self) -> Result<Vec<(OsString, u64)>, StoreError> {
+        let entries = self.entries()?;
+        entries.map(|entry| entry.map(|entry| (entry.file_name(), entry.ino()))).collect()
+    }
+
+    /// Lists the inbox, without the folder of taken files, which is ours.
+    fn entries(&self) -> Result<impl Iterator<Item = Result<DirEntry, StoreError>> + use<>, StoreError> {
+        let folder = self.paths.inbox();
+        let listing = match fs::read_dir(&folder) {
+            Ok(listing) => Some(listing),
+            Err(cause) if cause.kind() == ErrorKind::NotFound => None,
+            Err(cause) => return Err(unlisted(&folder, cause)),
+        };
+        let entries = listing.into_iter().flatten();
+        let entries =
+            entries.map(move |entry| entry.map_err(|cause| StoreError::io("list the folder", &folder, cause)));
+        Ok(entries.filter(|entry| !matches!(entry, Ok(entry) if entry.file_name() == ".taken")))
     }
 }
 
