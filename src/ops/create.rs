@@ -139,6 +139,7 @@ pub(super) fn opened(
         companions: Vec::new(),
         beside: Vec::new(),
         by_hand: Vec::new(),
+        recorded: None,
     };
     Ok((write, changed))
 }

@@ -47,6 +47,7 @@ pub(super) fn commit_files(
         companions: Vec::new(),
         beside: beside.to_vec(),
         by_hand: Vec::new(),
+        recorded: None,
     };
     match commit(workspace, lock, head, &[write]) {
         Ok(commits) => Ok(commits.last().copied()),

@@ -23,6 +23,8 @@ mod forks;
 mod git_states;
 mod graph;
 mod hand_made;
+#[cfg(debug_assertions)]
+mod healing;
 mod hostile;
 mod inbox;
 #[cfg(debug_assertions)]

@@ -1,10 +1,14 @@
-//! Files that are ahead of HEAD: committed if they are what the engine itself would have made of HEAD's task.
+//! Files that are ahead of HEAD: committed if they are what the engine itself would have made of HEAD's task, put back if they are what a
+//! command wrote for rules that are not in force any more.
 
 use std::rc::Rc;
 use std::time::Instant;
 
-use super::tell_unfinished;
+use super::back::put_back;
+use super::table::{Facts, Step, Verdict, step};
+use super::{look, tell_unfinished, unless_general};
 use crate::audit::{AuditError, BranchLock, CommitId, Head, LogEntry, ObjectId};
+use crate::model::Digest;
 use crate::ops::error::OpsError;
 use crate::ops::in_force::in_force;
 use crate::ops::standing::{Pending, Standing, Version};
@@ -24,7 +28,7 @@ pub(super) fn commit_what_is_ahead(
 ) -> Result<(), OpsError> {
     loop {
         let head = workspace.head()?;
-        let ahead = ahead_of(workspace, &head, record, branch)?;
+        let ahead = ahead_of(workspace, lock, &head, record, branch)?;
         if ahead.is_empty() {
             return Ok(());
         }
@@ -50,7 +54,7 @@ fn commit_one_by_one(
         let alone = Intent { writes: vec![write.clone()], ..record.clone() };
         loop {
             let head = workspace.head()?;
-            let ahead = ahead_of(workspace, &head, &alone, branch)?;
+            let ahead = ahead_of(workspace, lock, &head, &alone, branch)?;
             if ahead.is_empty() {
                 break;
             }
@@ -72,9 +76,10 @@ fn commit_one_by_one(
     Ok(())
 }
 
-/// Returns those of the record's files that are ahead of HEAD by what the engine itself would have written.
+/// Returns those of the record's files that are ahead of HEAD by what the engine itself would have written. What is not to count goes back.
 fn ahead_of(
     workspace: &Workspace,
+    lock: &WriterLock,
     head: &Head,
     record: &Intent,
     branch: Option<&BranchLock>,
@@ -84,31 +89,73 @@ fn ahead_of(
     for intended in &record.writes {
         let Some(id) = &intended.task else { continue };
         let standing = match Standing::read_under(workspace, id, head.clone(), Rc::clone(&in_force)) {
-            Ok(standing) => standing,
+            Ok(standing) => Some(standing),
             // The task's own trouble is shown when somebody asks for the task.
-            Err(OpsError::UnreadableTask { .. } | OpsError::NoTask { .. } | OpsError::Store(_)) => continue,
+            Err(OpsError::UnreadableTask { .. } | OpsError::NoTask { .. } | OpsError::Store(_)) => None,
             Err(error) => return Err(error),
         };
-        let Pending::Versions(versions) = &standing.pending else { continue };
-        let misplaced = standing.place == Place::Active && is_archived(&standing.snapshot.path);
-        let plan = match plan(workspace, &standing, Choice::Pending) {
-            Ok(plan) => plan,
-            Err(error) if error.is_general() => return Err(error),
-            Err(error) => {
-                tell_unfinished(workspace, &error);
-                continue;
+        let done = match look_at(workspace, head, branch, intended, standing.as_ref()).map(step) {
+            Ok(Step::Commit) => {
+                let write = standing.map(|standing| write_of(workspace, branch, &standing, intended)).transpose();
+                write.map(|write| ahead.extend(write.flatten()))
             }
+            Ok(Step::Back) => {
+                let back = put_back(workspace, lock, head, branch, intended);
+                back.map(|()| tell_undone(workspace, intended))
+            }
+            Ok(Step::Stay) => Ok(()),
+            Err(error) => Err(error),
         };
-        if let Some(mut write) = plan.write.filter(|_| !misplaced) {
-            if let Some(branch) = branch {
-                let mut first = prepared(workspace, branch, &standing, intended)?;
-                first.truncate(first.len().saturating_sub(versions.len()));
-                write.versions.splice(0..0, first);
-            }
-            ahead.push(write);
-        }
+        unless_general(workspace, done)?;
     }
     Ok(ahead)
+}
+
+fn look_at(
+    workspace: &Workspace,
+    head: &Head,
+    branch: Option<&BranchLock>,
+    intended: &Intended,
+    standing: Option<&Standing>,
+) -> Result<Facts, OpsError> {
+    let verdict = match standing.map(|standing| &standing.pending) {
+        None => Verdict::Unknown,
+        Some(Pending::Nothing) => Verdict::Same,
+        Some(Pending::Versions(_)) => Verdict::Made,
+        Some(Pending::Foreign(_) | Pending::Unearned(_)) => Verdict::Foreign,
+    };
+    let file = look::file(workspace, head, branch, intended)?;
+    Ok(Facts { file, head: look::entry(workspace, head, branch, intended)?, verdict })
+}
+
+/// Returns what is to be committed of a file that is ahead of HEAD.
+fn write_of(
+    workspace: &Workspace,
+    branch: Option<&BranchLock>,
+    standing: &Standing,
+    intended: &Intended,
+) -> Result<Option<Write>, OpsError> {
+    let Pending::Versions(versions) = &standing.pending else { return Ok(None) };
+    let misplaced = standing.place == Place::Active && is_archived(&standing.snapshot.path);
+    let Some(mut write) = plan(workspace, standing, Choice::Pending)?.write.filter(|_| !misplaced) else {
+        return Ok(None);
+    };
+    // Should this be stopped as well, what stood there first is still what it goes back to.
+    write.recorded = intended.old.clone().filter(|_| Digest::of(write.bytes()) == intended.sha256);
+    if let Some(branch) = branch {
+        let mut first = prepared(workspace, branch, standing, intended)?;
+        first.truncate(first.len().saturating_sub(versions.len()));
+        write.versions.splice(0..0, first);
+    }
+    Ok(Some(write))
+}
+
+/// Nobody else says so: whoever was stopped is gone.
+fn tell_undone(workspace: &Workspace, intended: &Intended) {
+    let what = intended.task.as_ref().map(ToString::to_string).unwrap_or_default();
+    workspace.warn(format!(
+        "what a command was stopped in does not go with the rules any more that are in force now: {what} is as it was before"
+    ));
 }
 
 /// Returns the versions that were to be committed, oldest first, if the file has the last of them. They tell what the file alone

@@ -39,7 +39,7 @@ pub(super) fn undo_beginning(workspace: &Workspace, lock: &WriterLock, write: &I
 }
 
 /// Returns what stood in the worktree, if it was what is committed: git may have written it with CRLF.
-fn as_it_was(committed: Vec<u8>, before: &Digest) -> Option<Vec<u8>> {
+pub(super) fn as_it_was(committed: Vec<u8>, before: &Digest) -> Option<Vec<u8>> {
     let written = with_crlf(&committed);
     [committed, written].into_iter().find(|bytes| Digest::of(bytes) == *before)
 }

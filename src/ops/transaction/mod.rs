@@ -197,6 +197,7 @@ pub(super) fn plan(workspace: &Workspace, standing: &Standing, choice: Choice) -
         companions: Vec::new(),
         beside: Vec::new(),
         by_hand: Vec::new(),
+        recorded: None,
     };
     if let Pending::Versions(versions) = &standing.pending {
         write.versions.clone_from(versions);

@@ -24,6 +24,8 @@ pub(in crate::ops) struct Write {
     pub beside: Vec<Beside>,
     /// What people did with other files of the task: the commits that go first, oldest first.
     pub by_hand: Vec<ByHand>,
+    /// What stood there before a command that was stopped, and is finished by this one; nothing where that is `from`.
+    pub recorded: Option<Old>,
 }
 
 /// A commit of what a person did with files of a task that move no gate.
@@ -74,6 +76,7 @@ impl Write {
             sha256: Digest::of(bytes),
             before: before.map(Digest::of),
         };
+        let old = |(path, bytes): &(ProjectPath, Vec<u8>)| Old { path: path.clone(), sha256: Digest::of(bytes) };
         let moved =
             |file: &Companion| Moved { from: file.from.clone(), to: file.to.clone(), sha256: Digest::of(&file.bytes) };
         let beside = self.beside.iter().map(|file| (&file.path, file.before.as_deref(), file.bytes.as_slice()));
@@ -81,7 +84,7 @@ impl Write {
         let own = (!self.beside.is_empty() || self.id.is_none()).then(|| (&self.to, before, self.bytes()));
         Intended {
             task: self.id.clone(),
-            old: self.from.as_ref().map(|(path, bytes)| Old { path: path.clone(), sha256: Digest::of(bytes) }),
+            old: self.recorded.clone().or_else(|| self.from.as_ref().map(old)),
             new: self.to.clone(),
             sha256: Digest::of(self.bytes()),
             companions: self.companions.iter().map(moved).collect(),
