@@ -138,3 +138,76 @@ fn what_a_person_has_changed_since_is_frozen_and_shown() {
     let frozen = env.say(&id, "agent-7", "complete", &[]).code(5);
     assert!(frozen.stderr.contains("was changed by hand"), "{frozen}");
 }
+
+#[test]
+fn what_was_meant_for_one_branch_is_not_committed_on_another() {
+    let mut findings = Findings::default();
+    for act in [Act::Plain, Act::AfterAnEdit, Act::Finishing, Act::FinishingAfterAnEdit] {
+        let ready = Scene::new(act);
+        for point in POINTS.iter().filter(|point| !LANDED.contains(point)) {
+            let how = format!("{act:?} killed at {point}");
+            let scene = ready.copy();
+            let env = &scene.env;
+            env.git(&["branch", "feature"]);
+            let (before, status) = (standing(env), env.git(&["status", "--porcelain"]));
+            findings.expect(&how, None, &scene.deliver(Some(point)));
+            unlock(env);
+            // It takes the files along that differ from what both branches have.
+            env.git(&["switch", "--quiet", "feature"]);
+            let next = scene.touch_other(None);
+            findings.expect(&how, Some(0), &next);
+            findings.add(&how, unless_as(&scene, &before));
+            if *point == "audit.index-written" && !next.stderr.contains("was for `main`: AOF-xxxxx is as it was before")
+            {
+                findings.add(&how, vec![format!("nobody says so: {next}")]);
+            }
+            let counted = env.git(&["log", "--all", "--format=%s", "--grep", "^Aof-Completion: delivery-1$"]);
+            let now = env.git(&["status", "--porcelain"]);
+            if !counted.is_empty() || now != status {
+                findings.add(&how, vec![format!("counted: {counted}\nit was\n{status}and is\n{now}")]);
+            }
+            env.git(&["switch", "--quiet", "main"]);
+            findings.expect(&how, Some(0), &scene.deliver(None));
+            findings.add(&how, scene.faults());
+        }
+    }
+    findings.none();
+}
+
+#[test]
+fn who_comes_back_to_the_branch_finds_it_finished_there() {
+    let mut findings = Findings::default();
+    for point in ["ops.file-written", "audit.index-moved"] {
+        let scene = Scene::new(Act::Plain);
+        scene.env.git(&["branch", "feature"]);
+        findings.expect(point, None, &scene.deliver(Some(point)));
+        unlock(&scene.env);
+        for branch in ["feature", "main"] {
+            scene.env.git(&["switch", "--quiet", branch]);
+        }
+        findings.expect(point, Some(0), &scene.touch_other(None));
+        findings.add(point, scene.faults());
+    }
+    findings.none();
+}
+
+#[test]
+fn what_a_person_has_changed_on_the_other_branch_stays_and_is_told() {
+    let scene = Scene::new(Act::Plain);
+    let env = &scene.env;
+    env.git(&["branch", "feature"]);
+    assert_eq!(scene.deliver(Some("ops.file-written")).code, None);
+    unlock(env);
+    env.git(&["switch", "--quiet", "feature"]);
+    let path = env.task_path(&scene.id);
+    env.edit(&path, "The body", "The better body");
+    let mine = env.read(&path);
+    let told = scene.touch_other(None).success();
+    assert!(
+        told.stderr.contains("was for `main`, and the file of AOF-xxxxx has been changed since, so it stays"),
+        "{told}"
+    );
+    assert!(told.stderr.contains("`git restore --source=HEAD --staged --worktree tasks/AOF-xxxxx.md`"), "{told}");
+    assert_eq!(env.read(&path), mine);
+    assert_eq!(env.git(&["log", "--all", "--format=%s", "--grep", "^Aof-Completion: delivery-1$"]), "");
+}

@@ -1,12 +1,12 @@
 //! Files that are ahead of HEAD: committed if they are what the engine itself would have made of HEAD's task, put back if they are what a
-//! command wrote for rules that are not in force any more.
+//! command wrote for rules that are not in force any more, or for another branch.
 
 use std::rc::Rc;
 use std::time::Instant;
 
-use super::back::put_back;
-use super::table::{Facts, Step, Verdict, step};
-use super::{look, tell_unfinished, unless_general};
+use super::back::{put_back, tell_left, tell_undone};
+use super::table::{Step, step};
+use super::{Left, look, tell_unfinished, unless_general};
 use crate::audit::{AuditError, BranchLock, CommitId, Head, LogEntry, ObjectId};
 use crate::model::Digest;
 use crate::ops::error::OpsError;
@@ -20,15 +20,10 @@ use crate::store::layout::is_archived;
 use crate::store::tasks::Place;
 
 /// All of it in one go: the record is replaced by that commit's own, so a kill in it is healed like the first.
-pub(super) fn commit_what_is_ahead(
-    workspace: &Workspace,
-    lock: &WriterLock,
-    record: &Intent,
-    branch: Option<&BranchLock>,
-) -> Result<(), OpsError> {
+pub(super) fn commit_what_is_ahead(workspace: &Workspace, lock: &WriterLock, left: Left<'_>) -> Result<(), OpsError> {
     loop {
         let head = workspace.head()?;
-        let ahead = ahead_of(workspace, lock, &head, record, branch)?;
+        let ahead = ahead_of(workspace, lock, &head, left)?;
         if ahead.is_empty() {
             return Ok(());
         }
@@ -38,23 +33,18 @@ pub(super) fn commit_what_is_ahead(
             Err(OpsError::Audit(AuditError::Moved { .. })) if Instant::now() < workspace.deadline() => {}
             // Its own record, or the one before it, tells whoever comes next.
             Err(error) if error.is_general() => return Err(error),
-            Err(_) => return commit_one_by_one(workspace, lock, record, branch),
+            Err(_) => return commit_one_by_one(workspace, lock, left),
         }
     }
 }
 
 /// One task's trouble is told, and keeps none of the others.
-fn commit_one_by_one(
-    workspace: &Workspace,
-    lock: &WriterLock,
-    record: &Intent,
-    branch: Option<&BranchLock>,
-) -> Result<(), OpsError> {
-    for write in &record.writes {
-        let alone = Intent { writes: vec![write.clone()], ..record.clone() };
+fn commit_one_by_one(workspace: &Workspace, lock: &WriterLock, left: Left<'_>) -> Result<(), OpsError> {
+    for write in &left.record.writes {
+        let alone = &Intent { writes: vec![write.clone()], ..left.record.clone() };
         loop {
             let head = workspace.head()?;
-            let ahead = ahead_of(workspace, lock, &head, &alone, branch)?;
+            let ahead = ahead_of(workspace, lock, &head, Left { record: alone, ..left })?;
             if ahead.is_empty() {
                 break;
             }
@@ -62,7 +52,7 @@ fn commit_one_by_one(
                 // A person committed meanwhile.
                 Err(OpsError::Audit(AuditError::Moved { .. })) if Instant::now() < workspace.deadline() => {}
                 Err(error) if error.is_general() || matches!(error, OpsError::Audit(AuditError::Moved { .. })) => {
-                    intent::write(lock, record)?.sync(lock)?;
+                    intent::write(lock, left.record)?.sync(lock)?;
                     return Err(error);
                 }
                 Err(error) => {
@@ -77,16 +67,10 @@ fn commit_one_by_one(
 }
 
 /// Returns those of the record's files that are ahead of HEAD by what the engine itself would have written. What is not to count goes back.
-fn ahead_of(
-    workspace: &Workspace,
-    lock: &WriterLock,
-    head: &Head,
-    record: &Intent,
-    branch: Option<&BranchLock>,
-) -> Result<Vec<Write>, OpsError> {
+fn ahead_of(workspace: &Workspace, lock: &WriterLock, head: &Head, left: Left<'_>) -> Result<Vec<Write>, OpsError> {
     let in_force = Rc::new(in_force(workspace, head)?);
     let mut ahead = Vec::new();
-    for intended in &record.writes {
+    for intended in &left.record.writes {
         let Some(id) = &intended.task else { continue };
         let standing = match Standing::read_under(workspace, id, head.clone(), Rc::clone(&in_force)) {
             Ok(standing) => Some(standing),
@@ -94,14 +78,18 @@ fn ahead_of(
             Err(OpsError::UnreadableTask { .. } | OpsError::NoTask { .. } | OpsError::Store(_)) => None,
             Err(error) => return Err(error),
         };
-        let done = match look_at(workspace, head, branch, intended, standing.as_ref()).map(step) {
+        let done = match look::facts(workspace, head, left, intended, standing.as_ref()).map(step) {
             Ok(Step::Commit) => {
-                let write = standing.map(|standing| write_of(workspace, branch, &standing, intended)).transpose();
+                let write = standing.map(|standing| write_of(workspace, left.branch, &standing, intended)).transpose();
                 write.map(|write| ahead.extend(write.flatten()))
             }
             Ok(Step::Back) => {
-                let back = put_back(workspace, lock, head, branch, intended);
-                back.map(|()| tell_undone(workspace, intended))
+                let back = put_back(workspace, lock, head, left.branch, intended);
+                back.map(|()| tell_undone(workspace, head, left, intended))
+            }
+            Ok(Step::Tell) => {
+                tell_left(workspace, left, intended);
+                Ok(())
             }
             Ok(Step::Stay) => Ok(()),
             Err(error) => Err(error),
@@ -109,23 +97,6 @@ fn ahead_of(
         unless_general(workspace, done)?;
     }
     Ok(ahead)
-}
-
-fn look_at(
-    workspace: &Workspace,
-    head: &Head,
-    branch: Option<&BranchLock>,
-    intended: &Intended,
-    standing: Option<&Standing>,
-) -> Result<Facts, OpsError> {
-    let verdict = match standing.map(|standing| &standing.pending) {
-        None => Verdict::Unknown,
-        Some(Pending::Nothing) => Verdict::Same,
-        Some(Pending::Versions(_)) => Verdict::Made,
-        Some(Pending::Foreign(_) | Pending::Unearned(_)) => Verdict::Foreign,
-    };
-    let file = look::file(workspace, head, branch, intended)?;
-    Ok(Facts { file, head: look::entry(workspace, head, branch, intended)?, verdict })
 }
 
 /// Returns what is to be committed of a file that is ahead of HEAD.
@@ -148,14 +119,6 @@ fn write_of(
         write.versions.splice(0..0, first);
     }
     Ok(Some(write))
-}
-
-/// Nobody else says so: whoever was stopped is gone.
-fn tell_undone(workspace: &Workspace, intended: &Intended) {
-    let what = intended.task.as_ref().map(ToString::to_string).unwrap_or_default();
-    workspace.warn(format!(
-        "what a command was stopped in does not go with the rules any more that are in force now: {what} is as it was before"
-    ));
 }
 
 /// Returns the versions that were to be committed, oldest first, if the file has the last of them. They tell what the file alone

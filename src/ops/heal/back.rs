@@ -1,9 +1,11 @@
 //! What a command wrote that is not to count goes back to what was there before, as long as it is exactly that.
 
 use super::look::before;
-use super::read;
+use super::table::Stand;
+use super::{Left, read};
 use crate::audit::{BranchLock, Head};
-use crate::model::Digest;
+use crate::format::shell::quoted;
+use crate::model::{Digest, TaskId};
 use crate::ops::error::OpsError;
 use crate::ops::workspace::Workspace;
 use crate::store::intent::Write as Intended;
@@ -44,4 +46,34 @@ fn unless_changed(result: Result<(), StoreError>) -> Result<(), OpsError> {
         Err(StoreError::Changed { .. } | StoreError::Gone { .. }) | Ok(()) => Ok(()),
         Err(fault) => Err(fault.into()),
     }
+}
+
+/// Nobody else says so: whoever was stopped is gone.
+pub(super) fn tell_undone(workspace: &Workspace, head: &Head, left: Left<'_>, write: &Intended) {
+    let why = match left.stand(head) {
+        Stand::Own => "does not go with the rules any more that are in force now".to_owned(),
+        Stand::Another => format!("was for {}", own_branch(left)),
+    };
+    workspace.warn(format!("what a command was stopped in {why}: {} is as it was before", task(write)));
+}
+
+/// It is not committed here, and nobody can take it back without what somebody else did.
+pub(super) fn tell_left(workspace: &Workspace, left: Left<'_>, write: &Intended) {
+    let id = task(write);
+    let path = write.old.as_ref().map_or(&write.new, |old| &old.path);
+    workspace.warn(format!(
+        "what a command was stopped in was for {}, and the file of {id} has been changed since, so it stays, and the next change of {id} \
+         commits it here; `git restore --source=HEAD --staged --worktree {}` takes all of it back",
+        own_branch(left),
+        quoted(path.as_str()),
+    ));
+}
+
+fn own_branch(left: Left<'_>) -> String {
+    let name = left.reference.map(|reference| reference.strip_prefix("refs/heads/").unwrap_or(reference));
+    name.map_or_else(|| "another branch".to_owned(), |name| format!("`{name}`"))
+}
+
+fn task(write: &Intended) -> &str {
+    write.task.as_ref().map_or(write.new.as_str(), TaskId::as_str)
 }

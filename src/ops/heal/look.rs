@@ -1,23 +1,44 @@
 //! How the files of a write on record stand, and what they were before.
 
 use super::made::as_it_was;
-use super::read;
-use super::table::{Entry, File};
+use super::table::{Entry, Facts, File, Stand, Verdict};
+use super::{Left, read};
 use crate::audit::{BranchLock, CommitId, Head, ObjectId};
 use crate::model::Digest;
 use crate::ops::error::OpsError;
+use crate::ops::standing::{Pending, Standing};
 use crate::ops::workspace::Workspace;
 use crate::store::ProjectPath;
 use crate::store::intent::{Old, Write as Intended};
 
-/// Says how the task's file stands, at either of its places. One that a person had written and that was only to be committed is as
-/// before: nothing of it is the command's.
-pub(super) fn file(
+/// Returns what is known of a task's file on record; the task is read already, if it can be.
+pub(super) fn facts(
     workspace: &Workspace,
     head: &Head,
-    branch: Option<&BranchLock>,
+    left: Left<'_>,
     write: &Intended,
-) -> Result<File, OpsError> {
+    standing: Option<&Standing>,
+) -> Result<Facts, OpsError> {
+    let verdict = match standing.map(|standing| &standing.pending) {
+        None => Verdict::Unknown,
+        Some(Pending::Nothing) => Verdict::Same,
+        Some(Pending::Versions(_)) => Verdict::Made,
+        Some(Pending::Foreign(_) | Pending::Unearned(_)) => Verdict::Foreign,
+    };
+    let file = file(workspace, head, left.branch, write)?;
+    Ok(Facts { stand: left.stand(head), file, head: entry(workspace, head, left.branch, write)?, verdict })
+}
+
+impl Left<'_> {
+    /// Says whether HEAD is the branch that was to move. A record that names none is taken for one of HEAD's.
+    pub(super) fn stand(&self, head: &Head) -> Stand {
+        if self.reference.is_none_or(|reference| reference == head.reference) { Stand::Own } else { Stand::Another }
+    }
+}
+
+/// Says how the task's file stands, at either of its places. One that a person had written and that was only to be committed is as
+/// before: nothing of it is the command's.
+fn file(workspace: &Workspace, head: &Head, branch: Option<&BranchLock>, write: &Intended) -> Result<File, OpsError> {
     let says = |path: &ProjectPath, digest: &Digest| -> Result<bool, OpsError> {
         Ok(read(workspace, path)?.is_some_and(|bytes| Digest::of(&bytes) == *digest))
     };
@@ -40,12 +61,7 @@ pub(super) fn file(
 }
 
 /// Says whether HEAD has of the file what it had when the record was made.
-pub(super) fn entry(
-    workspace: &Workspace,
-    head: &Head,
-    branch: Option<&BranchLock>,
-    write: &Intended,
-) -> Result<Entry, OpsError> {
+fn entry(workspace: &Workspace, head: &Head, branch: Option<&BranchLock>, write: &Intended) -> Result<Entry, OpsError> {
     let repository = &workspace.repository;
     let blobs = |commit: Option<CommitId>| -> Result<Vec<Option<ObjectId>>, OpsError> {
         let blob = |path: &ProjectPath| match commit {

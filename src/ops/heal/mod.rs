@@ -3,8 +3,9 @@
 //! `.aof/intent` says where to look; only comparing the files with HEAD says what to do, as `table` has it. A file ahead of HEAD is
 //! committed only if the engine itself would have made it out of HEAD's task (`Standing` judges that). Where it would not, since
 //! somebody committed other rules meanwhile, a file that is to the byte what was to be written goes back to what it was, for nobody was
-//! told of it. One that is behind a branch that has moved is brought forward; anything else is left for its task to be frozen and
-//! shown. Git's locks are removed only if they are the recorded ones.
+//! told of it; and on another branch than the one that it was for it goes back in any case. One that is behind a branch that has moved
+//! is brought forward; anything else is left for its task to be frozen and shown. Git's locks are removed only if they are the
+//! recorded ones.
 
 mod ahead;
 mod back;
@@ -20,6 +21,7 @@ use std::time::Instant;
 use serde::Deserialize;
 use tracing::info;
 
+use self::table::Stand;
 use super::error::OpsError;
 use super::sync;
 use super::workspace::Workspace;
@@ -27,6 +29,16 @@ use crate::audit::{BranchLock, CommitId, End, Files, Locks};
 use crate::process::boot;
 use crate::store::intent::{self, Intent, Pending as Record, Write as Intended};
 use crate::store::{ProjectPath, StoreError, WriterLock, atomic, tasks};
+
+/// What a command has left.
+#[derive(Clone, Copy)]
+struct Left<'a> {
+    record: &'a Intent,
+    /// The branch that was to move.
+    reference: Option<&'a str>,
+    /// From where to where, as long as git has that: a commit that never got onto the branch may have been collected.
+    branch: Option<&'a BranchLock>,
+}
 
 /// Heals if there is a record of an unfinished write. A write that is under way is waited for.
 pub(super) fn heal_if_pending(workspace: &Workspace) -> Result<bool, OpsError> {
@@ -69,7 +81,9 @@ pub(super) fn heal(workspace: &Workspace, lock: &WriterLock) -> Result<bool, Ops
     }
     // A commit that never got onto the branch may have been collected by git: then the files alone tell.
     let is_there = |branch: &BranchLock| landed || workspace.repository.log_entry(branch.to).is_ok();
-    let branch = locks.and_then(|locks| locks.branch).filter(is_there);
+    let to_move = locks.and_then(|locks| locks.branch);
+    let reference = to_move.as_ref().map(|branch| branch.reference.clone());
+    let branch = to_move.filter(is_there);
     unless_general(workspace, sweep_folders(lock, &record))?;
     let head = workspace.head()?;
     match &branch {
@@ -84,18 +98,20 @@ pub(super) fn heal(workspace: &Workspace, lock: &WriterLock) -> Result<bool, Ops
         }
         _ => {}
     }
+    let left = Left { record: &record, reference: reference.as_deref(), branch: branch.as_ref() };
+    let is_to_be_there = landed || left.stand(&head) == Stand::Own;
     for write in &record.writes {
         if !write.made.is_empty() && !made::is_committed(workspace, write)? {
             made::undo_beginning(workspace, lock, write)?;
             continue;
         }
-        let settled =
-            moved::settle_companions(workspace, lock, write).and_then(|()| moved::settle_move(workspace, lock, write));
+        let settle = if is_to_be_there { moved::settle_move } else { moved::undo_move };
+        let settled = moved::settle_companions(workspace, lock, write).and_then(|()| settle(workspace, lock, write));
         unless_general(workspace, settled)?;
     }
     // What is on its branch already is ahead of nothing; on another branch it would be done a second time.
     if !landed {
-        ahead::commit_what_is_ahead(workspace, lock, &record, branch.as_ref())?;
+        ahead::commit_what_is_ahead(workspace, lock, left)?;
     }
     intent::clear(lock)?;
     Ok(true)

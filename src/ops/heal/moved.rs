@@ -69,6 +69,18 @@ pub(super) fn settle_move(workspace: &Workspace, lock: &WriterLock, write: &Inte
     Ok(())
 }
 
+/// Takes away what stands at the new place, for a move that is not to be finished. Where it is the only one left it stays for now.
+pub(super) fn undo_move(workspace: &Workspace, lock: &WriterLock, write: &Intended) -> Result<(), OpsError> {
+    let Some(old) = write.old.as_ref().map(|old| &old.path).filter(|old| **old != write.new) else { return Ok(()) };
+    let there = read(workspace, &write.new)?.filter(|there| Digest::of(there) == write.sha256);
+    if let Some(there) = there
+        && read(workspace, old)?.is_some()
+    {
+        atomic::remove_if(lock, &write.new, &there)?;
+    }
+    Ok(())
+}
+
 /// Says whether the task stands at a place that is neither of the two.
 fn is_elsewhere(workspace: &Workspace, write: &Intended) -> Result<bool, OpsError> {
     let Some(id) = &write.task else { return Ok(false) };

@@ -1,16 +1,28 @@
 //! What becomes of a file that a command was stopped in, as one table. Pure: it looks at nothing and changes nothing.
 //!
 //! ```text
-//!   the file stands     would the engine make it of HEAD's?    what is done
-//!   in any way          yes                                    committed
-//!   as it was to be     no, and HEAD has what it had           back to what it was before: nobody was told of it
-//!                       no, and HEAD has something else        nothing: it is frozen, and shown
-//!   otherwise           no                                     nothing, likewise
+//!   HEAD's branch    the file stands     would the engine make it of HEAD's?    what is done
+//!   its own          in any way          yes                                    committed
+//!                    as it was to be     no, and HEAD has what it had           back to what it was: nobody was told of it
+//!                                        no, and HEAD has something else        nothing: it is frozen, and shown
+//!                    otherwise           no                                     nothing, likewise
+//!   another          as it was to be     in any case                            back: it was never meant for that one
+//!                    otherwise           yes                                    told: the next change of the task commits it
+//!                                        no                                     nothing
 //!
 //!   HEAD has what stands there     nothing
 //!   the branch got there           nothing, whatever stands there: it counts, and nobody asks here
 //! ```
-//! A file goes back only to what it is known to have been: where no commit has that, it stays.
+//! A file goes back only to what it is known to have been: where no commit has that, it stays, and that is told like the rest.
+
+/// Which branch HEAD is, where the one that was to move did not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stand {
+    /// The one that was to move.
+    Own,
+    /// Another one: git carried the file along.
+    Another,
+}
 
 /// How the file stands there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,6 +62,7 @@ pub(super) enum Verdict {
 /// What is known of a file on record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Facts {
+    pub stand: Stand,
     pub file: File,
     pub head: Entry,
     pub verdict: Verdict,
@@ -62,17 +75,25 @@ pub(super) enum Step {
     Commit,
     /// It becomes what it was before.
     Back,
+    /// It stays, and that is told.
+    Tell,
     /// It stays.
     Stay,
 }
 
 /// Says what is to be done with a file on record.
 pub(super) fn step(facts: Facts) -> Step {
-    let Facts { file, head, verdict } = facts;
-    match verdict {
-        Verdict::Made => Step::Commit,
-        Verdict::Foreign if (file, head) == (File::Meant, Entry::Before) => Step::Back,
-        Verdict::Same | Verdict::Foreign | Verdict::Unknown => Step::Stay,
+    let Facts { stand, file, head, verdict } = facts;
+    match (stand, verdict) {
+        (_, Verdict::Same) => Step::Stay,
+        (Stand::Own, Verdict::Made) => Step::Commit,
+        (Stand::Own, Verdict::Foreign) if (file, head) == (File::Meant, Entry::Before) => Step::Back,
+        (Stand::Own, Verdict::Foreign | Verdict::Unknown) => Step::Stay,
+        (Stand::Another, _) => match (file, verdict) {
+            (File::Meant, _) => Step::Back,
+            (File::Stuck | File::Other, Verdict::Made) => Step::Tell,
+            _ => Step::Stay,
+        },
     }
 }
 
@@ -80,30 +101,37 @@ pub(super) fn step(facts: Facts) -> Step {
 mod tests {
     use super::*;
 
-    const VERDICTS: [Verdict; 4] = [Verdict::Same, Verdict::Made, Verdict::Foreign, Verdict::Unknown];
-
     fn everything() -> Vec<Facts> {
         let mut all = Vec::new();
-        for file in [File::Before, File::Meant, File::Stuck, File::Other] {
-            for head in [Entry::Before, Entry::Since] {
-                all.extend(VERDICTS.map(|verdict| Facts { file, head, verdict }));
+        for stand in [Stand::Own, Stand::Another] {
+            for file in [File::Before, File::Meant, File::Stuck, File::Other] {
+                for head in [Entry::Before, Entry::Since] {
+                    let verdicts = [Verdict::Same, Verdict::Made, Verdict::Foreign, Verdict::Unknown];
+                    all.extend(verdicts.map(|verdict| Facts { stand, file, head, verdict }));
+                }
             }
         }
         all
     }
 
+    fn is_to_be_finished(facts: Facts) -> bool {
+        facts.stand == Stand::Own
+    }
+
     #[test]
-    fn what_is_committed_is_what_the_engine_made() {
+    fn what_is_committed_is_what_the_engine_made_for_that_branch() {
         for facts in everything() {
-            assert_eq!(step(facts) == Step::Commit, facts.verdict == Verdict::Made, "{facts:?}");
+            let is_ours = is_to_be_finished(facts) && facts.verdict == Verdict::Made;
+            assert_eq!(step(facts) == Step::Commit, is_ours, "{facts:?}");
         }
     }
 
     #[test]
     fn what_is_somebodys_is_never_put_back() {
         for facts in everything().into_iter().filter(|facts| step(*facts) == Step::Back) {
-            assert_eq!((facts.file, facts.head), (File::Meant, Entry::Before), "{facts:?}");
+            assert_eq!(facts.file, File::Meant, "{facts:?}");
             assert_ne!(facts.verdict, Verdict::Same, "{facts:?}: somebody committed it");
+            assert!(!is_to_be_finished(facts) || facts.head == Entry::Before, "{facts:?}");
         }
     }
 
@@ -118,12 +146,24 @@ mod tests {
     }
 
     #[test]
+    fn what_is_not_to_be_committed_is_put_back_or_told_as_long_as_anybody_could_commit_it() {
+        for facts in everything().into_iter().filter(|facts| !is_to_be_finished(*facts)) {
+            let could_be_committed = facts.verdict == Verdict::Made && facts.file != File::Before;
+            let step = step(facts);
+            assert!(!could_be_committed || matches!(step, Step::Back | Step::Tell), "{facts:?}: {step:?}");
+            assert!(step != Step::Tell || could_be_committed, "{facts:?}");
+        }
+    }
+
+    #[test]
     fn what_was_put_back_stays_so() {
+        let verdicts = [Verdict::Same, Verdict::Made, Verdict::Foreign, Verdict::Unknown];
         for facts in everything().into_iter().filter(|facts| step(*facts) == Step::Back) {
-            // What it was before may be an edit, which was to be committed as well.
-            for verdict in VERDICTS {
+            // What it was before may be an edit, which is its author's to commit; only on its own branch it was to be committed as well.
+            for verdict in verdicts {
                 let after = Facts { file: File::Before, verdict, ..facts };
                 assert!(matches!(step(after), Step::Stay | Step::Commit), "{after:?}");
+                assert!(is_to_be_finished(after) || step(after) == Step::Stay, "{after:?}");
             }
         }
     }
