@@ -7,6 +7,7 @@ mod body;
 mod comments;
 mod edits;
 mod fields;
+mod history;
 mod nouns;
 mod people;
 

@@ -170,10 +170,7 @@ fn rewrite(
         if after.bytes() == standing.file.bytes() {
             return Ok(Choice::Settled);
         }
-        let unchanged_history = match (after.field("gateHistory"), standing.file.field("gateHistory")) {
-            (Some(after), Some(before)) => after.agrees(before),
-            (after, before) => after.is_none() && before.is_none(),
-        };
+        let unchanged_history = after.has_history_of(&standing.file);
         match explain(rules, Some(&standing.file.task), &after.task) {
             Change::Same | Change::Edit if unchanged_history => {}
             Change::Foreign(fields) => return Err(not_yours(&fields.join(", "))),

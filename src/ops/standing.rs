@@ -14,7 +14,7 @@ use crate::audit::{CommitId, Head, ObjectId, Person, with_lf};
 use crate::engine::{Act, Change, Found, explain, flaw};
 use crate::format::diagnostic::Diagnostic;
 use crate::format::task_file::{self, Defaults, Origin, Spliced, TaskFile};
-use crate::format::yaml::{Fault, Node};
+use crate::format::yaml::Fault;
 use crate::model::{Task, TaskId, Timestamp, Visit, nearest};
 use crate::store::tasks::{self, Place, Snapshot};
 use crate::store::{ProjectPath, StoreError, layout};
@@ -144,7 +144,7 @@ impl Standing {
         if before.is_none() && self.file.origin == Origin::HandMade {
             return Ok(Pending::Nothing);
         }
-        if let Some(before) = before.filter(|before| !extends(before, &self.file)) {
+        if let Some(before) = before.filter(|before| !self.file.continues(before)) {
             let fields = vec![if before.field("gateHistory").is_some() { "gateHistory" } else { "gate" }.to_owned()];
             return Ok(Pending::Foreign(fields));
         }
@@ -353,11 +353,4 @@ fn path_in(workspace: &Workspace, commit: CommitId, id: &TaskId) -> Result<Optio
     let files = workspace.repository.list(commit, "tasks")?;
     let found = files.into_iter().find(|file| file.path.rsplit('/').next() == Some(&name));
     Ok(found.map(|file| file.path.parse()).transpose()?)
-}
-
-/// Returns whether the later file's history, as it is written, begins with the earlier one's.
-fn extends<'f>(before: &'f TaskFile, after: &'f TaskFile) -> bool {
-    let entries = |file: &'f TaskFile| file.field("gateHistory").map_or(&[][..], Node::items);
-    let (old, new) = (entries(before), entries(after));
-    old.len() <= new.len() && old.iter().zip(new).all(|(old, new)| old.agrees(new))
 }

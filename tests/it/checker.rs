@@ -375,7 +375,16 @@ fn task_of(prefix: &str, path: &str) -> Option<String> {
 }
 
 fn history(front: &Value) -> History {
-    Rc::new(front["gateHistory"].as_array().cloned().unwrap_or_default())
+    let mut entries = front["gateHistory"].as_array().cloned().unwrap_or_default();
+    for entry in &mut entries {
+        for key in ["entered", "exited"] {
+            // A time is the same however a program writes it.
+            if let Some(time) = entry[key].as_str().and_then(|text| text.parse::<jiff::Timestamp>().ok()) {
+                entry[key] = time.to_string().into();
+            }
+        }
+    }
+    Rc::new(entries)
 }
 
 /// Reads the frontmatter of a task file.

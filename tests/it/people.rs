@@ -149,6 +149,35 @@ fn nothing_of_the_engine_s_can_be_edited_unseen() {
 }
 
 #[test]
+fn a_program_may_write_the_same_times_its_own_way() {
+    let env = TestEnvironment::new();
+    let id = env.new_task(&["Add login"]);
+    let _ = env.say(&id, "agent-7", "complete", &[]);
+    let path = env.task_path(&id);
+    let sound = env.read(&path);
+    for (zone, rest) in [(" ", "+00:00"), ("T", ".000Z")] {
+        let lines = sound.lines().map(|line| match line.rsplit_once(": 20") {
+            Some((key, time)) => {
+                let (day, clock) = time.trim_end_matches('Z').split_once('T').unwrap();
+                format!("{key}: 20{day}{zone}{clock}{rest}\n")
+            }
+            None => format!("{line}\n"),
+        });
+        let text: String = lines.collect();
+        assert!(text.contains(&format!("{rest}\n    exited")), "{text}");
+        env.write(&path, text.replace("title: Add login", "title: Add a login"));
+        let later = text.replace("exited: 20", "exited: 21");
+        let _ = env.say(&id, "agent-3", "complete", &["--dry-run"]).success();
+        env.write(&path, later);
+        let _ = env.say(&id, "agent-3", "complete", &["--dry-run"]).code(5);
+        env.write(&path, text.replace("title: Add login", "title: Add a login"));
+    }
+    let _ = env.complete(&id, "agent-3");
+    assert!(env.log().contains("Ada: AOF-xxxxx: edited by hand"), "{}", env.log());
+    check(&env);
+}
+
+#[test]
 fn a_task_made_by_hand_is_adopted() {
     let env = TestEnvironment::new();
     env.write("tasks/AOF-abc.md", "---\ntitle: Add login   # by Ada\nstatus: todo\npoints: 3\n---\nUsers want in.\n");
