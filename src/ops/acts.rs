@@ -10,7 +10,7 @@ use super::transaction::{Changed, Choice, DryRun, change};
 use super::workspace::Workspace;
 use crate::audit::Person;
 use crate::engine::{Act, Actor, Decision, Refusal, branch_of, decide, may_mean};
-use crate::model::{AgentId, Ending, GateId, Status, Ticket};
+use crate::model::{AgentId, GateId, Status, Ticket};
 
 /// Decides that the agent takes the task, or the branch that the ticket names.
 pub(super) fn choose_claim(
@@ -217,13 +217,8 @@ pub(super) fn decided(standing: &Standing, act: &Act, decision: Decision, author
         Decision::Settled { .. } => Choice::Settled,
         Decision::Step(step) => {
             let authored = step.task.updated;
-            let grown = step.task.history.get(standing.file.task.history.len());
-            // Who sets a task going may thereby let its fork be judged.
-            let done = match (act, grown.map(|visit| &visit.outcome)) {
-                (Act::Unblock { .. }, Some(Ending::Said(_))) => &Act::Pass,
-                _ => act,
-            };
-            Choice::Step { message: message::of_act(done, &step.task), step, author, authored }
+            let known = standing.file.task.history.len();
+            Choice::Step { message: message::of_act(act, known, &step.task), step, author, authored }
         }
     }
 }

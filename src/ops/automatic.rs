@@ -24,7 +24,7 @@ pub(super) fn owed_first(workspace: &Workspace, standing: &Standing) -> Result<O
     };
     let message = match act {
         Act::Reroute => message::of_reroute(task, &step.task),
-        act => message::of_act(&act, &step.task),
+        act => message::of_act(&act, task.history.len(), &step.task),
     };
     Ok(Some(Choice::Step {
         message,
@@ -59,10 +59,11 @@ pub(super) fn pass_on(
     while passes_by_itself(rules, &passed.file.task) {
         let Decision::Step(step) = decide(rules, &passed.file.task, &Act::Pass, now)? else { break };
         let defaults = Defaults { workflow: step.task.routing.workflow.clone(), created: step.task.created };
+        let message = message::of_act(&Act::Pass, passed.file.task.history.len(), &step.task);
         passed.file = spliced(&defaults, &step.task.id, path, passed.file.update(&step.task))?;
         passed.versions.push(Version {
             bytes: passed.file.bytes().to_vec(),
-            message: message::of_act(&Act::Pass, &step.task),
+            message,
             author: Some(author.clone()),
             authored: step.task.updated,
         });

@@ -117,7 +117,7 @@ pub(super) fn opened(
     };
     let bytes = task_file::create(&step.task, body).into_bytes();
     let to = task_path(&task.id, rules.project.layout);
-    let message = message::of_act(&Act::Open, &step.task);
+    let message = message::of_act(&Act::Open, 0, &step.task);
     let first = Version { bytes, message, author: Some(author.clone()), authored: now };
     let defaults = Defaults { workflow: task.routing.workflow.clone(), created: now };
     let file = parse_with(&defaults, &task.id, &to, &first.bytes)?;

@@ -3,11 +3,12 @@
 use super::following::{Following, following};
 use crate::audit::trailers::{Trailer, message};
 use crate::engine::{Act, Actor, lost_dependencies};
-use crate::model::{AgentId, Destination, Ending, GateId, Station, Task, TaskId, Visit, WorkflowName};
+use crate::model::{AgentId, Destination, GateId, Station, Task, TaskId, Visit, WorkflowName};
 
-/// Returns the message of the commit that carries out the act and leads to `after`.
-pub(super) fn of_act(act: &Act, after: &Task) -> String {
+/// Returns the message of the commit that carries out the act and leads to `after`, of a task whose history had so many entries.
+pub(super) fn of_act(act: &Act, known: usize, after: &Task) -> String {
     let id = &after.id;
+    let grown = after.history.len() > known;
     let mut trailers = vec![("Aof-Task", id.to_string())];
     match act {
         Act::Complete(_) | Act::Pass | Act::Move | Act::Cancel { .. } | Act::Reopen { .. } | Act::Override { .. } => {
@@ -15,12 +16,7 @@ pub(super) fn of_act(act: &Act, after: &Task) -> String {
                 return of_entry(visit, trailers, id.as_str());
             }
         }
-        Act::Timeout { .. } if after.history.last().is_some_and(|visit| timed_out_now(visit, after)) => {
-            if let Some(visit) = after.history.last() {
-                return of_entry(visit, trailers, id.as_str());
-            }
-        }
-        Act::Unblock { .. } if after.history.last().is_some_and(|visit| ended_now(visit, after)) => {
+        Act::Timeout { .. } | Act::Unblock { .. } if grown => {
             if let Some(visit) = after.history.last() {
                 return of_entry(visit, trailers, id.as_str());
             }
@@ -146,14 +142,6 @@ pub(super) fn of_comment(task: &Task, actor: &Actor, text: &str) -> String {
     let mut trailers = vec![("Aof-Task", task.id.to_string()), ("Aof-Event", "commented".to_owned())];
     trailers.extend(actor.agent().map(|agent| ("Aof-Agent", agent.to_string())));
     build(&format!("{}: comment", task.id), text, trailers)
-}
-
-fn timed_out_now(visit: &Visit, after: &Task) -> bool {
-    visit.outcome == Ending::Timeout && visit.exited == after.updated
-}
-
-fn ended_now(visit: &Visit, after: &Task) -> bool {
-    visit.outcome == Ending::Override && visit.exited == after.updated
 }
 
 fn of_entry(visit: &Visit, mut trailers: Vec<(&'static str, String)>, id: &str) -> String {

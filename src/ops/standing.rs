@@ -185,6 +185,7 @@ impl Standing {
         let author = self.author(&found.act, found.states.first().unwrap_or(last))?;
         let acts = std::iter::once(&found.act).chain(std::iter::repeat(&Act::Pass));
         let mut versions = Vec::with_capacity(found.states.len());
+        let mut known = before.map_or(0, |task| task.history.len());
         for (state, act) in earlier.iter().chain([last]).zip(acts) {
             let bytes = if versions.len() < earlier.len() {
                 let earlier = self.file.rewind(state);
@@ -198,8 +199,9 @@ impl Standing {
                 // Whoever claimed it was never answered, and hears of it as if it had been handed out.
                 (Act::Claim { agent, branch }, _) => message::of_gift(agent, branch.as_ref(), state),
                 (Act::Reroute, Some(before)) => message::of_reroute(before, state),
-                _ => message::of_act(act, state),
+                _ => message::of_act(act, known, state),
             };
+            known = state.history.len();
             versions.push(Version { bytes, message, author: author.clone(), authored: state.updated });
         }
         Ok(versions)

@@ -670,6 +670,16 @@ const ACTS: &[(&str, &str, u32, &[&[&str]])] = &[
     ("held", "Aof-Event: held", 0, &[&["task", "hold", "ID", "--reason", "Wait"]]),
     ("resumed", "Aof-Event: unblocked", 0, &[&["task", "hold", "ID", "--reason", "Wait"], &["task", "unblock", "ID"]]),
     (
+        "resumed in the second of an override",
+        "Aof-Event: unblocked",
+        0,
+        &[
+            &["task", "override", "ID", "--to", "review", "--reason", "Look now"],
+            &["task", "hold", "ID", "--reason", "Wait"],
+            &["task", "unblock", "ID", "--reason", "Go on"],
+        ],
+    ),
+    (
         "renewed",
         "Aof-Event: renewed",
         0,
