@@ -3,9 +3,8 @@
 
 use std::collections::HashMap;
 
-use super::attention::{FEW, some};
+use super::attention::{Attention, FEW, some};
 use super::error::OpsError;
-use super::status::Attention;
 use super::workspace::Workspace;
 use crate::audit::{ObjectId, StagedFile};
 use crate::format::shell::all_quoted;

@@ -2,8 +2,7 @@
 
 use std::path::Path;
 
-use super::attention::some;
-use super::status::Attention;
+use super::attention::{Attention, some};
 use super::workspace::Workspace;
 use crate::store::inbox::{Class, Witnessed};
 use crate::store::layout::INBOX;

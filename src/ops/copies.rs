@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
+use super::attention::Attention;
 use super::error::OpsError;
 use super::headers::Unreadable;
-use super::status::Attention;
 use super::workspace::Workspace;
 use crate::audit::{CommitId, Head};
 use crate::model::{TaskId, listed};

@@ -1,11 +1,13 @@
-//! What `aof status` says of git around the project: locks that somebody left, an index that cannot be gone by.
+//! What `aof status` says of git around the project: locks that somebody left, an index that cannot be gone by, and what
+//! git has that is this clone's alone.
 
 use std::time::Duration;
 
+use super::attention::Attention;
 use super::error::OpsError;
 use super::index_behind::Apart;
 use super::merge_driver::{Missing, missing};
-use super::status::Attention;
+use super::rule_points::of_rules;
 use super::workspace::Workspace;
 use crate::audit::AuditError;
 use crate::model::age;
@@ -73,5 +75,13 @@ pub(super) fn of_git(error: &OpsError) -> Attention {
         code: "git_fails",
         problem: error.problem(),
         fix: error.fix().unwrap_or_else(|| "see `git status`".to_owned()),
+    }
+}
+
+/// Says where git has what is this clone's alone, or cannot be asked.
+pub(super) fn own_folder(workspace: &Workspace) -> Option<Attention> {
+    match workspace.own_folder_is_ours() {
+        Err(error @ OpsError::Audit(AuditError::OwnFolderInGit(_))) => Some(of_rules(&error)),
+        asked => asked.err().map(|error| of_git(&error)),
     }
 }

@@ -80,6 +80,7 @@ mod stayed;
 mod sweep;
 mod sync;
 mod take;
+mod task_points;
 mod terms;
 mod together;
 mod touched;
@@ -98,6 +99,7 @@ mod workspace;
 pub use acts::{assign, cancel, hold, override_to, release, renew, reopen, unblock};
 pub use adopt::{Seen, Tended, tend};
 pub use agents::{Wired, WiredFile, Wiring, agents_to_wire, wire_agents};
+pub use attention::Attention;
 pub use author::{acting_agent, viewer};
 pub use branch::init_on_branch;
 pub use brief::{brief_of, brief_value, briefed};
@@ -151,7 +153,7 @@ pub use stats::{
     AgentStats, Direction, GateStats, Loops, MANY_PASSES, Question, Share, Span, Spread, Stats, TagStats, Tally, Trend,
     Week, stats, stats_value,
 };
-pub use status::{Attention, Overview, overview, overview_value};
+pub use status::{Overview, overview, overview_value};
 pub use sweep::{Swept, sweep};
 pub use sync::{
     End, Errand, First, Left as LeftToGit, Line, Loss, RemoteStanding, Strangers, Synced, Wish, is_cut_off,

@@ -1,8 +1,7 @@
 //! Completions that were refused, and that nobody has looked at.
 
-use super::attention::some;
+use super::attention::{Attention, some};
 use super::error::OpsError;
-use super::status::Attention;
 use super::workspace::Workspace;
 use crate::store::Inbox;
 

@@ -1,10 +1,11 @@
 //! What `aof status` says of the rules: where the worktree's are not those in force, or there are none.
 
+use super::attention::Attention;
 use super::error::OpsError;
 use super::in_force::{BRING_BACK, InForce, Remark};
 use super::mending::bring_back;
 use super::rule_check::check_worktree;
-use super::status::{Attention, is_gone};
+use super::status::is_gone;
 use super::workspace::Workspace;
 use crate::format::config::PROJECT_FILE;
 use crate::format::shell::all_quoted;

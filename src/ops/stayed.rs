@@ -1,7 +1,7 @@
 //! Companions that stayed where they were when their task was finished: the command that finished it named them, once.
 
+use super::attention::Attention;
 use super::error::OpsError;
-use super::status::Attention;
 use super::workspace::Workspace;
 use crate::format::shell::all_quoted;
 use crate::store::intent;

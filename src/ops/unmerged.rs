@@ -2,11 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::attention::some;
+use super::attention::{Attention, some};
 use super::error::OpsError;
 use super::headers::Unreadable;
 use super::merge_driver::{Left, Remains, done_anew, left_unmerged};
-use super::status::Attention;
 use super::workspace::Workspace;
 use crate::format::shell::all_quoted;
 

@@ -1,12 +1,11 @@
 //! Completion files that wait: how many, and what keeps which of them back. That is judged as when they are taken: what they say is
 //! rehearsed. Nothing is held meanwhile, so no watcher passes one over for being looked at.
 
-use super::attention::some;
+use super::attention::{Attention, some};
 use super::complete::would_complete;
 use super::deliver::is_passing;
 use super::error::OpsError;
 use super::meant::bind;
-use super::status::Attention;
 use super::transaction::{Planned, rehearse_each};
 use super::workspace::Workspace;
 use crate::format::completion_file::{self, Syntax};

@@ -4,10 +4,10 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 
 use super::{Complaint, Patient};
+use crate::ops::attention::Attention;
 use crate::ops::copies;
 use crate::ops::heal::heal_if_pending;
 use crate::ops::settle::settle_rules;
-use crate::ops::status::Attention;
 use crate::ops::transaction::DryRun;
 
 /// How long each batch waits for the lock.
