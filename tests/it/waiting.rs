@@ -187,3 +187,26 @@ fn of_many_that_wait_those_are_named_that_something_is_in_the_way_of() {
         assert!(kept.0.starts_with("inbox_kept_back: 1 completion") && kept.0.contains("is staged"), "{kept:?}");
     }
 }
+
+#[test]
+fn a_file_that_cannot_be_changed_in_place_keeps_the_work_of_an_agent_back_and_loses_none() {
+    let env = TestEnvironment::new();
+    let id = env.new_task(&["Add login"]);
+    let path = env.task_path(&id);
+    env.edit(&path, "routing:\n", "routing: &way\n");
+    env.edit(&path, "workflowHash:", "mine: *way\nworkflowHash:");
+    dropped(&env, &id, "agent-7");
+    watch_once(&env);
+    assert_eq!((env.files(".aof/inbox").len(), env.files(".aof/refused").len()), (1, 0));
+    let points = told(&env);
+    assert!(
+        points[0].0.contains("is shared by an anchor or alias") && points[0].1.contains("more plainly"),
+        "{points:?}"
+    );
+    env.edit(&path, "routing: &way\n", "routing:\n");
+    env.edit(&path, "mine: *way\n", "");
+    watch_once(&env);
+    assert!(env.task_text(&id).contains("current: review"), "{}", env.task_text(&id));
+    assert_eq!(env.files(".aof/inbox"), [""; 0]);
+    check(&env);
+}

@@ -2,6 +2,7 @@
 
 use super::recipient::{Delivered, Recipient};
 use crate::audit::AuditError;
+use crate::format::frontmatter::SpliceRefusal;
 use crate::ops::error::OpsError;
 
 /// Tells of trouble that is one file's; what is everybody's ends the work.
@@ -21,6 +22,11 @@ pub(in crate::ops) fn is_passing(error: &OpsError) -> bool {
         | OpsError::Restless { .. }
         | OpsError::Frozen { .. }
         | OpsError::UnreadableTask { .. }
+        // The way in which a person wrote the file.
+        | OpsError::Splice {
+            refusal: SpliceRefusal::Shared { .. } | SpliceRefusal::Shape { .. } | SpliceRefusal::Layout { .. },
+            ..
+        }
         // Only the worktree lacks it: an editor that saves by renaming, or somebody who deleted it and may bring it back.
         | OpsError::NoTask { committed: Some(_), .. } => true,
         OpsError::Unfit { code, .. } => *code == "rules_not_committed",
