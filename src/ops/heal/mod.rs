@@ -105,8 +105,14 @@ pub(super) fn heal(workspace: &Workspace, lock: &WriterLock) -> Result<bool, Ops
             made::undo_beginning(workspace, lock, write)?;
             continue;
         }
-        let settle = if is_to_be_there { moved::settle_move } else { moved::undo_move };
-        let settled = moved::settle_companions(workspace, lock, write).and_then(|()| settle(workspace, lock, write));
+        let companions = moved::settle_companions(workspace, lock, write);
+        let settled = companions.and_then(|()| {
+            if is_to_be_there {
+                moved::settle_move(workspace, lock, write)
+            } else {
+                moved::undo_move(workspace, lock, &head, left, write)
+            }
+        });
         unless_general(workspace, settled)?;
     }
     // What is on its branch already is ahead of nothing; on another branch it would be done a second time.

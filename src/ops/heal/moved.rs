@@ -1,6 +1,8 @@
 //! A task that was killed on its way to another place, with the files that go with it: it ends up at one of the two, as HEAD says.
 
-use super::read;
+use super::back::tell_undone;
+use super::{Left, read};
+use crate::audit::Head;
 use crate::model::Digest;
 use crate::ops::error::OpsError;
 use crate::ops::workspace::Workspace;
@@ -70,13 +72,20 @@ pub(super) fn settle_move(workspace: &Workspace, lock: &WriterLock, write: &Inte
 }
 
 /// Takes away what stands at the new place, for a move that is not to be finished. Where it is the only one left it stays for now.
-pub(super) fn undo_move(workspace: &Workspace, lock: &WriterLock, write: &Intended) -> Result<(), OpsError> {
+pub(super) fn undo_move(
+    workspace: &Workspace,
+    lock: &WriterLock,
+    head: &Head,
+    left: Left<'_>,
+    write: &Intended,
+) -> Result<(), OpsError> {
     let Some(old) = write.old.as_ref().map(|old| &old.path).filter(|old| **old != write.new) else { return Ok(()) };
     let there = read(workspace, &write.new)?.filter(|there| Digest::of(there) == write.sha256);
     if let Some(there) = there
         && read(workspace, old)?.is_some()
     {
         atomic::remove_if(lock, &write.new, &there)?;
+        tell_undone(workspace, head, left, write);
     }
     Ok(())
 }

@@ -85,10 +85,9 @@ pub(super) enum Step {
 pub(super) fn step(facts: Facts) -> Step {
     let Facts { stand, file, head, verdict } = facts;
     match (stand, verdict) {
-        (_, Verdict::Same) => Step::Stay,
         (Stand::Own, Verdict::Made) => Step::Commit,
         (Stand::Own, Verdict::Foreign) if (file, head) == (File::Meant, Entry::Before) => Step::Back,
-        (Stand::Own, Verdict::Foreign | Verdict::Unknown) => Step::Stay,
+        (_, Verdict::Same) | (Stand::Own, Verdict::Foreign | Verdict::Unknown) => Step::Stay,
         (Stand::Another, _) => match (file, verdict) {
             (File::Meant, _) => Step::Back,
             (File::Stuck | File::Other, Verdict::Made) => Step::Tell,
