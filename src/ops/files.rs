@@ -110,6 +110,11 @@ impl Named {
         Ok(())
     }
 
+    /// Says whether none has its name.
+    pub(super) fn is_empty(&self) -> bool {
+        self.paths.is_empty()
+    }
+
     /// Undoes it. A file that somebody changed in the meantime stays as they left it, and so does one that was in the way.
     pub(super) fn put_back(&self, lock: &WriterLock, writes: &[Write]) -> Result<(), StoreError> {
         for write in writes {

@@ -15,7 +15,7 @@ use super::workspace::Workspace;
 use crate::audit::{AuditError, CommitId, StagedFile};
 use crate::format::shell::all_quoted;
 use crate::process::boot;
-use crate::store::intent::{self, Intent};
+use crate::store::intent::{self, Aim, Intent};
 use crate::store::layout::TASKS;
 use crate::store::{FileStat, StoreError, tasks};
 
@@ -97,7 +97,7 @@ pub(super) fn catch_up(workspace: &Workspace) -> Result<Vec<String>, OpsError> {
     let Apart { behind, .. } = Apart::judge(workspace, head, workspace.repository.staged_below(TASKS)?)?;
     let caught_up = workspace.repository.catch_up(head, &behind, workspace.deadline(), &mut |locks| {
         let locks = serde_json::to_value(locks).ok();
-        let record = Intent { pid: std::process::id(), boot: boot(), writes: Vec::new(), locks };
+        let record = Intent { pid: std::process::id(), boot: boot(), aim: Aim::Finish, writes: Vec::new(), locks };
         let waiting = intent::write(&lock, &record).and_then(|written| written.unsynced(&lock));
         waiting.map(Vec::from_iter).map_err(io::Error::other)
     });

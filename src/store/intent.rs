@@ -18,7 +18,7 @@
 //! - the spaces are not synced, so a power cut may bring a record back whose write was done, until the next one is written
 //!   over it. It is healed like one that a kill left just before the end: all that it asks for is there already.
 //!
-//! Only spaces are written over. A record that still says something, or does not fit, is replaced by another file, whole at any
+//! Only spaces are written over, but for the one note that what is on record is to be undone ([`note_undo`]). A record that still says something, or does not fit, is replaced by another file, whole at any
 //! moment, and so is whatever else stands there: a link, a file of somebody else's.
 
 use std::fs::File;
@@ -46,10 +46,21 @@ pub struct Intent {
     pub pid: u32,
     /// In which start of the machine it ran, where the system tells: what another one left may have lost names in a power cut.
     pub boot: Option<String>,
+    /// What is to become of it.
+    pub aim: Aim,
     /// The files that it changes.
     pub writes: Vec<Write>,
     /// Git's locks, as `audit` describes them, once they are about to be taken.
     pub locks: Option<serde_json::Value>,
+}
+
+/// What is to become of what a process left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Aim {
+    /// It was under way, and nobody was told how it ended: it is finished, if it can be.
+    Finish,
+    /// It failed, and somebody was told so: it is undone.
+    Undo,
 }
 
 /// One change: of a task, or of the rules.
@@ -156,6 +167,25 @@ pub fn write(lock: &WriterLock, intent: &Intent) -> Result<Written, StoreError> 
     Ok(Written { over: None })
 }
 
+/// Notes on a record that what it says is to be undone. It is written over where it stands, and the note has as many bytes as what it
+/// replaces, so that this needs no room on the disk; all that changes lies in the first block, which a kill does not leave half-written.
+/// After a power cut it may be none, and nobody is told of what was left, as after any.
+pub fn note_undo(lock: &WriterLock, intent: &Intent) -> Result<Written, StoreError> {
+    let path = lock.paths().intent();
+    let text = |aim| record::text(&Intent { aim, ..intent.clone() });
+    let (before, after) = (text(Aim::Finish), text(Aim::Undo));
+    let Some((file, metadata)) = Folder::open(lock.paths().root(), LOCAL)?.open_to_write(NAME)? else {
+        return Err(StoreError::Gone { path });
+    };
+    let mut standing = vec![0; before.len()];
+    let is_it = metadata.nlink() == 1 && file.read_exact_at(&mut standing, 0).is_ok() && standing == before;
+    if !is_it {
+        return Err(StoreError::Changed { path });
+    }
+    file.write_all_at(&after[..after.len().min(ROOM)], 0).map_err(|cause| StoreError::io("write", &path, cause))?;
+    Ok(Written { over: Some(file) })
+}
+
 impl Written {
     /// Returns the record if it still has to be synced, before any of the locks in it is taken. One that somebody took away
     /// meanwhile is a fault: nothing would tell whose the locks are.
@@ -252,6 +282,7 @@ mod tests {
         Intent {
             pid: 42,
             boot: Some("this one".to_owned()),
+            aim: Aim::Finish,
             writes: vec![Write {
                 task: Some("AOF-abc".parse().unwrap()),
                 old: Some(Old { path: "tasks/AOF-abc.md".parse().unwrap(), sha256: Digest::of(b"as it was") }),
@@ -317,6 +348,29 @@ mod tests {
         write(&lock, &intent).unwrap().sync(&lock).unwrap();
         assert_eq!(read(&lock).unwrap(), Pending::Intent(intent));
         clear(&lock).unwrap();
+        assert_eq!(read(&lock).unwrap(), Pending::Nothing);
+    }
+
+    #[test]
+    fn that_it_is_to_be_undone_is_noted_in_place_in_the_first_block_of_that_very_record() {
+        let home = TempDir::new().unwrap();
+        let (paths, lock) = locked(&home);
+        let mut intent = intent();
+        for locks in [None, Some("x".repeat(3 * ROOM).into())] {
+            intent.locks = locks;
+            let undone = Intent { aim: Aim::Undo, ..intent.clone() };
+            write(&lock, &intent).unwrap().sync(&lock).unwrap();
+            let look = || (fs::metadata(paths.intent()).unwrap().ino(), fs::read(paths.intent()).unwrap());
+            let (number, text) = look();
+            note_undo(&lock, &intent).unwrap().sync(&lock).unwrap();
+            assert_eq!(read(&lock).unwrap(), Pending::Intent(undone));
+            let (noted_in, noted) = look();
+            assert_eq!((noted_in, noted.len(), &noted[ROOM..]), (number, text.len(), &text[ROOM..]));
+            // Once is enough, and another one is somebody else's.
+            assert!(matches!(note_undo(&lock, &intent), Err(StoreError::Changed { .. })));
+            clear(&lock).unwrap();
+        }
+        assert!(matches!(note_undo(&lock, &intent), Err(StoreError::Changed { .. } | StoreError::Gone { .. })));
         assert_eq!(read(&lock).unwrap(), Pending::Nothing);
     }
 

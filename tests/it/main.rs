@@ -66,6 +66,7 @@ mod people;
 #[cfg(debug_assertions)]
 mod power_cuts;
 mod pushed;
+mod put_back;
 mod races;
 mod reading;
 mod regressions;

@@ -21,6 +21,7 @@ pub(in crate::ops) fn is_passing(error: &OpsError) -> bool {
         | OpsError::InvalidRules(_)
         | OpsError::Restless { .. }
         | OpsError::Frozen { .. }
+        | OpsError::NotPutBack { .. }
         | OpsError::UnreadableTask { .. }
         // The way in which a person wrote the file.
         | OpsError::Splice {

@@ -30,6 +30,7 @@ impl OpsError {
             Self::InvalidRules(_) => "workflow_config_invalid",
             Self::Frozen { .. } => "task_frozen",
             Self::Splice { .. } => "unsafe_change",
+            Self::NotPutBack { .. } => "not_put_back",
             Self::Restless { .. } => "task_restless",
             Self::NoAgent { .. } => "no_agent",
             Self::ProjectExists { .. } => "project_exists",

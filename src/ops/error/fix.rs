@@ -48,6 +48,17 @@ impl OpsError {
             Self::NoTask { nearest: None, .. } => "see what there is with `aof task list --all`".to_owned(),
             Self::Frozen { thaw, .. } => thaw.clone(),
             Self::Splice { path, .. } => format!("write that part of `{path}` more plainly, then try again"),
+            Self::NotPutBack { failure: Some(_), noted: false, .. } => {
+                "once the disk is well, the next command carries it out: look with `aof task show` before you say it again".to_owned()
+            }
+            Self::NotPutBack { failure, fault, .. } => {
+                let first = fault.fix().map(|fix| format!("{fix}; ")).unwrap_or_default();
+                let next = match failure {
+                    Some(_) => "nothing counts: the next command takes back first what was written, and then it can be said again",
+                    None => "until that can be done nothing is changed; `git status` shows the file",
+                };
+                format!("{first}{next}")
+            }
             Self::Restless { .. } => "try again when nobody edits it".to_owned(),
             Self::NoAgent { human: Some(human), .. } => format!(
                 "git's user is `{human}`, and a person acts at a terminal; a program says who it is with `--agent ID` or `AOF_AGENT`"

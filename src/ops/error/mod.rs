@@ -102,6 +102,19 @@ pub enum OpsError {
         /// Why not.
         refusal: SpliceRefusal,
     },
+    /// A change failed, and what it had written could not be put back as it was.
+    #[error("{}", match .failure {
+        Some(failure) => format!("{}; and what it had written could not be taken back: {}", failure.problem(), .fault.problem()),
+        None => format!("what a command failed in could not be taken back yet: {}", .fault.problem()),
+    })]
+    NotPutBack {
+        /// Why it failed; nothing where that was another command's, which said so.
+        failure: Option<Box<OpsError>>,
+        /// Why it could not be put back.
+        fault: Box<OpsError>,
+        /// Whether it is noted that this is still to be done. Otherwise what was left is finished like anything that a kill leaves.
+        noted: bool,
+    },
     /// The task kept changing while it was worked on.
     #[error("task `{id}` changed each time it was about to be written")]
     Restless {

@@ -22,6 +22,7 @@ impl OpsError {
             | Self::InvalidRules(_)
             | Self::Remote(_)
             | Self::NotConfirmed { .. }
+            | Self::NotPutBack { .. }
             | Self::Unfit { code: "rules_not_committed", .. } => true,
             Self::Audit(error) => !matches!(
                 error,
@@ -43,6 +44,7 @@ impl OpsError {
     pub fn task_files(&self) -> Vec<&ProjectPath> {
         match self {
             Self::Frozen { path, .. }
+            | Self::Splice { path, .. }
             | Self::UnreadableTask { path, .. }
             | Self::NoTask { committed: Some(path), .. } => {
                 vec![path]
@@ -60,6 +62,8 @@ impl OpsError {
             | Self::Frozen { .. }
             | Self::Remote(_)
             | Self::NotConfirmed { .. } => true,
+            // What is carried out by whoever comes next would be done twice.
+            Self::NotPutBack { noted, .. } => *noted,
             Self::Store(StoreError::Io { cause, .. }) => is_exhausted(cause),
             Self::Audit(error) => matches!(
                 error,

@@ -5,8 +5,9 @@ use std::rc::Rc;
 use std::time::Instant;
 
 use super::back::{put_back, tell_left, tell_undone};
+use super::left::Left;
 use super::table::{Step, step};
-use super::{Left, look, tell_unfinished, unless_general};
+use super::{look, tell_unfinished};
 use crate::audit::{AuditError, BranchLock, CommitId, Head, LogEntry, ObjectId};
 use crate::model::Digest;
 use crate::ops::error::OpsError;
@@ -88,13 +89,13 @@ fn ahead_of(workspace: &Workspace, lock: &WriterLock, head: &Head, left: Left<'_
                 back.map(|()| tell_undone(workspace, head, left, intended))
             }
             Ok(Step::Tell) => {
-                tell_left(workspace, left, intended);
+                tell_left(workspace, head, left, intended);
                 Ok(())
             }
             Ok(Step::Stay) => Ok(()),
             Err(error) => Err(error),
         };
-        unless_general(workspace, done)?;
+        left.unless_of_one_task(workspace, done)?;
     }
     Ok(ahead)
 }

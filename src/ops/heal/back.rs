@@ -1,14 +1,17 @@
 //! What a command wrote that is not to count goes back to what was there before, as long as it is exactly that.
 
+use tracing::info;
+
+use super::left::Left;
 use super::look::before;
+use super::read;
 use super::table::Stand;
-use super::{Left, read};
 use crate::audit::{BranchLock, Head};
 use crate::format::shell::quoted;
 use crate::model::{Digest, TaskId};
 use crate::ops::error::OpsError;
 use crate::ops::workspace::Workspace;
-use crate::store::intent::Write as Intended;
+use crate::store::intent::{Aim, Write as Intended};
 use crate::store::{StoreError, WriterLock, atomic};
 
 /// Puts the task's file back: what was there before stands at its old place again, and nothing of the new version at either. What
@@ -48,8 +51,12 @@ fn unless_changed(result: Result<(), StoreError>) -> Result<(), OpsError> {
     }
 }
 
-/// Nobody else says so: whoever was stopped is gone.
+/// Nobody else says so where a command was stopped: whoever ran it is gone.
 pub(super) fn tell_undone(workspace: &Workspace, head: &Head, left: Left<'_>, write: &Intended) {
+    if left.record.aim == Aim::Undo {
+        info!(task = task(write), "what a command failed in is taken back");
+        return;
+    }
     let why = match left.stand(head) {
         Stand::Own => "does not go with the rules any more that are in force now".to_owned(),
         Stand::Another => format!("was for {}", own_branch(left)),
@@ -58,15 +65,23 @@ pub(super) fn tell_undone(workspace: &Workspace, head: &Head, left: Left<'_>, wr
 }
 
 /// It is not committed here, and nobody can take it back without what somebody else did.
-pub(super) fn tell_left(workspace: &Workspace, left: Left<'_>, write: &Intended) {
+pub(super) fn tell_left(workspace: &Workspace, head: &Head, left: Left<'_>, write: &Intended) {
     let id = task(write);
-    let path = write.old.as_ref().map_or(&write.new, |old| &old.path);
-    workspace.warn(format!(
-        "what a command was stopped in was for {}, and the file of {id} has been changed since, so it stays, and the next change of {id} \
-         commits it here; `git restore --source=HEAD --staged --worktree {}` takes all of it back",
-        own_branch(left),
-        quoted(path.as_str()),
-    ));
+    let path = write.old.as_ref().map_or(&write.new, |old| &old.path).as_str();
+    let what = match left.record.aim {
+        Aim::Finish => format!("what a command was stopped in was for {}", own_branch(left)),
+        Aim::Undo => "what a command failed in was to be taken back".to_owned(),
+    };
+    let is_in_head =
+        head.commit.is_some_and(|commit| matches!(workspace.repository.blob_id(commit, path), Ok(Some(_))));
+    let (why, way_back) = if is_in_head {
+        let way_back =
+            format!("; `git restore --source=HEAD --staged --worktree {}` takes all of it back", quoted(path));
+        (format!("the file of {id} has been changed since"), way_back)
+    } else {
+        (format!("what the file of {id} said before is in no commit"), String::new())
+    };
+    workspace.warn(format!("{what}, and {why}, so it stays, and the next change of {id} commits it{way_back}"));
 }
 
 fn own_branch(left: Left<'_>) -> String {

@@ -1,8 +1,9 @@
 //! How the files of a write on record stand, and what they were before.
 
+use super::left::Left;
 use super::made::as_it_was;
-use super::table::{Entry, Facts, File, Stand, Verdict};
-use super::{Left, read};
+use super::read;
+use super::table::{Entry, Facts, File, Verdict};
 use crate::audit::{BranchLock, CommitId, Head, ObjectId};
 use crate::model::Digest;
 use crate::ops::error::OpsError;
@@ -26,14 +27,8 @@ pub(super) fn facts(
         Some(Pending::Foreign(_) | Pending::Unearned(_)) => Verdict::Foreign,
     };
     let file = file(workspace, head, left.branch, write)?;
-    Ok(Facts { stand: left.stand(head), file, head: entry(workspace, head, left.branch, write)?, verdict })
-}
-
-impl Left<'_> {
-    /// Says whether HEAD is the branch that was to move. A record that names none is taken for one of HEAD's.
-    pub(super) fn stand(&self, head: &Head) -> Stand {
-        if self.reference.is_none_or(|reference| reference == head.reference) { Stand::Own } else { Stand::Another }
-    }
+    let (stand, aim) = (left.stand(head), left.record.aim);
+    Ok(Facts { stand, aim, file, head: entry(workspace, head, left.branch, write)?, verdict })
 }
 
 /// Says how the task's file stands, at either of its places. One that a person had written and that was only to be committed is as

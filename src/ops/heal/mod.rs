@@ -3,13 +3,14 @@
 //! `.aof/intent` says where to look; only comparing the files with HEAD says what to do, as `table` has it. A file ahead of HEAD is
 //! committed only if the engine itself would have made it out of HEAD's task (`Standing` judges that). Where it would not, since
 //! somebody committed other rules meanwhile, a file that is to the byte what was to be written goes back to what it was, for nobody was
-//! told of it; and on another branch than the one that it was for it goes back in any case. One that is behind a branch that has moved
+//! told of it; and on another branch than the one that it was for it goes back in any case. So does one whose command failed, told so, and could not put it back itself. One that is behind a branch that has moved
 //! is brought forward; anything else is left for its task to be frozen and shown. Git's locks are removed only if they are the
 //! recorded ones.
 
 mod ahead;
 mod back;
 mod forward;
+mod left;
 mod look;
 mod made;
 mod moved;
@@ -21,24 +22,15 @@ use std::time::Instant;
 use serde::Deserialize;
 use tracing::info;
 
+use self::left::Left;
 use self::table::Stand;
 use super::error::OpsError;
 use super::sync;
 use super::workspace::Workspace;
 use crate::audit::{BranchLock, CommitId, End, Files, Locks};
 use crate::process::boot;
-use crate::store::intent::{self, Intent, Pending as Record, Write as Intended};
+use crate::store::intent::{self, Aim, Intent, Pending as Record, Write as Intended};
 use crate::store::{ProjectPath, StoreError, WriterLock, atomic, tasks};
-
-/// What a command has left.
-#[derive(Clone, Copy)]
-struct Left<'a> {
-    record: &'a Intent,
-    /// The branch that was to move.
-    reference: Option<&'a str>,
-    /// From where to where, as long as git has that: a commit that never got onto the branch may have been collected.
-    branch: Option<&'a BranchLock>,
-}
 
 /// Heals if there is a record of an unfinished write. A write that is under way is waited for.
 pub(super) fn heal_if_pending(workspace: &Workspace) -> Result<bool, OpsError> {
@@ -99,21 +91,19 @@ pub(super) fn heal(workspace: &Workspace, lock: &WriterLock) -> Result<bool, Ops
         _ => {}
     }
     let left = Left { record: &record, reference: reference.as_deref(), branch: branch.as_ref() };
-    let is_to_be_there = landed || left.stand(&head) == Stand::Own;
+    let is_to_be_there = landed || (left.stand(&head), record.aim) == (Stand::Own, Aim::Finish);
     for write in &record.writes {
         if !write.made.is_empty() && !made::is_committed(workspace, write)? {
             made::undo_beginning(workspace, lock, write)?;
             continue;
         }
         let companions = moved::settle_companions(workspace, lock, write);
-        let settled = companions.and_then(|()| {
-            if is_to_be_there {
-                moved::settle_move(workspace, lock, write)
-            } else {
-                moved::undo_move(workspace, lock, &head, left, write)
-            }
-        });
-        unless_general(workspace, settled)?;
+        if is_to_be_there {
+            unless_general(workspace, companions.and_then(|()| moved::settle_move(workspace, lock, write)))?;
+        } else {
+            let undone = companions.and_then(|()| moved::undo_move(workspace, lock, &head, left, write));
+            left.unless_of_one_task(workspace, undone)?;
+        }
     }
     // What is on its branch already is ahead of nothing; on another branch it would be done a second time.
     if !landed {

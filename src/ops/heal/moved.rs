@@ -1,7 +1,8 @@
 //! A task that was killed on its way to another place, with the files that go with it: it ends up at one of the two, as HEAD says.
 
 use super::back::tell_undone;
-use super::{Left, read};
+use super::left::Left;
+use super::read;
 use crate::audit::Head;
 use crate::model::Digest;
 use crate::ops::error::OpsError;

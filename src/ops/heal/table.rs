@@ -1,19 +1,23 @@
-//! What becomes of a file that a command was stopped in, as one table. Pure: it looks at nothing and changes nothing.
+//! What becomes of a file that a command was stopped in, or failed in and could not put back, as one table. Pure: it looks at nothing
+//! and changes nothing.
 //!
 //! ```text
-//!   HEAD's branch    the file stands     would the engine make it of HEAD's?    what is done
-//!   its own          in any way          yes                                    committed
-//!                    as it was to be     no, and HEAD has what it had           back to what it was: nobody was told of it
-//!                                        no, and HEAD has something else        nothing: it is frozen, and shown
-//!                    otherwise           no                                     nothing, likewise
-//!   another          as it was to be     in any case                            back: it was never meant for that one
-//!                    otherwise           yes                                    told: the next change of the task commits it
-//!                                        no                                     nothing
+//!   HEAD's branch    the record    the file stands     would the engine make it of HEAD's?    what is done
+//!   its own          finish        in any way          yes                                    committed
+//!                                  as it was to be     no, and HEAD has what it had           back: nobody was told of it
+//!                                                      no, and HEAD has something else        nothing: it is frozen, and shown
+//!                                  otherwise           no                                     nothing, likewise
+//!   its own          undo          as it was to be     in any case                            back: somebody was told that it failed
+//!   another          either        as it was to be     in any case                            back: it was never meant for that one
+//!   the last two                   otherwise           yes                                    told: the next change of the task has it
+//!                                                      no                                     nothing
 //!
 //!   HEAD has what stands there     nothing
 //!   the branch got there           nothing, whatever stands there: it counts, and nobody asks here
 //! ```
 //! A file goes back only to what it is known to have been: where no commit has that, it stays, and that is told like the rest.
+
+use crate::store::intent::Aim;
 
 /// Which branch HEAD is, where the one that was to move did not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,6 +67,7 @@ pub(super) enum Verdict {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Facts {
     pub stand: Stand,
+    pub aim: Aim,
     pub file: File,
     pub head: Entry,
     pub verdict: Verdict,
@@ -83,12 +88,12 @@ pub(super) enum Step {
 
 /// Says what is to be done with a file on record.
 pub(super) fn step(facts: Facts) -> Step {
-    let Facts { stand, file, head, verdict } = facts;
-    match (stand, verdict) {
-        (Stand::Own, Verdict::Made) => Step::Commit,
-        (Stand::Own, Verdict::Foreign) if (file, head) == (File::Meant, Entry::Before) => Step::Back,
-        (_, Verdict::Same) | (Stand::Own, Verdict::Foreign | Verdict::Unknown) => Step::Stay,
-        (Stand::Another, _) => match (file, verdict) {
+    let Facts { stand, aim, file, head, verdict } = facts;
+    match (stand, aim, verdict) {
+        (Stand::Own, Aim::Finish, Verdict::Made) => Step::Commit,
+        (Stand::Own, Aim::Finish, Verdict::Foreign) if (file, head) == (File::Meant, Entry::Before) => Step::Back,
+        (_, _, Verdict::Same) | (Stand::Own, Aim::Finish, Verdict::Foreign | Verdict::Unknown) => Step::Stay,
+        (Stand::Another, _, _) | (_, Aim::Undo, _) => match (file, verdict) {
             (File::Meant, _) => Step::Back,
             (File::Stuck | File::Other, Verdict::Made) => Step::Tell,
             _ => Step::Stay,
@@ -103,10 +108,12 @@ mod tests {
     fn everything() -> Vec<Facts> {
         let mut all = Vec::new();
         for stand in [Stand::Own, Stand::Another] {
-            for file in [File::Before, File::Meant, File::Stuck, File::Other] {
-                for head in [Entry::Before, Entry::Since] {
-                    let verdicts = [Verdict::Same, Verdict::Made, Verdict::Foreign, Verdict::Unknown];
-                    all.extend(verdicts.map(|verdict| Facts { stand, file, head, verdict }));
+            for aim in [Aim::Finish, Aim::Undo] {
+                for file in [File::Before, File::Meant, File::Stuck, File::Other] {
+                    for head in [Entry::Before, Entry::Since] {
+                        let verdicts = [Verdict::Same, Verdict::Made, Verdict::Foreign, Verdict::Unknown];
+                        all.extend(verdicts.map(|verdict| Facts { stand, aim, file, head, verdict }));
+                    }
                 }
             }
         }
@@ -114,11 +121,11 @@ mod tests {
     }
 
     fn is_to_be_finished(facts: Facts) -> bool {
-        facts.stand == Stand::Own
+        (facts.stand, facts.aim) == (Stand::Own, Aim::Finish)
     }
 
     #[test]
-    fn what_is_committed_is_what_the_engine_made_for_that_branch() {
+    fn what_is_committed_is_what_the_engine_made_for_that_branch_and_nobody_was_told_failed() {
         for facts in everything() {
             let is_ours = is_to_be_finished(facts) && facts.verdict == Verdict::Made;
             assert_eq!(step(facts) == Step::Commit, is_ours, "{facts:?}");

@@ -11,7 +11,7 @@ use crate::ops::heal;
 use crate::ops::line_ends::{self, TASK};
 use crate::ops::workspace::Workspace;
 use crate::process::boot;
-use crate::store::intent::{self, Intent};
+use crate::store::intent::{self, Aim, Intent};
 use crate::store::{StoreError, WriterLock};
 
 /// What became of it.
@@ -138,7 +138,7 @@ pub(in crate::ops) fn finish(workspace: &Workspace, lock: &WriterLock, branch: &
 /// A record that names no files is that of a sync: the locks say from where to where it goes.
 fn record(lock: &WriterLock, locks: &Locks) -> std::io::Result<Vec<crate::disk::Unsynced>> {
     let locks = serde_json::to_value(locks).ok();
-    let record = Intent { pid: std::process::id(), boot: boot(), writes: Vec::new(), locks };
+    let record = Intent { pid: std::process::id(), boot: boot(), aim: Aim::Finish, writes: Vec::new(), locks };
     let waiting = intent::write(lock, &record).and_then(|written| written.unsynced(lock));
     waiting.map(Vec::from_iter).map_err(std::io::Error::other)
 }

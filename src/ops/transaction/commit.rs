@@ -15,7 +15,7 @@ use crate::ops::heal;
 use crate::ops::workspace::Workspace;
 use crate::process::boot;
 use crate::stop;
-use crate::store::intent::{self, Intent};
+use crate::store::intent::{self, Aim, Intent};
 use crate::store::{StoreError, WriterLock};
 
 /// Commits writes of different tasks, each version a commit of its own, in one move of the branch. Returns the last commit of
@@ -26,15 +26,24 @@ pub(in crate::ops) fn commit(
     head: &Head,
     writes: &[Write],
 ) -> Result<Vec<CommitId>, OpsError> {
-    let committed = commit_unhealed(workspace, lock, head, writes);
-    if let Err(error) = &committed
-        && !matches!(error, OpsError::Store(StoreError::NotDurable { .. }))
-    {
+    let Failed { error, stuck } = match try_to_commit(workspace, lock, head, writes, Aim::Undo) {
+        Ok(commits) => return Ok(commits),
+        Err(failed) => *failed,
+    };
+    match stuck {
+        None if matches!(error, OpsError::Store(StoreError::NotDurable { .. })) => {}
         // The index may have moved before the branch could not. If that cannot be healed now the record stays, and the next
         // command heals it; what is told is why the commit failed.
-        let _ = heal::heal(workspace, lock);
+        None => drop(heal::heal(workspace, lock)),
+        // It is tried once more, and by whoever comes next.
+        Some(Stuck { noted: true, .. }) if heal::heal(workspace, lock).is_ok() => {}
+        // Without the note it would be finished: so it is only told that somebody will do that.
+        Some(Stuck { fault, noted }) => {
+            let (failure, fault) = (Some(Box::new(error)), Box::new(OpsError::from(fault)));
+            return Err(OpsError::NotPutBack { failure, fault, noted });
+        }
     }
-    committed
+    Err(error)
 }
 
 /// The same for whoever heals: what a failure leaves stays on record.
@@ -44,22 +53,55 @@ pub(in crate::ops) fn commit_unhealed(
     head: &Head,
     writes: &[Write],
 ) -> Result<Vec<CommitId>, OpsError> {
+    let tried = try_to_commit(workspace, lock, head, writes, Aim::Finish);
+    tried.map_err(|failed| failed.stuck.map_or(failed.error, |stuck| stuck.fault.into()))
+}
+
+/// A commit that was not made.
+struct Failed {
+    error: OpsError,
+    stuck: Option<Stuck>,
+}
+
+impl From<OpsError> for Box<Failed> {
+    fn from(error: OpsError) -> Self {
+        Self::new(Failed { error, stuck: None })
+    }
+}
+
+/// Files that could not be put back as they were.
+struct Stuck {
+    fault: StoreError,
+    /// Whether the record says that they are to be.
+    noted: bool,
+}
+
+/// Where it fails, the files are put back as they were. What that leaves is finished or undone by whoever heals, as it is to be.
+fn try_to_commit(
+    workspace: &Workspace,
+    lock: &WriterLock,
+    head: &Head,
+    writes: &[Write],
+    aim: Aim,
+) -> Result<Vec<CommitId>, Box<Failed>> {
     let start = Instant::now();
-    files::look_in_the_way(&workspace.paths, writes)?;
+    files::look_in_the_way(&workspace.paths, writes).map_err(OpsError::from)?;
     let prepared = prepare(workspace, head, writes)?;
     stop::point("ops.prepared");
 
     let staged = RefCell::new(Vec::new());
     let mut named = Named::default();
     let failure = RefCell::new(None);
+    let recorded = RefCell::new(None);
     let published = workspace.repository.publish(
         &prepared,
         workspace.deadline(),
         &mut |locks| {
             let intended = writes.iter().map(Write::intended).collect();
             let locks = serde_json::to_value(locks).ok();
-            let record = Intent { pid: std::process::id(), boot: boot(), writes: intended, locks };
+            let record = Intent { pid: std::process::id(), boot: boot(), aim: Aim::Finish, writes: intended, locks };
             let written = intent::write(lock, &record).map_err(std::io::Error::other)?;
+            recorded.replace(Some(record));
             stop::point("ops.intent-written");
             let waiting = files::stage(lock, writes).and_then(|files| {
                 let mut staged = staged.borrow_mut();
@@ -79,14 +121,22 @@ pub(in crate::ops) fn commit_unhealed(
     let published = match published {
         Ok(published) => published,
         Err(error) => {
-            named.put_back(lock, writes)?;
-            return Err(failure.into_inner().map_or_else(|| error.into(), OpsError::from));
+            let error = failure.into_inner().map_or_else(|| error.into(), OpsError::from);
+            // Noted first: whoever is told that it failed is not to find it done.
+            let record = recorded.into_inner().filter(|_| aim == Aim::Undo && !named.is_empty());
+            let noted = record.and_then(|record| intent::note_undo(lock, &record).ok());
+            let stuck = named.put_back(lock, writes).err().map(|fault| {
+                // It is there for the next command; only a power cut could still take it back.
+                let noted = noted.map(|written| drop(written.sync(lock))).is_some();
+                Stuck { fault, noted }
+            });
+            return Err(Box::new(Failed { error, stuck }));
         }
     };
     stop::point("ops.committed");
     if let Some(fault) = published.not_synced {
         // The record stays: it is what the next command goes by if a power cut takes some of it back.
-        return Err(StoreError::from(fault).into());
+        return Err(OpsError::from(StoreError::from(fault)).into());
     }
     let settled = files::settle(lock, writes);
     stop::point("ops.settled");

@@ -11,7 +11,8 @@
 //!   sync                the folders of the files and of the branch       power cut: some old, some new -> brought forward by `heal`
 //!   settle              the old file of a moved task goes, the intent is blanked   kill: both are cleared by `heal`
 //! ```
-//! If the commit fails, the files are put back as they were; nothing is left half-done.
+//! If the commit fails, the files are put back as they were; nothing is left half-done. Before that the record is noted to be undone:
+//! should putting back fail as well, `heal` does it, and commits nothing of what somebody was told had failed.
 
 mod commit;
 mod place;

@@ -3,12 +3,15 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Intent, Made, Moved, Old, Write};
+use super::{Aim, Intent, Made, Moved, Old, Write};
 use crate::model::Digest;
 use crate::store::{ProjectPath, StoreError};
 
 #[derive(Serialize, Deserialize)]
 struct Record {
+    /// 1 where it is to be undone. A number, and the first of all: either has as many bytes, and they are at the beginning.
+    #[serde(default)]
+    undo: u8,
     pid: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     boot: Option<String>,
@@ -88,6 +91,7 @@ impl Record {
             made: write.made.iter().map(MadeRecord::of).collect(),
         };
         Self {
+            undo: u8::from(intent.aim == Aim::Undo),
             pid: intent.pid,
             boot: intent.boot.clone(),
             writes: intent.writes.iter().map(written).collect(),
@@ -97,7 +101,8 @@ impl Record {
 
     fn intent(self) -> Result<Intent, String> {
         let writes: Result<_, String> = self.writes.into_iter().map(WriteRecord::write).collect();
-        Ok(Intent { pid: self.pid, boot: self.boot, writes: writes?, locks: self.locks })
+        let aim = if self.undo == 0 { Aim::Finish } else { Aim::Undo };
+        Ok(Intent { pid: self.pid, boot: self.boot, aim, writes: writes?, locks: self.locks })
     }
 }
 
