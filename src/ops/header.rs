@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::past::Past;
+use super::ended_visit::EndedVisit;
 use super::stand::Stand;
 use crate::engine::{Rules, Stay, Timer, lost_dependencies, stay};
 use crate::format::task_file::{Origin, TaskFile};
@@ -68,7 +68,7 @@ pub struct Header {
     /// Where it stands, as its file has it: the rules may have changed since.
     pub stand: Stand,
     /// Its ended visits: most of what there is of a project, so they take up little.
-    pub stays: Box<[Past]>,
+    pub stays: Box<[EndedVisit]>,
 }
 
 /// A branch of an open fork, as lists show it.
@@ -232,7 +232,7 @@ pub(super) fn header(file: &TaskFile) -> Header {
         depends_on: task.depends_on.iter().map(ToString::to_string).collect(),
         lost_dependencies: lost_dependencies(task).iter().map(ToString::to_string).collect(),
         stand: Stand::of(task),
-        stays: task.history.iter().map(Past::of).collect(),
+        stays: task.history.iter().map(EndedVisit::of).collect(),
     }
 }
 

@@ -1,8 +1,8 @@
 //! The places of work that wait for somebody, and what agents have of them, as headers tell it: what handing out goes by.
 
+use super::ended_visit::EndedVisit;
 use super::header::{Header, Part, gate_of, time};
 use super::in_force::InForce;
-use super::past::Past;
 use crate::engine::{Gift, Hands, Post, Waiting};
 use crate::model::{AgentId, BranchStatus, Identity, Priority, RoleId, Ticket};
 
@@ -27,9 +27,9 @@ fn place(in_force: &InForce, header: &Header, part: Option<&Part>) -> Option<Wai
     let role: RoleId = part.map_or(header.role.as_deref(), |part| Some(&part.role))?.parse().ok()?;
     let post = Post { role: &role, ..post };
     let station = post.station().to_string();
-    let worked = || header.stays.iter().rev().filter(|past| past.completed);
-    let kept_apart = |past: &&Past| {
-        let gate = past.gate.split('/').next().unwrap_or_default();
+    let worked = || header.stays.iter().rev().filter(|visit| visit.completed);
+    let kept_apart = |visit: &&EndedVisit| {
+        let gate = visit.gate.split('/').next().unwrap_or_default();
         post.duty.separate_by == Identity::Agent && post.duty.separate_from.iter().any(|from| from.as_str() == gate)
     };
     let lost = part.map_or(&header.lost, |part| &part.lost);
@@ -38,8 +38,8 @@ fn place(in_force: &InForce, header: &Header, part: Option<&Part>) -> Option<Wai
         people_only: post.requires_human(rules),
         priority: priority(header),
         created: time(header.created),
-        before: worked().find(|past| past.gate.as_str() == station).and_then(|past| agent(past.agent.as_deref())),
-        apart: worked().filter(kept_apart).filter_map(|past| agent(past.agent.as_deref())).collect(),
+        before: worked().find(|visit| visit.gate.as_str() == station).and_then(|visit| agent(visit.agent.as_deref())),
+        apart: worked().filter(kept_apart).filter_map(|visit| agent(visit.agent.as_deref())).collect(),
         lost: agent(lost.as_deref()),
         role,
     })
@@ -68,9 +68,9 @@ pub(super) fn hands<'h>(headers: impl IntoIterator<Item = &'h Header>) -> Hands 
                 .into_iter()
                 .for_each(|(role, gift)| hands.give(role, gift));
         }
-        for past in &header.stays {
-            let given = agent(past.agent.as_deref()).and_then(|agent| gift(past.entered, None, agent));
-            let role = past.role.as_deref().and_then(|role| role.parse().ok());
+        for visit in &header.stays {
+            let given = agent(visit.agent.as_deref()).and_then(|agent| gift(visit.entered, None, agent));
+            let role = visit.role.as_deref().and_then(|role| role.parse().ok());
             role.zip(given).into_iter().for_each(|(role, gift)| hands.give(role, gift));
         }
     }

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
+use super::super::ended_visit::EndedVisit;
 use super::super::header::Header;
-use super::super::past::Past;
 use super::gates::GateStats;
 use super::span::Span;
 use super::spread::{Share, Spread};
@@ -94,9 +94,9 @@ fn pace(visits: &HashMap<(&str, &str), Vec<u64>>, medians: &HashMap<(&str, &str)
 
 /// Returns which earlier visits did the work that a rejection sends back: the last that settled the gate to which the task goes; all
 /// branches, where that is a fork.
-fn work_of(before: &[Past], rejection: &Past) -> impl Iterator<Item = usize> {
+fn work_of(before: &[EndedVisit], rejection: &EndedVisit) -> impl Iterator<Item = usize> {
     let to = rejection.to.as_deref().unwrap_or_default();
-    let is_work = move |stay: &Past| gate_of(stay) == to && is_settled(stay);
+    let is_work = move |stay: &EndedVisit| gate_of(stay) == to && is_settled(stay);
     let entered = before.iter().rfind(|stay| is_work(stay)).map(|stay| stay.entered);
     let found = before.iter().enumerate().filter(move |(_, stay)| is_work(stay) && Some(stay.entered) == entered);
     found.map(|(index, _)| index)

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
+use super::super::ended_visit::EndedVisit;
 use super::super::header::Header;
-use super::super::past::Past;
 use super::super::stations::stations;
 use super::span::Span;
 use super::spread::{Share, Spread};
@@ -102,7 +102,7 @@ impl<'a> Gates<'a> {
     }
 
     /// Counts the time of a visit. What lies before is none of this time's, but the visit was as long as it was.
-    fn spend(&mut self, task: &'a Header, stay: &'a Past, span: &Span, counts: bool) {
+    fn spend(&mut self, task: &'a Header, stay: &'a EndedVisit, span: &Span, counts: bool) {
         if counts {
             self.at(task, stay.gate.as_str()).lengths.push(stay.seconds);
         }

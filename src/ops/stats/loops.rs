@@ -1,7 +1,7 @@
 //! How often tasks go through the same gates: once is ideal, over three times a sign that something is wrong.
 
+use super::super::ended_visit::EndedVisit;
 use super::super::header::Header;
-use super::super::past::Past;
 use super::span::Span;
 use super::verdict::gate_of;
 use crate::model::Ending;
@@ -56,17 +56,17 @@ fn passes(task: &Header) -> u32 {
 }
 
 /// Returns how often a task with these visits came to the gate that it came to most often, likewise.
-pub(in crate::ops) fn passes_in(stays: &[Past]) -> u32 {
+pub(in crate::ops) fn passes_in(stays: &[EndedVisit]) -> u32 {
     most(stays, None)
 }
 
-fn most(stays: &[Past], open: Option<&str>) -> u32 {
+fn most(stays: &[EndedVisit], open: Option<&str>) -> u32 {
     let mut entries: Vec<(&str, u32)> = Vec::new();
     let mut enter = |gate| match entries.iter_mut().find(|(known, _)| *known == gate) {
         Some((_, count)) => *count += 1,
         None => entries.push((gate, 1)),
     };
-    let mut last: Option<&Past> = None;
+    let mut last: Option<&EndedVisit> = None;
     for stay in stays {
         if stay.ended == Ending::Reopened.as_str() {
             last = None;
@@ -84,7 +84,7 @@ fn most(stays: &[Past], open: Option<&str>) -> u32 {
 }
 
 /// Returns whether the task came to the gate after that visit, and did not only stay there.
-fn is_new(last: Option<&Past>, gate: &str) -> bool {
+fn is_new(last: Option<&EndedVisit>, gate: &str) -> bool {
     last.is_none_or(|last| gate_of(last) != gate || last.retry.is_some())
 }
 

@@ -1,6 +1,6 @@
 //! The time that is looked at.
 
-use super::super::past::Past;
+use super::super::ended_visit::EndedVisit;
 
 /// A day, in seconds.
 const DAY: u64 = 86_400;
@@ -18,7 +18,7 @@ pub struct Span {
 
 impl Span {
     /// Returns whether the visit ended in this time. What ended in the future, by another machine's clock, ended now.
-    pub(super) fn has(&self, stay: &Past) -> bool {
+    pub(super) fn has(&self, stay: &EndedVisit) -> bool {
         self.holds(end(stay))
     }
 
@@ -45,7 +45,7 @@ impl Span {
 }
 
 /// Returns when a visit ended.
-pub(super) fn end(stay: &Past) -> i64 {
+pub(super) fn end(stay: &EndedVisit) -> i64 {
     stay.entered.saturating_add_unsigned(stay.seconds)
 }
 

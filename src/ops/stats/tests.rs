@@ -1,7 +1,7 @@
 //! Stories of tasks, as the counters see them.
 
+use super::super::ended_visit::{EndedVisit, Joined};
 use super::super::header::Header;
-use super::super::past::{Joined, Past};
 use super::super::stand::Stand;
 use super::*;
 use crate::format::config::{Source, load};
@@ -10,15 +10,15 @@ use crate::format::config::{Source, load};
 #[derive(Debug, Clone)]
 pub(super) struct Story {
     id: String,
-    stays: Vec<Past>,
+    stays: Vec<EndedVisit>,
     now: i64,
 }
 
 const START: i64 = 1_771_236_000;
 
 /// A visit that went on.
-pub(super) fn passed(gate: &str, to: &str) -> Past {
-    Past {
+pub(super) fn passed(gate: &str, to: &str) -> EndedVisit {
+    EndedVisit {
         gate: gate.into(),
         role: None,
         agent: Some(format!("{gate}-agent").into()),
@@ -36,8 +36,8 @@ pub(super) fn passed(gate: &str, to: &str) -> Past {
 }
 
 /// A visit that sent the task back.
-pub(super) fn sent_back(gate: &str, to: &str) -> Past {
-    Past { ended: "needs_review".into(), rejected: true, retry: Some(1), ..passed(gate, to) }
+pub(super) fn sent_back(gate: &str, to: &str) -> EndedVisit {
+    EndedVisit { ended: "needs_review".into(), rejected: true, retry: Some(1), ..passed(gate, to) }
 }
 
 impl Story {
@@ -46,7 +46,7 @@ impl Story {
     }
 
     /// Goes on with this visit, which begins when the last one ended; branches begin with their fork.
-    pub(super) fn then(mut self, mut stay: Past) -> Self {
+    pub(super) fn then(mut self, mut stay: EndedVisit) -> Self {
         stay.entered = self.now;
         if !stay.gate.contains('/') || stay.to.is_some() {
             self.now += i64::try_from(stay.seconds).unwrap();
@@ -56,8 +56,8 @@ impl Story {
     }
 
     /// The same at another length.
-    fn lasting(self, seconds: u64, stay: Past) -> Self {
-        self.then(Past { seconds, ..stay })
+    fn lasting(self, seconds: u64, stay: EndedVisit) -> Self {
+        self.then(EndedVisit { seconds, ..stay })
     }
 
     pub(super) fn task(&self) -> Header {
@@ -150,7 +150,7 @@ fn a_rejection_counts_where_it_is_said_and_for_whose_work() {
 
 #[test]
 fn an_agent_is_measured_by_the_gates_it_works_at() {
-    let visit = |agent: &str, gate: &str| Past { agent: Some(agent.into()), ..passed(gate, "$end") };
+    let visit = |agent: &str, gate: &str| EndedVisit { agent: Some(agent.into()), ..passed(gate, "$end") };
     let stories = [
         Story::new("a").lasting(1_000, visit("quick", "work")),
         Story::new("b").lasting(2_000, visit("slow", "work")),
@@ -165,11 +165,11 @@ fn an_agent_is_measured_by_the_gates_it_works_at() {
 
 #[test]
 fn a_fork_is_counted_once_and_each_branch_for_itself() {
-    let mut closing = Past { seconds: 90, retry: Some(1), ..passed("checks/b", "work") };
+    let mut closing = EndedVisit { seconds: 90, retry: Some(1), ..passed("checks/b", "work") };
     closing.join = Some(Box::new(Joined { fork: "checks".into(), failed: true }));
     let story = Story::new("a")
         .lasting(10, passed("work", "checks"))
-        .lasting(30, Past { rejected: true, ..passed("checks/a", "") })
+        .lasting(30, EndedVisit { rejected: true, ..passed("checks/a", "") })
         .then(closing);
     let stats = of(&[story], None, START + 100);
     assert_eq!(stats.rejections, Share { part: 1, whole: 1 }, "the fork speaks, for its branches together");
@@ -206,7 +206,7 @@ fn a_gate_that_is_gone_keeps_its_numbers_behind_those_in_force() {
 
 #[test]
 fn a_clock_that_ran_backwards_is_told_and_costs_no_time() {
-    let story = Story::new("b").then(Past { seconds: 0, skewed: true, ..passed("work", "$end") });
+    let story = Story::new("b").then(EndedVisit { seconds: 0, skewed: true, ..passed("work", "$end") });
     let stats = of(&[story, Story::new("a")], None, START - 5_000);
     assert_eq!(stats.skewed, ["b"]);
     assert_eq!(stats.lead.map(|lead| lead.p50), Some(0));

@@ -2,28 +2,28 @@
 
 use std::collections::HashSet;
 
+use super::super::ended_visit::EndedVisit;
 use super::super::header::Header;
-use super::super::past::Past;
 use crate::engine::Rules;
 use crate::model::{Ending, Outcome};
 
 /// Returns the gate of a visit, without the branch.
-pub(super) fn gate_of(stay: &Past) -> &str {
+pub(super) fn gate_of(stay: &EndedVisit) -> &str {
     stay.gate.split_once('/').map_or(stay.gate.as_str(), |(gate, _)| gate)
 }
 
 /// Returns whether the visit was that of a branch.
-pub(super) fn is_of_branch(stay: &Past) -> bool {
+pub(super) fn is_of_branch(stay: &EndedVisit) -> bool {
     stay.gate.contains('/')
 }
 
 /// Returns whether time passed at a gate in it: taking up a finished task is an entry, but no visit.
-pub(super) fn took_time(stay: &Past) -> bool {
+pub(super) fn took_time(stay: &EndedVisit) -> bool {
     stay.ended != Ending::Reopened.as_str()
 }
 
 /// Returns whether a completion settled the visit. Who is blocked, or has failed, has settled nothing.
-pub(super) fn is_settled(stay: &Past) -> bool {
+pub(super) fn is_settled(stay: &EndedVisit) -> bool {
     let undecided = [Outcome::Blocked, Outcome::Failed];
     stay.completed && !undecided.iter().any(|outcome| outcome.as_str() == stay.ended.as_str())
 }
@@ -38,7 +38,7 @@ pub(in crate::ops) struct Verdict<'a> {
 }
 
 /// Returns what the visit says: for its own gate or branch, and, where it closed a fork, for that.
-pub(in crate::ops) fn verdicts(stay: &Past) -> impl Iterator<Item = Verdict<'_>> {
+pub(in crate::ops) fn verdicts(stay: &EndedVisit) -> impl Iterator<Item = Verdict<'_>> {
     let own = is_settled(stay).then(|| Verdict {
         station: &stay.gate,
         // What closes a fork goes the fork's way, which says nothing of the branch.
@@ -49,7 +49,7 @@ pub(in crate::ops) fn verdicts(stay: &Past) -> impl Iterator<Item = Verdict<'_>>
 }
 
 /// Returns what the visit says for a whole gate, if it does: branches speak for it together.
-pub(super) fn gate_verdict(stay: &Past) -> Option<Verdict<'_>> {
+pub(super) fn gate_verdict(stay: &EndedVisit) -> Option<Verdict<'_>> {
     verdicts(stay).find(|verdict| !verdict.station.contains('/'))
 }
 
@@ -72,18 +72,18 @@ impl<'a> Judges<'a> {
     }
 
     /// Returns what the visit says, if it was at one of these gates.
-    pub(super) fn verdict<'t>(&self, task: &Header, stay: &'t Past) -> Option<Verdict<'t>> {
+    pub(super) fn verdict<'t>(&self, task: &Header, stay: &'t EndedVisit) -> Option<Verdict<'t>> {
         gate_verdict(stay).filter(|verdict| self.0.contains(&(task.workflow.as_str(), verdict.station)))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::past::Joined;
+    use super::super::super::ended_visit::Joined;
     use super::super::tests::{passed, sent_back};
     use super::*;
 
-    fn said(stay: &Past) -> Vec<(&str, bool)> {
+    fn said(stay: &EndedVisit) -> Vec<(&str, bool)> {
         verdicts(stay).map(|verdict| (verdict.station, verdict.rejects)).collect()
     }
 

@@ -7,7 +7,7 @@ use crate::model::{Ending, Join, Outcome, Verdict, Visit};
 
 /// An ended visit, as far as counting goes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Past {
+pub struct EndedVisit {
     /// The gate, or the branch of one.
     pub gate: Word,
     /// Whose work it was.
@@ -63,7 +63,7 @@ pub struct Joined {
     pub failed: bool,
 }
 
-impl Past {
+impl EndedVisit {
     /// Returns what is kept of an entry.
     pub(super) fn of(visit: &Visit) -> Self {
         Self {
