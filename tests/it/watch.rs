@@ -28,7 +28,7 @@ impl Watcher {
         assert!(status.success());
     }
 
-    fn stop(mut self, name: &str) {
+    pub(crate) fn stop(mut self, name: &str) {
         self.signal(name);
         let status = self.0.wait().unwrap();
         assert!(status.success(), "{name}: {status}");

@@ -168,11 +168,11 @@ fn candidate(
         Class::Growing
     } else if let Some(oddity) = oddity(&name, metadata) {
         Class::Odd(oddity)
+    } else if witnessed != Witnessed::Renamed && is_open() {
+        // A program that thinks for minutes before its next line has not said its last; one that was seen to close it is not the only one.
+        Class::Growing
     } else if witnessed == Witnessed::Closed && !quiet {
         Class::Closed
-    } else if witnessed != Witnessed::Renamed && is_open() {
-        // A program that thinks for minutes before its next line has not said its last.
-        Class::Growing
     } else {
         Class::Ready
     };
