@@ -26,7 +26,7 @@ pub(super) fn complete(
     stamp: Stamp,
     now: Timestamp,
 ) -> Result<Decision, Refusal> {
-    if let Some(settled) = redelivered(task, &stamp)? {
+    if let Some(settled) = redelivered(task, completion, &stamp)? {
         return Ok(Decision::Settled { visit: settled });
     }
     let open = open_visit(task, completion)?;
@@ -138,13 +138,13 @@ pub(super) fn looping(rules: &Rules, task: &Task) -> Option<Refusal> {
 }
 
 /// Returns the visit that the completion ended before, if it was delivered before.
-fn redelivered(task: &Task, stamp: &Stamp) -> Result<Option<usize>, Refusal> {
+fn redelivered(task: &Task, completion: &Completion, stamp: &Stamp) -> Result<Option<usize>, Refusal> {
     let found = task.history.iter().enumerate().find_map(|(visit, entry)| {
         entry.completion.as_ref().filter(|known| known.id == stamp.id).map(|known| (visit, known))
     });
     match found {
         None => Ok(None),
-        Some((visit, known)) if known.sha256 == stamp.sha256 => Ok(Some(visit)),
+        Some((visit, known)) if [stamp, &completion.earlier_stamp()].contains(&known) => Ok(Some(visit)),
         Some((visit, _)) => Err(Refusal::CompletionReused { id: stamp.id.clone(), task: task.id.clone(), visit }),
     }
 }

@@ -1,7 +1,11 @@
 //! JSON as the same tree that YAML gives: with places, and with duplicate keys refused.
 
-use serde_json::{Number, Value};
+mod numbers;
 
+use serde_json::{Error, Number, Value};
+
+use self::numbers::{Kept, numbers};
+pub use self::numbers::{read, read_below};
 use super::yaml::{self, Decimal, Entry, Fault, Key, Kind, Layout, Limits, Node, Sharing};
 
 /// Returns the tree of a JSON text.
@@ -9,13 +13,10 @@ use super::yaml::{self, Decimal, Entry, Fault, Key, Kind, Layout, Limits, Node, 
 /// The JSON parser decides what the text says. Nearly all JSON is YAML too, and the YAML tree knows where everything stands,
 /// so it is taken where it says the same; the rest (surrogate escapes, tabs before keys) gets a tree without places.
 pub(super) fn parse(text: &str) -> Result<Node<'_>, Fault> {
-    let value: Value = serde_json::from_str(text).map_err(|error| {
-        let at = offset(text, error.line(), error.column());
-        let message = error.to_string();
-        let message = message.split(" at line ").next().unwrap_or_default().to_owned();
-        Fault::new("invalid_json", at..at, format!("this is not JSON: {message}"))
-    })?;
-    let said = written(value, &mut numbers(text));
+    let kept = Kept::new(text).map_err(|error| fault(text, &error))?;
+    let kept = kept.text(text);
+    let value = serde_json::from_str(kept).map_err(|error| fault(text, &error))?;
+    let said = written(value, &mut numbers(kept));
     match yaml::parse(text, &Limits::default()) {
         Ok(node) if node.agrees(&said) => Ok(node),
         Err(faults) => match faults.into_iter().find(|fault| fault.code == "duplicate_key") {
@@ -27,9 +28,11 @@ pub(super) fn parse(text: &str) -> Result<Node<'_>, Fault> {
 }
 
 /// Returns what somebody typed as JSON. A number that would not be written as it was typed is kept as a text: `1.10` is a version.
-pub fn typed(text: &str) -> Result<Value, serde_json::Error> {
-    let mut value = serde_json::from_str(text)?;
-    keep(&mut value, &mut numbers(text));
+pub fn typed(text: &str) -> Result<Value, Error> {
+    let kept = Kept::new(text)?;
+    let kept = kept.text(text);
+    let mut value = serde_json::from_str(kept)?;
+    keep(&mut value, &mut numbers(kept));
     Ok(value)
 }
 
@@ -51,27 +54,11 @@ fn next<'t>(number: &Number, numbers: &mut impl Iterator<Item = &'t str>) -> Opt
     numbers.next().filter(|text| serde_json::from_str(text).ok().as_ref() == Some(number))
 }
 
-/// Returns the numbers of a JSON text as they are written.
-fn numbers(text: &str) -> impl Iterator<Item = &str> {
-    let mut rest = text;
-    std::iter::from_fn(move || {
-        loop {
-            let start = rest.find(|c: char| c == '"' || c == '-' || c.is_ascii_digit())?;
-            rest = &rest[start..];
-            let Some(inner) = rest.strip_prefix('"') else { break };
-            let mut escaped = false;
-            let closing = |c: char| {
-                let closes = c == '"' && !escaped;
-                escaped = c == '\\' && !escaped;
-                closes
-            };
-            rest = &inner[inner.find(closing)? + 1..];
-        }
-        let end = rest.find(|c: char| !(c.is_ascii_digit() || "+-.eE".contains(c))).unwrap_or(rest.len());
-        let (number, after) = rest.split_at(end);
-        rest = after;
-        Some(number)
-    })
+fn fault(text: &str, error: &Error) -> Fault {
+    let at = offset(text, error.line(), error.column());
+    let message = error.to_string();
+    let message = message.split(" at line ").next().unwrap_or_default();
+    Fault::new("invalid_json", at..at, format!("this is not JSON: {message}"))
 }
 
 fn offset(text: &str, line: usize, column: usize) -> usize {
@@ -136,16 +123,15 @@ mod tests {
             Kind::Number(number) => number.source().to_owned(),
             other => panic!("{other:?} is no number"),
         };
-        // One has its places, and one has not: of the long number YAML has another opinion.
         for text in [&text, &text.replace(long, "7.00")] {
             let node = parse(text).unwrap();
-            assert_eq!(node.to_value(), serde_json::from_str::<Value>(text).unwrap());
-            assert_eq!(node.get("o").unwrap().span == (0..0), text.contains(long));
+            assert_eq!(node.to_value(), read::<Value>(text).unwrap());
+            assert!(node.get("o").unwrap().span != (0..0), "the YAML tree says the same");
             assert_eq!(source(&node, &["1.20".into()]), "1.10");
             assert_eq!(source(&node, &["l".into(), 2.into()]), "1e3");
             assert_eq!(source(&node, &["o".into(), "v".into()]), "0.50");
         }
-        assert_eq!(source(&parse(&text).unwrap(), &["l".into(), 1.into()]), long);
+        assert_eq!(parse(&text).unwrap().at(["l".into(), 1.into()].into_iter()).unwrap().as_str(), Some(long));
         let wanted = serde_json::json!(
             {"1.20": "1.10", "s": "\"1.30\\", "l": [2.0, long, "1e3", 1e-7, "xé", 7], "o": {"v": "0.50"}}
         );

@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use super::completion_file::{Syntax, parse, write};
 use super::frontmatter::{self, Edit, splice};
+use super::json;
 use super::yaml::{self, Limits};
 use crate::model::{Completion, Map};
 
@@ -22,7 +23,7 @@ pub fn signed_file(bytes: &[u8], syntax: Syntax, completion: &Completion) -> Opt
 
 /// Of a text that looks like a number the parser has nothing but the number: what is signed is what the completion says.
 fn object(bytes: &[u8], completion: &Completion) -> Option<Vec<u8>> {
-    let mut object: Map = serde_json::from_slice(bytes).ok()?;
+    let mut object: Map = json::read(std::str::from_utf8(bytes).ok()?).ok()?;
     let Value::Object(said) = write(completion) else { return None };
     object.extend(said);
     let mut text = serde_json::to_string_pretty(&object).ok()?;

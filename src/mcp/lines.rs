@@ -21,6 +21,7 @@ use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::open::Open;
+use crate::format::json::read_below;
 
 /// A line longer than this is no message: nothing that a tool takes comes near it.
 const LONGEST: usize = 8 << 20;
@@ -235,7 +236,9 @@ fn next_line(stdin: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<Option<
 /// Returns the message, or the answer to what is none. Nothing for a notification that says nothing: it has no answer.
 fn parsed(line: &[u8]) -> Result<Option<ClientJsonRpcMessage>, Value> {
     let line = line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line);
-    let value: Value = serde_json::from_slice(line)
+    // What is not UTF-8 is no JSON either, and serde_json says where.
+    let value = std::str::from_utf8(line)
+        .map_or_else(|_| serde_json::from_slice(line), |text| read_below(text, "params"))
         .map_err(|fault| refused(ErrorCode::PARSE_ERROR, format!("this line is not JSON: {fault}"), None))?;
     let id = value.get("id").filter(|id| id.is_string() || id.is_i64()).cloned();
     if value.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {

@@ -4,6 +4,7 @@
 use serde_json::{Map, Value};
 
 use crate::cli::trouble::Trouble;
+use crate::format::json;
 use crate::model::nearest;
 use crate::ops::NewTask;
 
@@ -54,7 +55,7 @@ pub(super) fn many(name: &str, text: &str) -> Result<Vec<NewTask>, Trouble> {
         problem,
         fix: "give a list of objects, as in `[{\"title\": \"Add login\", \"tags\": [\"auth\"]}]`".to_owned(),
     };
-    let value: Value = serde_json::from_str(text).map_err(|error| unfit(format!("{name} is no JSON: {error}")))?;
+    let value: Value = json::read(text).map_err(|error| unfit(format!("{name} is no JSON: {error}")))?;
     let Value::Array(entries) = &value else {
         return Err(unfit(format!("{name} is {}, not a list of tasks", noun(&value))));
     };

@@ -1,6 +1,7 @@
 //! `json`: everything that is printed is one object.
 
 use super::Report;
+use crate::format::json;
 use crate::model::Map;
 use crate::runner::printed::{Printed, plain};
 
@@ -8,7 +9,7 @@ use crate::runner::printed::{Printed, plain};
 pub fn json(printed: &Printed<'_>) -> Report {
     let text = String::from_utf8_lossy(printed.stdout);
     let mut report = Report { text: plain(printed.stdout), ..Report::default() };
-    match serde_json::from_str::<Map>(text.trim_start_matches('\u{feff}')) {
+    match json::read::<Map>(text.trim_start_matches('\u{feff}')) {
         Ok(map) => report.structured = Some(map),
         Err(_) if report.text.trim().is_empty() => {}
         Err(error) => report.remarks.push(format!("what was printed is not one JSON object: {error}")),

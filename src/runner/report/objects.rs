@@ -1,7 +1,9 @@
 //! The JSON objects in what was printed: one a line, or spread over lines. Noise between them and halves of objects are passed over.
 
+use serde::de::IgnoredAny;
 use serde_json::{Deserializer, Value};
 
+use crate::format::json;
 use crate::model::Map;
 
 /// How many beginnings of spread objects are tried: each may be read to the end of the text in vain.
@@ -11,7 +13,7 @@ const TRIES: usize = 32;
 pub(super) fn objects(bytes: &[u8]) -> Vec<Map> {
     let text = String::from_utf8_lossy(bytes);
     let text = text.trim_start_matches(['\u{feff}', '\u{fffd}']);
-    match serde_json::from_str(text) {
+    match json::read(text) {
         Ok(Value::Object(map)) => return vec![map],
         Ok(Value::Array(items)) => return items.into_iter().filter_map(object).collect(),
         _ => {}
@@ -23,14 +25,15 @@ pub(super) fn objects(bytes: &[u8]) -> Vec<Map> {
         let said = line.trim();
         if said == "{" && tries < TRIES {
             tries += 1;
-            let mut stream = Deserializer::from_str(&text[at..]).into_iter::<Value>();
-            if let Some(Ok(value)) = stream.next() {
-                found.extend(object(value));
-                at += stream.byte_offset();
+            let mut stream = Deserializer::from_str(&text[at..]).into_iter::<IgnoredAny>();
+            if let Some(Ok(_)) = stream.next() {
+                let end = at + stream.byte_offset();
+                found.extend(json::read(&text[at..end]).ok().and_then(object));
+                at = end;
                 continue;
             }
         } else if said.starts_with('{') {
-            found.extend(serde_json::from_str(said).ok().and_then(object));
+            found.extend(json::read(said).ok().and_then(object));
         }
         at += line.len();
     }

@@ -4,6 +4,7 @@ use super::fenced::{Fenced, last_json};
 use super::file::{judged, told};
 use super::{Asked, Said, Source};
 use crate::format::completion_file::{Answer, answer_of, json_answer};
+use crate::format::json;
 use crate::format::yaml::Fault;
 use crate::model::{Map, Outputs};
 use crate::runner::report::Report;
@@ -34,7 +35,7 @@ fn found(asked: &Asked<'_>, report: &Report) -> Result<Read, &'static str> {
             Err("the JSON object that was printed has no `outcome`")
         };
     }
-    if let Ok(object) = serde_json::from_str::<Map>(report.text.trim())
+    if let Ok(object) = json::read::<Map>(report.text.trim())
         && answers(asked, &object)
     {
         return Ok(json_answer(report.text.trim()));
@@ -44,7 +45,7 @@ fn found(asked: &Asked<'_>, report: &Report) -> Result<Read, &'static str> {
         Fenced::Open => return Err("its last block of JSON has no end"),
         Fenced::Block(block) => block.trim(),
     };
-    match serde_json::from_str::<Map>(block) {
+    match json::read::<Map>(block) {
         Ok(object) if answers(asked, &object) && asked.prompt.contains(block) => {
             Err("its last block of JSON stands in the prompt just as it is")
         }
