@@ -27,6 +27,12 @@ pub(super) fn parse(text: &str) -> Result<Node<'_>, Fault> {
     }
 }
 
+/// Returns the first key that a JSON text has twice in one object, and where: of such a one its last value alone would count.
+pub fn said_twice(text: &str) -> Option<String> {
+    let fault = parse(text).err().filter(|fault| fault.code == "duplicate_key")?;
+    Some(fault.message)
+}
+
 /// Returns what somebody typed as JSON. A number that would not be written as it was typed is kept as a text: `1.10` is a version.
 pub fn typed(text: &str) -> Result<Value, Error> {
     let kept = Kept::new(text)?;
@@ -146,6 +152,9 @@ mod tests {
     #[test]
     fn json_is_held_to_its_grammar() {
         assert_eq!(parse("{\"a\": 1, \"a\": 2}").unwrap_err().code, "duplicate_key");
+        assert_eq!(said_twice("{\"a\": 1, \"b\": 2}"), None);
+        let twice = "the key `a` on line 2 is already defined on line 1";
+        assert_eq!(said_twice("[{\"a\": 1,\n\"a\": 2}]").as_deref(), Some(twice));
         let fault = parse("{\"a\": 1,\n \"b\" 2}").unwrap_err();
         assert_eq!((fault.code, fault.line_column("{\"a\": 1,\n \"b\" 2}").0), ("invalid_json", 2));
         assert!(parse("a: 1").is_err(), "YAML is not JSON");

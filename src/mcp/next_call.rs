@@ -61,7 +61,6 @@ fn of_error(error: &OpsError, mended: Mended<'_>) -> Option<Value> {
         OpsError::Unfit { code: "missing_title", .. } => {
             mended.with("title", json!("<what is to be done, in a few words>"))
         }
-        OpsError::Unfit { code: "unknown_workflow", .. } => call("aof_workflow_list", json!({})),
         OpsError::Unfit { code: "wrong_role", .. } => next_task(),
         // The same call, once more.
         OpsError::Restless { .. } => mended.done(),

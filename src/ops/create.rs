@@ -8,6 +8,7 @@ use super::edit::check_dependencies;
 use super::error::OpsError;
 use super::heal::{heal, heal_if_pending};
 use super::message;
+use super::names::workflow_named;
 use super::standing::{Version, parse_with};
 use super::transaction::{Changed, DryRun, Write, commit};
 use super::workspace::Workspace;
@@ -15,7 +16,7 @@ use crate::audit::{AuditError, CommitId, Head, Person};
 use crate::engine::{Act, Actor, Decision, Refusal, Rules, Step, Warning, begin, decide};
 use crate::format::task_file::{self, Defaults};
 use crate::model::{
-    AgentId, Map, Org, Permission, Project, Routing, Status, Task, TaskId, Timestamp, Workflow, WorkflowName, nearest,
+    AgentId, Map, Org, Permission, Project, Routing, Status, Task, TaskId, Timestamp, Workflow, WorkflowName,
 };
 use crate::store::Paths;
 use crate::store::StoreError;
@@ -82,7 +83,7 @@ fn create_batch(
         for new in wanted {
             check_dependencies(workspace, None, &new.depends_on)?;
             let task = loop {
-                let task = task(&workspace.paths, &rules.project, new, now)?;
+                let task = task(&workspace.paths, rules, new, now)?;
                 // The files do not know yet what this batch has drawn.
                 if ids.insert(task.id.clone()) {
                     break task;
@@ -202,19 +203,12 @@ pub fn check_new(workflow: &Workflow, new: &NewTask) -> Result<(), OpsError> {
     Ok(())
 }
 
-fn task(paths: &Paths, project: &Project, new: &NewTask, now: Timestamp) -> Result<Task, OpsError> {
+fn task(paths: &Paths, rules: &Rules, new: &NewTask, now: Timestamp) -> Result<Task, OpsError> {
+    let project = &rules.project;
     check_title(&new.title)?;
     let workflow = new.workflow.clone().unwrap_or_else(|| project.default_workflow.clone());
-    let Some(rules) = project.workflow(&workflow) else {
-        let names: Vec<&str> = project.workflows.iter().map(|workflow| workflow.name.as_str()).collect();
-        let meant = nearest(workflow.as_str(), names.iter().copied()).map(|name| format!("did you mean `{name}`? "));
-        return Err(OpsError::Unfit {
-            code: "unknown_workflow",
-            problem: format!("there is no workflow `{workflow}`"),
-            fix: format!("{}there is {}", meant.unwrap_or_default(), crate::model::listed(names)),
-        });
-    };
-    let new = NewTask { input: begin(rules, &new.input)?, ..new.clone() };
+    let own = workflow_named(rules, &workflow)?;
+    let new = NewTask { input: begin(own, &new.input)?, ..new.clone() };
     Ok(new_from(&new, fresh_id(paths, project)?, workflow, now))
 }
 

@@ -159,11 +159,11 @@ fn what_is_no_task_is_refused_whole() {
     hint: say what is to be done in a few words, as in `Add login`
     ");
     assert_snapshot!(env.aof(&["task", "new", "Add login", "--workflow", "defaul"]), @"
-    exit 4
+    exit 3
     --- stderr
     error: there is no workflow `defaul`
 
-    hint: did you mean `default`? there is `default`
+    hint: did you mean `default`?
     ");
     assert_snapshot!(env.aof_reading(&["task", "new", "--from", "-"], b"{\"title\": \"One\"}"), @r#"
     exit 4
@@ -199,12 +199,25 @@ fn what_is_no_task_is_refused_whole() {
 
     hint: give a list of objects, as in `[{"title": "Add login", "tags": ["auth"]}]`
     "#);
-    assert_snapshot!(env.aof_reading(&["task", "new", "--from", "-"], b"[{\"title\": \"One\"}, {\"title\": \"\"}]"), @"
+    assert_snapshot!(env.aof_reading(&["task", "new", "--from", "-"], b"[{\"title\": \"One\"}, {\"title\": \"\"}, {\"title\": \"Two\", \"workflow\": \"defaul\"}]"), @r#"
     exit 4
     --- stderr
-    error: a task needs a title
+    error: standard input cannot be taken: task 2: a task needs a title; task 3: there is no workflow `defaul`
 
-    hint: say what is to be done in a few words, as in `Add login`
+    hint: give a list of objects, as in `[{"title": "Add login", "tags": ["auth"]}]`
+    "#);
+    // As in a completion: nobody sees which of the two would count.
+    assert_snapshot!(env.aof_reading(&["task", "new", "--from", "-"], b"[{\"title\": \"One\",\n\"title\": \"Two\"}]"), @r#"
+    exit 4
+    --- stderr
+    error: standard input cannot be taken: the key `title` on line 2 is already defined on line 1
+
+    hint: give a list of objects, as in `[{"title": "Add login", "tags": ["auth"]}]`
+    "#);
+    assert_snapshot!(env.aof_reading(&["task", "new", "--from", "-"], b"[]"), @"
+    exit 0
+    --- stderr
+    nothing was created: the list is empty
     ");
     assert_snapshot!(env.aof(&["task", "new", "Add login", "--depends", "nonsense"]), @"
     exit 2

@@ -4,9 +4,10 @@
 use serde_json::{Map, Value};
 
 use crate::cli::trouble::Trouble;
+use crate::engine::Rules;
 use crate::format::json;
 use crate::model::nearest;
-use crate::ops::NewTask;
+use crate::ops::{NewTask, OpsError, check_new, workflow_named};
 
 /// What an entry may have, and what each is.
 const FIELDS: [(&str, Kind); 8] = [
@@ -48,7 +49,7 @@ impl Kind {
 }
 
 /// Reads the file of that name.
-pub(super) fn many(name: &str, text: &str) -> Result<Vec<NewTask>, Trouble> {
+pub(super) fn many(name: &str, text: &str, rules: &Rules) -> Result<Vec<NewTask>, Trouble> {
     let name = if name == "-" { "standard input".to_owned() } else { format!("`{name}`") };
     let unfit = |problem: String| Trouble::Unfit {
         code: "invalid_tasks",
@@ -56,14 +57,22 @@ pub(super) fn many(name: &str, text: &str) -> Result<Vec<NewTask>, Trouble> {
         fix: "give a list of objects, as in `[{\"title\": \"Add login\", \"tags\": [\"auth\"]}]`".to_owned(),
     };
     let value: Value = json::read(text).map_err(|error| unfit(format!("{name} is no JSON: {error}")))?;
+    if let Some(twice) = json::said_twice(text) {
+        return Err(unfit(format!("{name} cannot be taken: {twice}")));
+    }
     let Value::Array(entries) = &value else {
         return Err(unfit(format!("{name} is {}, not a list of tasks", noun(&value))));
     };
     let (mut tasks, mut faults) = (Vec::new(), Vec::new());
     for (index, entry) in entries.iter().enumerate() {
         let before = faults.len();
-        let found = entry_of(entry, &mut |fault| faults.push(format!("task {}: {fault}", index + 1)));
-        tasks.extend(found.filter(|_| faults.len() == before));
+        let mut fault = |fault| faults.push(format!("task {}: {fault}", index + 1));
+        let found = entry_of(entry, &mut fault);
+        let Some(task) = found.filter(|_| faults.len() == before) else { continue };
+        match check(rules, &task) {
+            Ok(()) => tasks.push(task),
+            Err(unfit) => faults.push(format!("task {}: {}", index + 1, unfit.problem())),
+        }
     }
     if faults.is_empty() {
         return Ok(tasks);
@@ -74,6 +83,12 @@ pub(super) fn many(name: &str, text: &str) -> Result<Vec<NewTask>, Trouble> {
         faults.push(format!("and {more} more"));
     }
     Err(unfit(format!("{name} cannot be taken: {}", faults.join("; "))))
+}
+
+/// Holds a task against its workflow, as making it does: then nobody would know any more which one it was.
+fn check(rules: &Rules, task: &NewTask) -> Result<(), OpsError> {
+    let workflow = task.workflow.as_ref().unwrap_or(&rules.project.default_workflow);
+    check_new(workflow_named(rules, workflow)?, task)
 }
 
 fn entry_of(entry: &Value, fault: &mut dyn FnMut(String)) -> Option<NewTask> {

@@ -60,7 +60,7 @@ pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
     let workspace = session.workspace("task new")?;
     let in_force = session.rules(&workspace)?;
     let wanted = match &args.from {
-        Some(name) => many(name, &input::text(name)?)?,
+        Some(name) => many(name, &input::text(name)?, &in_force.rules)?,
         None => vec![one(args)?],
     };
     let mode = args.rehearsal.mode();
@@ -69,6 +69,9 @@ pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
         let values: Vec<_> = tasks.iter().map(|changed| changed_value(&in_force.rules, changed, mode)).collect();
         session.output.data(serde_json::json!({"tasks": values}));
     } else {
+        if tasks.is_empty() {
+            session.output.say("nothing was created: the list is empty");
+        }
         for changed in &tasks {
             let done = format!("created, {}", changed.path);
             shown::changed(session, &in_force.rules, changed, &done, mode);
