@@ -88,6 +88,7 @@ pub use log::Log;
 pub use merging::Hooks;
 pub use occupant::Occupant;
 pub use own_folder::OwnFolder;
+pub use paths::can_be_committed;
 pub use publish::{Intent, Published, WriteFiles};
 pub use reach::{Distance, Reach};
 pub use remote::Prompts;

@@ -52,6 +52,11 @@ pub(super) fn folders_above(path: &str) -> impl Iterator<Item = &str> {
     path.match_indices('/').map(|(at, _)| &path[..at]).chain([""])
 }
 
+/// Tells whether a commit may have a file there.
+pub fn can_be_committed(path: &str) -> bool {
+    check_path(path).is_ok()
+}
+
 /// Refuses paths that git would not check out again, or that mean another place.
 pub(super) fn check_path(path: &str) -> Result<(), AuditError> {
     let refuse = |reason| Err(AuditError::BadPath { path: path.to_owned(), reason });

@@ -50,6 +50,8 @@ pub enum Warning {
         filtered: Vec<String>,
         /// Those that are too large to be committed.
         too_large: Vec<String>,
+        /// Those with a name that no commit can have.
+        misnamed: Vec<String>,
     },
 }
 
@@ -123,7 +125,7 @@ impl Warning {
                     trouble.gate, trouble.error, trouble.expression
                 )
             }
-            Self::CompanionsStay { ignored, filtered, too_large } => {
+            Self::CompanionsStay { ignored, filtered, too_large, misnamed } => {
                 let reasons = [
                     (ignored, "which git is told to ignore"),
                     (
@@ -131,9 +133,15 @@ impl Warning {
                         "which git changes on the way into a commit: `filter`, `ident` or `working-tree-encoding`",
                     ),
                     (too_large, "too large to be committed"),
+                    (misnamed, "whose name cannot be committed: a control character, an invisible one or a backslash"),
                 ];
                 let stays = reasons.iter().filter(|(files, _)| !files.is_empty());
-                let stays: Vec<String> = stays.map(|(files, why)| format!("{} ({why})", listed(*files))).collect();
+                let stays: Vec<String> = stays
+                    .map(|(files, why)| {
+                        // A name may break the line.
+                        format!("{} ({why})", listed(files.iter().map(|file| file.escape_debug())))
+                    })
+                    .collect();
                 format!("the task has moved without {}: move or remove that yourself", stays.join(" and "))
             }
         }
@@ -161,9 +169,12 @@ impl Warning {
                 ("error", json!(trouble.error)),
                 ("action", json!(if trouble.entered { "enter" } else { "skip" })),
             ],
-            Self::CompanionsStay { ignored, filtered, too_large } => {
-                vec![("ignored", json!(ignored)), ("filtered", json!(filtered)), ("tooLarge", json!(too_large))]
-            }
+            Self::CompanionsStay { ignored, filtered, too_large, misnamed } => vec![
+                ("ignored", json!(ignored)),
+                ("filtered", json!(filtered)),
+                ("tooLarge", json!(too_large)),
+                ("misnamed", json!(misnamed)),
+            ],
         }
     }
 }

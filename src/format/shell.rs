@@ -8,7 +8,23 @@ pub fn quoted(word: &str) -> Cow<'_, str> {
     if !word.is_empty() && word.chars().all(is_plain) {
         return Cow::Borrowed(word);
     }
+    // What moves a line is written as bash, zsh and ksh read it.
+    if word.chars().any(char::is_control) {
+        return Cow::Owned(format!("$'{}'", word.chars().map(escaped).collect::<String>()));
+    }
     Cow::Owned(format!("'{}'", word.replace('\'', "'\\''")))
+}
+
+fn escaped(c: char) -> String {
+    match c {
+        '\n' => "\\n".to_owned(),
+        '\t' => "\\t".to_owned(),
+        '\'' | '\\' => format!("\\{c}"),
+        c if c.is_control() => {
+            c.to_string().bytes().fold(String::new(), |written, byte| written + &format!("\\x{byte:02x}"))
+        }
+        c => c.to_string(),
+    }
 }
 
 /// Returns several, each as one.
@@ -27,5 +43,6 @@ mod tests {
             r"tasks/AOF-abc.md 'my folder/x' 'it'\''s' ''"
         );
         assert_eq!(quoted("$(x)"), "'$(x)'");
+        assert_eq!(quoted("a\nb\t'\\\u{1b}é"), r"$'a\nb\t\'\\\x1bé'");
     }
 }

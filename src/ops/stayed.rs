@@ -15,7 +15,8 @@ pub(super) fn stayed(
 ) -> Result<Option<Attention>, OpsError> {
     // What is on its way into the archive may be looked at in between.
     let Some(first) = found.first().filter(|_| !intent::is_pending(&workspace.paths)) else { return Ok(None) };
-    let names: Vec<&str> = found.iter().map(|stayed| stayed.path.as_str()).collect();
+    let names: Vec<String> = found.iter().map(|stayed| stayed.path.as_str().escape_debug().to_string()).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let stayed = match &names[..] {
         [_] => "file stayed behind when its task was finished",
         _ => "files stayed behind when their tasks were finished",

@@ -6,6 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use insta::{allow_duplicates, assert_snapshot};
 use serde_json::Value;
 
+use crate::checker::check;
 use crate::environment::{TestEnvironment, eventually};
 use crate::git_states::LAYOUTS;
 use crate::syncing::executable;
@@ -405,7 +406,7 @@ fn what_a_copy_keeps_from_being_finished_after_a_kill_is_told() {
     assert!(output.stderr.contains("has 2 files") && output.stderr.contains("sprint/"), "{output}");
     let output = env.aof(&["task", "comment", &other, "Hello again"]).success();
     assert_eq!(output.stderr, "", "{output}");
-    std::fs::remove_file(env.path(&format!("tasks/sprint/{id}.md"))).unwrap();
+    fs::remove_file(env.path(&format!("tasks/sprint/{id}.md"))).unwrap();
     let _ = env.aof(&["watch", "--once"]);
     crate::checker::check(&env);
 }
@@ -531,5 +532,29 @@ fn what_a_person_wrote_beside_a_task_is_committed_as_theirs_before_the_task_ends
         assert_eq!(env.git(&["diff", &format!("HEAD~2:{}", beside("plan.md")), &format!("HEAD:{there}")]), "");
         assert_eq!(env.git(&["status", "--porcelain"]), "");
         let _ = env.aof(&["verify"]).success();
+    }
+}
+
+#[test]
+fn a_companion_whose_name_no_commit_can_have_stays() {
+    for (name, shown) in [("a\nb.log", "a\\nb.log"), ("a\\b.log", "a\\\\b.log")] {
+        let env = TestEnvironment::new();
+        let (id, place) = last_gate(&env);
+        let path = format!("tasks/{id}.{name}");
+        env.write(&path, "mine\n");
+        env.write(
+            &format!(".aof/inbox/{id}.yaml"),
+            format!("task: {id}\nagent: agent-3\noutcome: complete\nsummary: x\n"),
+        );
+        let said = env.aof(&["watch", "--once"]).success().stdout;
+        assert!(
+            said.contains(&format!("the task has moved without `tasks/AOF-xxxxx.{shown}` (whose name cannot be")),
+            "{said}"
+        );
+        assert!(env.exists(&place) && env.read(&path) == "mine\n" && env.files(".aof/refused").is_empty());
+        let status = env.aof(&["status"]).success().stdout;
+        assert!(status.contains(&format!("when its task was finished: tasks/AOF-xxxxx.{shown}\n")), "{status}");
+        fs::remove_file(env.path(&path)).unwrap();
+        check(&env);
     }
 }

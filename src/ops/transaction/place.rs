@@ -1,6 +1,7 @@
 //! Where the file of a task stands after a change, and what goes there with it. Reads, and changes nothing.
 
 use super::write::Companion;
+use crate::audit::can_be_committed;
 use crate::engine::Warning;
 use crate::format::task_file::{Origin, TaskFile};
 use crate::model::Layout;
@@ -33,8 +34,8 @@ pub(super) struct Following {
 }
 
 /// Returns what goes where the task goes. What git is told to leave out is in no commit because of that; what git encrypts, or stores
-/// elsewhere, would be in the commit as it stands here; and what is too large to be read at once, a recording, say, keeps no task
-/// from being finished: all these stay.
+/// elsewhere, would be in the commit as it stands here; and what is too large to be read at once, a recording, say, or has a name that no
+/// commit can have, keeps no task from being finished: all these stay.
 pub(super) fn following(workspace: &Workspace, standing: &Standing, to: &ProjectPath) -> Result<Following, OpsError> {
     let (repository, head) = (&workspace.repository, standing.head.commit);
     let here = companions(&workspace.paths, &standing.snapshot.path)?;
@@ -44,8 +45,13 @@ pub(super) fn following(workspace: &Workspace, standing: &Standing, to: &Project
     let is_filtered: Vec<bool> =
         filters(&here)?.into_iter().zip(filters(&there)?).map(|(here, there)| here || there).collect();
     let mut edited = Vec::new();
-    let (mut list, mut ignored, mut filtered, mut too_large) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let (mut list, mut ignored, mut filtered) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut too_large, mut misnamed) = (Vec::new(), Vec::new());
     for ((from, to), is_filtered) in here.into_iter().zip(there).zip(is_filtered) {
+        if !can_be_committed(from.as_str()) {
+            misnamed.push(from.to_string());
+            continue;
+        }
         let committed = head.map(|commit| repository.blob_id(commit, from.as_str())).transpose()?.flatten();
         if committed.is_none() && repository.is_ignored(from.as_str())? {
             ignored.push(from.to_string());
@@ -69,7 +75,7 @@ pub(super) fn following(workspace: &Workspace, standing: &Standing, to: &Project
         }
         list.push(Companion { from, to, bytes, is_program });
     }
-    let stays = ![&ignored, &filtered, &too_large].into_iter().all(Vec::is_empty);
-    let left = stays.then_some(Warning::CompanionsStay { ignored, filtered, too_large });
+    let stays = ![&ignored, &filtered, &too_large, &misnamed].into_iter().all(Vec::is_empty);
+    let left = stays.then_some(Warning::CompanionsStay { ignored, filtered, too_large, misnamed });
     Ok(Following { companions: list, edited, left })
 }
