@@ -3,7 +3,9 @@
 //! what a merge left in the wrong folder is brought home.
 
 use std::collections::HashMap;
+use std::ffi::OsStr;
 use std::ops::ControlFlow;
+use std::path::Path;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
@@ -22,8 +24,9 @@ use crate::audit::{CommitId, Head, ObjectId, TreeFile};
 use crate::engine::{Act, Decision, decide, passes_by_itself};
 use crate::format::task_file::Origin;
 use crate::model::TaskId;
-use crate::store::layout::TASKS;
-use crate::store::tasks::{Entry, Stray, TaskEntry, hidden, read, walk_active};
+use crate::store::layout::{TASKS, companion_of};
+use crate::store::stayed::stayed;
+use crate::store::tasks::{Entry, Stray, StrayReason, TaskEntry, hidden, read, walk_active};
 use crate::store::{FileStat, StoreError};
 
 /// What was done about the files that people made or edited.
@@ -145,7 +148,7 @@ pub fn tend(
             due.push(task);
         }
     }
-    tended.strays = strays;
+    tended.strays = without_stayed(workspace, strays);
     for batch in due.chunks(MOST) {
         let start = Instant::now();
         workspace.restart_wait(wait);
@@ -164,6 +167,19 @@ enum Due {
     Follow,
     Move,
     Commit,
+}
+
+/// Leaves out the companions of finished tasks that stayed: what they are is told elsewhere.
+fn without_stayed(workspace: &Workspace, mut strays: Vec<Stray>) -> Vec<Stray> {
+    let is_companion = |stray: &Stray| {
+        matches!(stray.reason, StrayReason::NotAnId(_))
+            && stray.path.file_name().and_then(OsStr::to_str).and_then(companion_of).is_some()
+    };
+    if strays.iter().any(is_companion) {
+        let stayed = stayed(&workspace.paths);
+        strays.retain(|stray| !stayed.iter().any(|found| Path::new(found.path.as_str()) == stray.path));
+    }
+    strays
 }
 
 fn tend_batch(

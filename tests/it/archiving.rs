@@ -558,3 +558,16 @@ fn a_companion_whose_name_no_commit_can_have_stays() {
         check(&env);
     }
 }
+
+#[test]
+fn the_watcher_takes_no_companion_that_stayed_for_a_task() {
+    let env = TestEnvironment::new();
+    let (id, _) = last_gate(&env);
+    env.write(".git/info/exclude", "*.plan.md\n");
+    env.write(&format!("tasks/{id}.plan.md"), "the plan\n");
+    env.write("tasks/AOF-nobody.plan.md", "of no task\n");
+    let _ = env.say(&id, "agent-3", "complete", &[]).success();
+    let said = env.aof(&["watch", "--once"]).success().stdout;
+    assert!(said.contains("`tasks/AOF-nobody.plan.md` is no task") && !said.contains(&env.plain(&id)), "{said}");
+    assert!(env.aof(&["status", "--json"]).success().stdout.contains("companions_stayed"));
+}
