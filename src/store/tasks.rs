@@ -76,6 +76,11 @@ pub fn find(paths: &Paths, id: &TaskId) -> Result<Found, StoreError> {
     }
     match (standing.pop(), standing.is_empty()) {
         (None, _) => find_archived(paths, id),
+        // What is no file there is none of a task that has one in the archive; of another one it is what is wrong.
+        (Some(path), true) if !is_file(&path.below(paths.root()))? => match find_archived(paths, id) {
+            Err(StoreError::TaskNotFound { .. }) => Ok(Found { path, place: Place::Active }),
+            archived => archived,
+        },
         (Some(path), true) => Ok(Found { path, place: Place::Active }),
         (Some(path), false) => {
             standing.push(path);

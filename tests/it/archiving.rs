@@ -571,3 +571,30 @@ fn the_watcher_takes_no_companion_that_stayed_for_a_task() {
     assert!(said.contains("`tasks/AOF-nobody.plan.md` is no task") && !said.contains(&env.plain(&id)), "{said}");
     assert!(env.aof(&["status", "--json"]).success().stdout.contains("companions_stayed"));
 }
+
+#[test]
+fn what_is_no_file_hides_no_finished_task() {
+    let env = TestEnvironment::new();
+    let (id, place) = last_gate(&env);
+    let _ = env.say(&id, "agent-3", "complete", &[]).success();
+    let here = env.path(&format!("tasks/{id}.md"));
+    let show = || {
+        let shown = env.aof(&["task", "show", &id, "--json"]).success().json();
+        assert_eq!(shown["path"], env.plain(&place));
+        let _ = env.aof(&["task", "history", &id]).success();
+    };
+    std::os::unix::fs::symlink("/nowhere", &here).unwrap();
+    show();
+    // Nothing of anybody's is written over.
+    let refused = env.aof(&["task", "reopen", &id, "--to", "review", "--reason", "x"]).code(1);
+    assert!(refused.stderr.contains("already exists"), "{refused}");
+    fs::remove_file(&here).unwrap();
+    fs::create_dir(&here).unwrap();
+    show();
+    fs::remove_dir(&here).unwrap();
+    fs::create_dir(env.path("tasks/sprint")).unwrap();
+    std::os::unix::fs::symlink("/nowhere", env.path(&format!("tasks/sprint/{id}.md"))).unwrap();
+    show();
+    let _ = env.aof(&["task", "reopen", &id, "--to", "review", "--reason", "x"]).success();
+    assert!(env.read(&format!("tasks/{id}.md")).contains("current: review"));
+}
