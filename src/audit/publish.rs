@@ -58,6 +58,11 @@ pub struct Published {
 }
 
 impl Repository {
+    /// Tells whether somebody is about to change the index.
+    pub fn is_index_locked(&self) -> bool {
+        self.git_dir().join("index.lock").exists()
+    }
+
     /// Moves the branch to what was prepared, with the index. `Moved` means: prepare again, since somebody has moved the branch, or
     /// taken the objects away.
     pub fn publish(

@@ -16,6 +16,9 @@ use crate::model::Timestamp;
 use crate::observe::metrics::Histogram;
 use crate::store::{Holder, Paths, StoreError, WriterLock, intent};
 
+/// How long others may have git's index before that is told: most are done at once.
+const SHORT: Duration = Duration::from_millis(200);
+
 /// Tells the time. It comes from the door, so that tests can move it.
 pub type Clock = fn() -> Timestamp;
 
@@ -261,6 +264,22 @@ impl Workspace {
                 }
                 other => return Ok(other?),
             }
+        }
+    }
+
+    /// Waits while another git has the index. Where that lasts too long, whoever needs it says so.
+    pub(super) fn wait_for_index(&self) {
+        let start = Instant::now();
+        let mut told = false;
+        while self.repository.is_index_locked() && Instant::now() < self.deadline {
+            if !told && start.elapsed() >= SHORT {
+                (self.tell)(Aside::Wait("another git process has the index (`.git/index.lock`)"));
+                told = true;
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        if told {
+            info!(seconds = start.elapsed().as_secs_f64(), "waited for git's index");
         }
     }
 

@@ -208,6 +208,9 @@ fn the_index_lock_of_another_is_waited_for_and_never_broken() {
     assert!(env.exists(".git/index.lock"));
     assert_eq!(env.task_text(&id), text);
     assert!(!env.is_in_the_middle());
+    let output = env.say(&id, "agent-7", "complete", &["--wait", "1s"]).code(7);
+    let told = "waiting: another git process has the index (`.git/index.lock`)\n";
+    assert!(output.stderr.starts_with(told) && output.stderr.matches("waiting:").count() == 1, "{output}");
 
     let child = env.start(&["task", "complete", &id, "--agent", "agent-7", "-s", "Did it", "--wait", "60s"]);
     eventually("the command waits for git", || env.is_writing());

@@ -88,6 +88,7 @@ fn try_to_commit(
     files::look_in_the_way(&workspace.paths, writes).map_err(OpsError::from)?;
     let prepared = prepare(workspace, head, writes)?;
     stop::point("ops.prepared");
+    workspace.wait_for_index();
 
     let staged = RefCell::new(Vec::new());
     let mut named = Named::default();
