@@ -88,7 +88,11 @@ pub fn wire_agents(workspace: &Workspace, dry_run: DryRun) -> Result<Wired, OpsE
             }
         }
         let files: Vec<Beside> = wired.files.iter().filter_map(beside).collect();
-        if dry_run == DryRun::Yes || files.is_empty() {
+        if files.is_empty() {
+            return Ok(wired);
+        }
+        if dry_run == DryRun::Yes {
+            workspace.own_folder_is_ours()?;
             return Ok(wired);
         }
         let lock = workspace.lock()?;

@@ -96,6 +96,7 @@ fn create_batch(
             writes.push(write);
         }
         if dry_run == DryRun::Yes || writes.is_empty() {
+            workspace.own_folder_is_ours()?;
             return Ok(made);
         }
         if let Some(commits) = commit_new(workspace, &head, &writes)? {

@@ -131,6 +131,7 @@ pub fn hand_out(
             break;
         }
         if dry_run == DryRun::Yes {
+            workspace.own_folder_is_ours()?;
             for want in wants {
                 done.note(want, None);
             }

@@ -67,7 +67,11 @@ pub fn add_monitoring(workspace: &Workspace, dry_run: DryRun) -> Result<Monitore
             .of(Equipment::New)
             .map(|file| Ok((file.place().parse()?, file.text().into_bytes())))
             .collect::<Result<_, OpsError>>()?;
-        if dry_run == DryRun::Yes || new.is_empty() {
+        if new.is_empty() {
+            return Ok(monitored);
+        }
+        if dry_run == DryRun::Yes {
+            workspace.own_folder_is_ours()?;
             return Ok(monitored);
         }
         if let Some(commit) = commit_new(workspace, &head, &new, MESSAGE)? {

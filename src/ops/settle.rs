@@ -114,6 +114,7 @@ fn settle_batch(
         }
     }
     if dry_run == DryRun::Yes {
+        workspace.own_folder_is_ours()?;
         for (id, (standing, choice)) in ids.into_iter().zip(chosen) {
             match plan(workspace, &standing, choice) {
                 Ok(plan) => settled.changed.push(plan.changed),

@@ -64,6 +64,7 @@ pub fn create_workflow(workspace: &Workspace, new: &NewWorkflow, dry_run: DryRun
         let text = new.template.workflow_file();
         let fate = judge(workspace, &head, &before, new, &path, &text)?;
         let mut made = WorkflowFile { path, text, before, fate };
+        workspace.own_folder_is_ours()?;
         if dry_run == DryRun::Yes || write(workspace, &head, new, &mut made)? {
             return Ok(made);
         }

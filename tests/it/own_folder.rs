@@ -48,9 +48,14 @@ fn nothing_is_done_with_what_is_committed_there() {
     let head = env.head();
     for args in [
         &["task", "comment", &id, "hi"][..],
+        &["task", "comment", &id, "hi", "--dry-run"],
+        &["task", "cancel", &id, "--reason", "x", "--dry-run"],
         &["task", "complete", &other, "--agent", "agent-7", "--summary", "Done"],
+        &["task", "complete", &other, "--agent", "agent-7", "--summary", "Done", "--dry-run"],
         &["task", "next", "--agent", "agent-7"],
         &["task", "new", "Another"],
+        &["task", "new", "Another", "--dry-run"],
+        &["init", "--agents", "--dry-run"],
         &["watch", "--once"],
         &["watch"],
         &["sweep"],

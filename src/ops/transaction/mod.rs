@@ -96,6 +96,7 @@ pub(super) fn change(
     decide: &mut dyn FnMut(&Standing) -> Result<Choice, OpsError>,
 ) -> Result<Changed, OpsError> {
     if dry_run == DryRun::Yes {
+        workspace.own_folder_is_ours()?;
         let planned = planned(workspace, id, decide)?;
         rehearse(workspace, &planned)?;
         return Ok(planned.changed);
