@@ -212,9 +212,10 @@ pub(super) fn code(error: &OpsError) -> u8 {
             StoreError::TaskDoubled { .. } | StoreError::WrongKind { .. } | StoreError::TooLarge { .. },
         ) => 6,
         OpsError::Unfit { code: "cannot_sign", .. } => 1,
-        OpsError::NoAgent { .. } | OpsError::Unfit { .. } => 4,
-        OpsError::Store(StoreError::LockTimedOut { .. })
+        OpsError::Unfit { code: "still_written", .. }
+        | OpsError::Store(StoreError::LockTimedOut { .. })
         | OpsError::Audit(AuditError::Waiting { .. } | AuditError::Locked { .. }) => 7,
+        OpsError::NoAgent { .. } | OpsError::Unfit { .. } => 4,
         _ => 1,
     }
 }

@@ -43,7 +43,9 @@ pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
         let mut failure = ExitCode::FAILURE;
         let done = watch_once(workspace, session.wait, &mut |report| {
             let is_in_vain = match &report {
-                Report::Trouble(error) => trouble::code(error) == TIMED_OUT,
+                Report::Trouble(error) | Report::Delivered(Delivered::Waiting { error, .. }) => {
+                    trouble::code(error) == TIMED_OUT
+                }
                 Report::Paused { .. } => true,
                 _ => false,
             };

@@ -85,6 +85,7 @@ mod terms;
 mod together;
 mod touched;
 mod transaction;
+mod unclosed;
 mod unmerged;
 mod verify;
 mod view;
@@ -161,6 +162,7 @@ pub use sync::{
 };
 pub use take::take;
 pub use transaction::{Changed, DryRun};
+pub use unclosed::unclosed;
 pub use verify::{
     Broken, From as VerifiedFrom, Past, ProjectFolder, Pushed, Range, Update, Verified, Wrong, pushed_value,
     verified_value, verify, verify_pushed,

@@ -17,7 +17,7 @@ use super::schedule::{POLL, Schedule};
 use super::sight::Eyes;
 use super::tasks::{Tasks, look_at_clocks, look_at_index};
 use crate::audit::AuditError;
-use crate::ops::{Heard, IndexSeen, Left, OpsError, Workspace, deliver};
+use crate::ops::{Delivered, Heard, IndexSeen, Left, OpsError, Workspace, deliver, unclosed};
 use crate::store::Paths;
 use crate::store::inbox::QUIET;
 use crate::store::presence::Presence;
@@ -143,6 +143,7 @@ impl<'t> Rounds<'t> {
             }
             if until > end || self.desk.bell.pause(until.saturating_duration_since(Instant::now())) {
                 self.desk.failed = true;
+                self.tell_of_unclosed();
                 break;
             }
         }
@@ -151,6 +152,18 @@ impl<'t> Rounds<'t> {
             self.journal.keep_now(&self.workspace, &mut self.desk);
         }
         !self.desk.failed && !self.halt.stands()
+    }
+
+    /// Says which files are left since nobody can tell what they are going to say.
+    fn tell_of_unclosed(&mut self) {
+        match unclosed(&self.workspace) {
+            Ok(left) => {
+                for (name, error) in left {
+                    self.desk.tell(Report::Delivered(Delivered::Waiting { name, error }));
+                }
+            }
+            Err(error) => self.desk.tell(Report::Trouble(error)),
+        }
     }
 
     /// Returns until when there is to be an end. What is due later is not waited for.
