@@ -10,7 +10,7 @@ use super::transaction::{Planned, rehearse_each};
 use super::workspace::Workspace;
 use crate::format::completion_file::{self, Syntax};
 use crate::model::CompletionId;
-use crate::store::inbox::{Class, Item, Leftover, Meant, Witnessed};
+use crate::store::inbox::{Class, Item, Leftover, Meant, Shelf, Witnessed};
 use crate::store::random::DeliveryId;
 use crate::store::{Inbox, StoreError, intent};
 
@@ -20,6 +20,8 @@ const MOST: usize = 50;
 /// A file that is kept back.
 struct KeptBack {
     name: String,
+    /// Whether it is among those that somebody has taken: its name is longer there.
+    is_taken: bool,
     error: OpsError,
 }
 
@@ -31,6 +33,12 @@ struct File {
     id: Option<CompletionId>,
     /// The visit that it was found to mean.
     meant: Option<Meant>,
+}
+
+impl File {
+    fn kept_back(self, error: OpsError) -> KeptBack {
+        KeptBack { is_taken: self.item.shelf == Shelf::Taken, name: self.name, error }
+    }
 }
 
 /// Returns how many files wait in the inbox.
@@ -69,10 +77,12 @@ fn told(workspace: &Workspace, is_halted: bool) -> Result<Vec<Attention>, OpsErr
     }
     attention.extend(troubles.iter().map(|(problem, kept)| {
         let names: Vec<&str> = kept.iter().map(|kept| kept.name.as_str()).collect();
+        let is_taken = kept.iter().any(|kept| kept.is_taken);
+        let back = if is_taken { "; to take one back, remove it from `.aof/inbox/.taken`" } else { "" };
         Attention {
             code: "inbox_kept_back",
             problem: format!("{} {} ({}): {problem}", names.len(), waits(names.len()), some(&names)),
-            fix: format!("{}; `aof watch` goes on with it then, or `aof watch --once`", fix(&kept[0].error)),
+            fix: format!("{}; `aof watch` goes on with it then, or `aof watch --once`{back}", fix(&kept[0].error)),
         }
     }));
     Ok(attention)
@@ -101,14 +111,13 @@ fn kept_back(workspace: &Workspace) -> Result<(usize, Vec<KeptBack>), OpsError> 
             break;
         }
         match planned(workspace, &file) {
-            Ok(Some(planned)) => ready.push((file.name, planned)),
+            Ok(Some(planned)) => ready.push((file, planned)),
             Ok(None) => {}
-            Err(error) => all.push(KeptBack { name: file.name, error }),
+            Err(error) => all.push(file.kept_back(error)),
         }
     }
     let troubles = rehearse_each(workspace, &ready.iter().map(|(_, planned)| planned).collect::<Vec<_>>());
-    let troubled =
-        ready.into_iter().zip(troubles).filter_map(|((name, _), error)| Some(KeptBack { name, error: error? }));
+    let troubled = ready.into_iter().zip(troubles).filter_map(|((file, _), error)| Some(file.kept_back(error?)));
     all.extend(troubled);
     all.retain(|kept| is_passing(&kept.error));
     Ok((count, all))

@@ -86,9 +86,11 @@ fn what_keeps_a_completion_back_is_said_before_and_after_it_is_taken() {
         let [free, kept] = told(&env).try_into().unwrap();
         assert_eq!(free.0, "inbox_waiting: 1 completion file waits in `.aof/inbox`");
         is_told(&kept);
+        assert!(!kept.1.contains(".taken"), "{kept:?}");
         watch_once(&env);
         let [kept] = told(&env).try_into().unwrap();
         is_told(&kept);
+        assert!(kept.1.ends_with("; to take one back, remove it from `.aof/inbox/.taken`"), "{kept:?}");
         end(&env, &id);
         let [free] = told(&env).try_into().unwrap();
         assert_eq!(free.0, "inbox_waiting: 1 completion file waits in `.aof/inbox`", "{problem}");
