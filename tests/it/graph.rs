@@ -251,3 +251,25 @@ fn programs_get_gates_and_ways() {
     let unknown = environment().aof(&["workflow", "graph", "nothing", "--json"]).code(3).json();
     assert_eq!(unknown["error"], "unknown_workflow");
 }
+
+#[test]
+fn a_gate_shows_the_time_limit_that_its_workflow_gives() {
+    let project = "
+workflow:
+  name: default
+  timeout: 1h
+  gates:
+    - {id: work, role: worker}
+    - {id: review, role: worker, timeout: 2h}
+    - id: checks
+      type: fork
+      branches: [{id: one, role: worker}, {id: two, role: worker, timeout: 3h}]
+";
+    let env = TestEnvironment::with_rules(project, "roles:\n  worker: {agents: [agent-7]}\n");
+    let shown = env.aof(&["workflow", "show"]).success().stdout;
+    let limits: Vec<&str> = shown.lines().filter_map(|line| Some(line.split_once("timeout ")?.1)).collect();
+    assert_eq!(limits, ["1h", "2h", "1h", "3h"], "{shown}");
+    let gates = env.aof(&["workflow", "show", "--json"]).success().json()["gates"].clone();
+    assert_eq!(gates[0]["timeout"], gates[2]["branches"][0]["timeout"], "{gates}");
+    assert!(gates[0]["timeout"].is_string() && gates[2]["timeout"].is_null(), "{gates}");
+}

@@ -5,7 +5,7 @@ use unicode_width::UnicodeWidthStr;
 use super::rail::Rail;
 use crate::cli::length::length;
 use crate::cli::output::{BOLD, CYAN, DIM, YELLOW, styled};
-use crate::engine::{Post, Rules, asked_for, edges, reads};
+use crate::engine::{Limits, Post, Rules, asked_for, edges, reads};
 use crate::format::plain::one_line;
 use crate::model::{
     AgentId, Branch, Duty, Exhausted, Fork, Gate, GateId, JoinStrategy, OnConditionError, Outcome, RejectionStrategy,
@@ -39,7 +39,7 @@ pub(super) fn draw(rules: &Rules, workflow: &Workflow, rows: &[GateRow]) -> Stri
             let staff = post_staff(rules, &Post::at_branch(gate, branch));
             let name = styled(CYAN, branch.id());
             text.push_str(&format!("{}├  {:widest$}  {name}  {staff}\n", rail.after(index), ""));
-            for note in branch_notes(branch) {
+            for note in branch_notes(workflow, branch) {
                 text.push_str(&format!("{}│  {:widest$}    {}\n", rail.after(index), "", styled(DIM, note)));
             }
         }
@@ -118,11 +118,11 @@ fn notes(workflow: &Workflow, index: usize, gate: &Gate) -> Vec<String> {
         };
         notes.push(format!("entered only by a route{left}"));
     }
-    notes.extend(gate.duty().into_iter().flat_map(duty_notes));
+    notes.extend(gate.duty().into_iter().flat_map(|duty| duty_notes(workflow, duty)));
     notes
 }
 
-fn duty_notes(duty: &Duty) -> Vec<String> {
+fn duty_notes(workflow: &Workflow, duty: &Duty) -> Vec<String> {
     let mut notes = keys(duty);
     if !duty.separate_from.is_empty() {
         let gates: Vec<&str> = duty.separate_from.iter().map(GateId::as_str).collect();
@@ -131,7 +131,7 @@ fn duty_notes(duty: &Duty) -> Vec<String> {
     if duty.can_skip {
         notes.push("skip: its agent may say that it does not apply".to_owned());
     }
-    if let Some(timeout) = duty.timeout {
+    if let Some(timeout) = Limits::of(workflow, duty).timeout {
         let then = duty.escalate_to.as_ref().map(|role| format!(", then {role}")).unwrap_or_default();
         notes.push(format!("timeout {}{then}", length(timeout.seconds())));
     }
@@ -146,7 +146,7 @@ pub(super) fn keys(duty: &Duty) -> Vec<String> {
     told.map(|(what, names)| format!("{what} {}", names.join(", "))).collect()
 }
 
-fn branch_notes(branch: &Branch) -> Vec<String> {
+fn branch_notes(workflow: &Workflow, branch: &Branch) -> Vec<String> {
     let gate = branch.gate();
     let mut notes: Vec<String> = gate.description.iter().map(|text| one_line(text)).collect();
     notes.extend(gate.when.iter().map(|when| format!("when {}", one_line(when))));
@@ -161,7 +161,7 @@ fn branch_notes(branch: &Branch) -> Vec<String> {
             Verdict::Skip => format!("{outcome}: it does not apply"),
         });
     }
-    notes.extend(duty_notes(branch.duty()));
+    notes.extend(duty_notes(workflow, branch.duty()));
     notes
 }
 

@@ -8,7 +8,7 @@ use super::drawing::draw;
 use super::named;
 use crate::cli::session::Session;
 use crate::cli::trouble::Trouble;
-use crate::engine::{Post, Rules, reads};
+use crate::engine::{Limits, Post, Rules, reads};
 use crate::model::{Branch, Gate, GateId, Outcome, RoleId, Workflow, WorkflowName};
 
 /// Show a workflow's gates in order, and where each outcome leads
@@ -61,7 +61,7 @@ fn value(rules: &Rules, workflow: &Workflow) -> Value {
                 "rejectTo": gate.exits.reject_to.as_ref().map(GateId::as_str),
                 "canSkip": duty.is_some_and(|duty| duty.can_skip),
                 "requireHuman": post.is_some_and(|post| post.requires_human(rules)),
-                "timeout": duty.and_then(|duty| duty.timeout).map(|period| period.to_string()),
+                "timeout": duty.and_then(|duty| Limits::of(workflow, duty).timeout).map(|period| period.to_string()),
                 "escalateTo": duty.and_then(|duty| duty.escalate_to.as_ref()).map(RoleId::as_str),
                 "outcomes": outcomes,
                 "reads": duty.map(reads).unwrap_or_default(),
@@ -69,7 +69,8 @@ fn value(rules: &Rules, workflow: &Workflow) -> Value {
             });
             if let Some(fork) = gate.fork() {
                 value["joinStrategy"] = json!(fork.join.as_str());
-                value["branches"] = fork.branches.iter().map(|branch| branch_value(rules, gate, branch)).collect();
+                value["branches"] =
+                    fork.branches.iter().map(|branch| branch_value(rules, workflow, gate, branch)).collect();
             }
             value
         })
@@ -85,7 +86,7 @@ fn value(rules: &Rules, workflow: &Workflow) -> Value {
     })
 }
 
-fn branch_value(rules: &Rules, fork: &Gate, branch: &Branch) -> Value {
+fn branch_value(rules: &Rules, workflow: &Workflow, fork: &Gate, branch: &Branch) -> Value {
     let post = Post::at_branch(fork, branch);
     let outcomes = post.outcomes(rules);
     let verdicts: serde_json::Map<String, Value> =
@@ -98,7 +99,7 @@ fn branch_value(rules: &Rules, fork: &Gate, branch: &Branch) -> Value {
         "when": branch.gate().when,
         "canSkip": duty.can_skip,
         "requireHuman": post.requires_human(rules),
-        "timeout": duty.timeout.map(|period| period.to_string()),
+        "timeout": Limits::of(workflow, duty).timeout.map(|period| period.to_string()),
         "escalateTo": duty.escalate_to.as_ref().map(RoleId::as_str),
         "outcomes": verdicts,
         "reads": reads(duty),
