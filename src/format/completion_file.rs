@@ -15,17 +15,18 @@ pub enum Syntax {
     Yaml,
     /// `.json`
     Json,
-    /// `.md`: the body is a text for the task.
+    /// `.md`, `.markdown`: the body is a text for the task.
     Markdown,
 }
 
 impl Syntax {
     /// Returns the syntax that a file name's suffix stands for.
     pub fn of(name: &str) -> Option<Self> {
-        match name.rsplit_once('.')?.1 {
+        // Some systems write it large.
+        match name.rsplit_once('.')?.1.to_ascii_lowercase().as_str() {
             "yaml" | "yml" => Some(Self::Yaml),
             "json" => Some(Self::Json),
-            "md" => Some(Self::Markdown),
+            "md" | "markdown" => Some(Self::Markdown),
             _ => None,
         }
     }

@@ -63,7 +63,11 @@ fn next<'t>(number: &Number, numbers: &mut impl Iterator<Item = &'t str>) -> Opt
 fn fault(text: &str, error: &Error) -> Fault {
     let at = offset(text, error.line(), error.column());
     let message = error.to_string();
-    let message = message.split(" at line ").next().unwrap_or_default();
+    let message = match message.split(" at line ").next().unwrap_or_default() {
+        // What serde_json calls the three words that it knows.
+        "expected ident" => "a word that is neither `true`, `false` nor `null`; a text stands in quotes",
+        message => message,
+    };
     Fault::new("invalid_json", at..at, format!("this is not JSON: {message}"))
 }
 
@@ -158,5 +162,7 @@ mod tests {
         let fault = parse("{\"a\": 1,\n \"b\" 2}").unwrap_err();
         assert_eq!((fault.code, fault.line_column("{\"a\": 1,\n \"b\" 2}").0), ("invalid_json", 2));
         assert!(parse("a: 1").is_err(), "YAML is not JSON");
+        let unquoted = parse("{\"a\": task}").unwrap_err();
+        assert!(unquoted.message.ends_with("nor `null`; a text stands in quotes"), "{unquoted}");
     }
 }

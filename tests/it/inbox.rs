@@ -163,6 +163,26 @@ fn a_file_that_somebody_has_open_to_write_is_told_to_whoever_looks_once() {
 }
 
 #[test]
+fn a_name_may_say_in_capitals_how_to_read_it() {
+    let env = TestEnvironment::new();
+    let yaml = |id: &str| format!("task: {id}\nagent: agent-7\noutcome: complete\nsummary: x\n");
+    for name in ["B.YAML", "b.Yml", "c.JSON", "d.MD", "e.markdown"] {
+        let id = env.new_task(&["Add login"]);
+        let said = match name {
+            "c.JSON" => {
+                format!("{{\"task\": \"{id}\", \"agent\": \"agent-7\", \"outcome\": \"complete\", \"summary\": \"x\"}}")
+            }
+            "d.MD" | "e.markdown" => format!("---\n{}---\n", yaml(&id)),
+            _ => yaml(&id),
+        };
+        drop_file(&env, name, said);
+        let _ = watch_once(&env).success();
+        assert!(env.task_text(&id).contains("current: review"), "{name}");
+    }
+    check(&env);
+}
+
+#[test]
 fn what_is_no_file_is_put_aside() {
     let env = TestEnvironment::new();
     let id = env.new_task(&["Add login"]);

@@ -4,6 +4,8 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
+use crate::format::completion_file::Syntax;
+
 /// The longest name of a file.
 const LONGEST: usize = 255;
 
@@ -19,8 +21,7 @@ pub fn is_debris(name: &str) -> bool {
 
 /// Returns whether a completion file may have that name.
 pub(super) fn is_readable(name: &str) -> bool {
-    let suffix = name.rsplit_once('.').map_or("", |(_, suffix)| suffix);
-    ["yaml", "yml", "json", "md"].contains(&suffix)
+    Syntax::of(name).is_some()
 }
 
 /// Returns the name, cut before its suffix if need be, so that it still is one with that many more bytes.
