@@ -33,7 +33,7 @@ pub(super) fn tell(session: &Session, files: &[Unreadable]) -> ExitCode {
         let error = styled(RED, "error:");
         // A folder is none, and hides some.
         let what = if is_task_file(&file.path) { "cannot be read as a task" } else { "cannot be read" };
-        output.say(format!("{error} `{}` {what}: {}", inert(&file.path), inert(&file.reason)));
+        output.say(format!("{error} `{}` {what}: {}", inert(&file.place()), inert(&file.reason)));
     }
     if shown < files.len() {
         output.say(format!("... and {} more", files.len() - shown));
@@ -42,7 +42,7 @@ pub(super) fn tell(session: &Session, files: &[Unreadable]) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     if !session.verbose && files.iter().any(|file| !file.diagnostics.is_empty()) {
-        output.say("see where, and all of them, with `-v`");
+        output.say("see more of each, and all of them, with `-v`");
     }
     ExitCode::from(INCOMPLETE)
 }

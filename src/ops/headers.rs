@@ -49,6 +49,16 @@ pub struct Unreadable {
     pub diagnostics: Vec<Diagnostic>,
 }
 
+impl Unreadable {
+    /// Returns the file, with line and column where its text is what is wrong.
+    pub fn place(&self) -> String {
+        match self.diagnostics.first() {
+            Some(first) => format!("{}:{}:{}", self.path, first.line, first.column),
+            None => self.path.clone(),
+        }
+    }
+}
+
 /// Which files are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Scope {

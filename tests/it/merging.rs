@@ -210,7 +210,7 @@ fn what_both_changed_otherwise_is_marked_and_only_that_task_waits() {
         changes wait until that is done; dropped files stay in the inbox
       ! 1 task stands where the rules have changed: AOF-xxxxx
         `aof watch` has them follow; `aof org reload` does it now
-      ! `tasks/AOF-xxxxx.md` cannot be read: line 3 is a merge conflict marker
+      ! `tasks/AOF-xxxxx.md:3:1` cannot be read: line 3 is a merge conflict marker
         keep what counts of both sides, take the markers out, then `git add tasks/AOF-xxxxx.md` and commit; or take the whole merge back with `git merge --abort`
       ! no watcher is running
         start one with `aof watch`; without it, commands work but dropped files and edits wait

@@ -28,8 +28,8 @@ fn one_unreadable_task_never_hides_the_others() {
     AOF-aaa  Add login  review     ready   architect   5s
     AOF-bbb  Tidy up    implement  ready   backend     2s
     --- stderr
-    error: `tasks/AOF-bad.md` cannot be read as a task: not valid YAML: unclosed bracket '['
-    see where, and all of them, with `-v`
+    error: `tasks/AOF-bad.md:2:8` cannot be read as a task: not valid YAML: unclosed bracket '['
+    see more of each, and all of them, with `-v`
     ");
     let listed = env.aof(&["task", "list", "--json"]).code(6).json();
     let ids: Vec<&str> = listed["tasks"].as_array().unwrap().iter().map(|task| task["id"].as_str().unwrap()).collect();

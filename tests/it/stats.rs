@@ -225,8 +225,8 @@ fn what_cannot_be_counted_is_named_and_what_is_wrong_is_told() {
     let output = narrow(&env, &["stats"]).code(6);
     assert_snapshot!(output.stderr, @"
     warning: visits that ended before they began, by the clocks of two machines, count as 0s: see `aof task history` of `AOF-xxxxx`
-    error: `tasks/AOF-bad.md` cannot be read as a task: not valid YAML: unclosed bracket '['
-    see where, and all of them, with `-v`
+    error: `tasks/AOF-bad.md:2:8` cannot be read as a task: not valid YAML: unclosed bracket '['
+    see more of each, and all of them, with `-v`
     ");
     assert!(output.stdout.contains("review (gone)"), "{output}");
     let stats = env.aof(&["stats", "--json"]).code(6).json();

@@ -24,7 +24,7 @@ pub(super) fn of_unreadable(workspace: &Workspace, in_force: &InForce, files: &[
         let help = file.diagnostics.first().and_then(|first| first.help.clone());
         Attention {
             code: "unreadable_task",
-            problem: format!("`{}` cannot be read: {}", file.path, file.reason),
+            problem: format!("`{}` cannot be read: {}", file.place(), file.reason),
             fix: match (&file.diagnostics[..], help, way(&file.path)) {
                 ([], ..) if file.path == layout::TASKS => {
                     "make it a folder that you may read and search (`ls -ld tasks` shows it): no task is seen until then"
