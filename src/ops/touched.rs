@@ -1,6 +1,6 @@
 //! The tasks that a commit touches, with every file of each: none may hide behind another one.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::audit::{ChangedFile, CommitId, LogEntry, ObjectId, Repository};
 use crate::format::config::PROJECT_FILE;
@@ -50,12 +50,35 @@ pub(in crate::ops) fn doubled(workspace: &Workspace, commit: CommitId) -> Result
     Ok(tasks.filter(|(id, _)| !known.insert(id.clone())).collect())
 }
 
+/// The files of all tasks in a commit. A commit may take thousands away, and where each of them still stands is asked of each: the tree
+/// is listed once for them all.
+#[derive(Default)]
+pub(in crate::ops) struct KnownFiles(Option<(CommitId, HashMap<TaskId, Vec<Version>>)>);
+
+impl KnownFiles {
+    /// Returns the files of a task in a commit.
+    pub(in crate::ops) fn of(
+        &mut self,
+        repository: &Repository,
+        commit: CommitId,
+        id: &TaskId,
+    ) -> Result<&[Version], OpsError> {
+        if self.0.as_ref().is_none_or(|(known, _)| *known != commit) {
+            let mut files: HashMap<TaskId, Vec<Version>> = HashMap::new();
+            for file in repository.list(commit, layout::TASKS)? {
+                if let Some(id) = task_of(&file.path) {
+                    files.entry(id).or_default().push((file.path, file.id));
+                }
+            }
+            self.0 = Some((commit, files));
+        }
+        let found = self.0.as_ref().and_then(|(_, files)| files.get(id));
+        Ok(found.map_or(&[], Vec::as_slice))
+    }
+}
+
 /// Returns the files of a task in a commit.
-pub(in crate::ops) fn files_of(
-    repository: &Repository,
-    commit: CommitId,
-    id: &TaskId,
-) -> Result<Vec<Version>, OpsError> {
+fn files_of(repository: &Repository, commit: CommitId, id: &TaskId) -> Result<Vec<Version>, OpsError> {
     let files = repository.list(commit, layout::TASKS)?.into_iter();
     Ok(files.filter(|file| task_of(&file.path).as_ref() == Some(id)).map(|file| (file.path, file.id)).collect())
 }

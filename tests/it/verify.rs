@@ -112,6 +112,21 @@ fn an_entry_can_be_neither_removed_nor_added() {
 }
 
 #[test]
+fn of_many_that_one_commit_takes_away_each_is_looked_for() {
+    let env = TestEnvironment::new();
+    let ids: Vec<String> = (0..6).map(|_| env.new_task(&["Add login"])).collect();
+    // Two of them stand elsewhere as well.
+    for id in [&ids[1], &ids[4]] {
+        env.write(&format!("tasks/b/{id}.md"), env.task_text(id));
+    }
+    env.commit_all("copies");
+    let paths: Vec<String> = ids.iter().map(|id| format!("tasks/{id}.md")).collect();
+    env.git(&[&["rm", "-q"], &paths.iter().map(String::as_str).collect::<Vec<_>>()[..]].concat());
+    env.git(&["commit", "-q", "-m", "gone"]);
+    assert_eq!(found(&env), ["removed"; 4]);
+}
+
+#[test]
 fn what_a_commit_says_of_itself_has_to_be_true() {
     let (env, _) = scene();
     let message = env.git(&["log", "-1", "--format=%B"]);

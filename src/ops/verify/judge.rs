@@ -18,7 +18,7 @@ use crate::model::{Status, Task, TaskId, Timestamp};
 use crate::ops::error::OpsError;
 use crate::ops::happened::{KnownRules, KnownTasks};
 use crate::ops::merge::{Changes, Pair};
-use crate::ops::touched::{Touched, Version, files_of, is_of_another_project, touched};
+use crate::ops::touched::{KnownFiles, Touched, Version, is_of_another_project, touched};
 use crate::ops::workspace::Workspace;
 
 /// How many earlier commits are looked at for a version of a file that can be read.
@@ -46,11 +46,18 @@ pub(super) struct Judge<'w> {
     pub(super) anchor: Option<&'w TrustedKeys>,
     rules: KnownRules,
     tasks: KnownTasks,
+    pub(super) files: KnownFiles,
 }
 
 impl<'w> Judge<'w> {
     pub(super) fn new(workspace: &'w Workspace, anchor: Option<&'w TrustedKeys>) -> Self {
-        Self { workspace, anchor, rules: KnownRules::default(), tasks: KnownTasks::default() }
+        Self {
+            workspace,
+            anchor,
+            rules: KnownRules::default(),
+            tasks: KnownTasks::default(),
+            files: KnownFiles::default(),
+        }
     }
 
     pub(super) fn of(&mut self, commit: CommitId) -> Result<Judged, OpsError> {
@@ -81,7 +88,7 @@ impl<'w> Judge<'w> {
         for (id, mut own) in tasks {
             judged.changes += 1;
             if own.after.is_empty() {
-                own.take_in(&files_of(repository, commit, &id)?);
+                own.take_in(self.files.of(repository, commit, &id)?);
             }
             let (mut before, seen) = self.before(&rules, &entry, &id, &own.before)?;
             let Some((_, new)) = own.after.first() else {
@@ -215,7 +222,7 @@ impl<'w> Judge<'w> {
             return Ok(None);
         }
         let mut others = Vec::new();
-        for (path, content) in files_of(&self.workspace.repository, entry.id, id)? {
+        for (path, content) in self.files.of(&self.workspace.repository, entry.id, id)?.to_vec() {
             if own.after.iter().all(|(own, _)| *own != path) {
                 others.extend(self.read(rules, entry, id, content)?);
             }

@@ -15,7 +15,7 @@ use crate::engine::stands_alike;
 use crate::model::{Task, TaskId};
 use crate::ops::error::OpsError;
 use crate::ops::merge_driver::superseded_trailer;
-use crate::ops::touched::{Touched, files_of, touched};
+use crate::ops::touched::{Touched, touched};
 
 /// A task that a merge left otherwise than some of its parents had it.
 struct Case<'c> {
@@ -37,9 +37,9 @@ pub(super) fn of(judge: &mut Judge<'_>, entry: &LogEntry) -> Result<Judged, OpsE
     }
     for (id, sides) in &mut all {
         if sides.iter().all(|(_, own)| own.after.is_empty()) {
-            let left = files_of(&judge.workspace.repository, entry.id, id)?;
+            let left = judge.files.of(&judge.workspace.repository, entry.id, id)?;
             for (_, own) in sides {
-                own.take_in(&left);
+                own.take_in(left);
             }
         }
     }
