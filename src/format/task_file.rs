@@ -19,7 +19,7 @@ use super::visit_entry;
 use super::yaml::{Fault, Node};
 use crate::model::{Map, Task, TaskId, Timestamp, Work, WorkflowName};
 use fields::{own_fields, people_fields};
-use nouns::decode;
+use nouns::{decode, decode_as_written};
 
 pub use body::{passages, set_aside, works};
 pub use fields::review_value;
@@ -79,6 +79,14 @@ pub fn parse_task(bytes: &[u8], id: &TaskId, defaults: &Defaults) -> Result<(Tas
         root.get("created").is_some() && root.get("routing").is_some_and(|routing| routing.get("workflow").is_some());
     let (task, _) = decode(root, id, defaults)?;
     Ok((task, if is_whole { Extent::Whole } else { Extent::Open }))
+}
+
+/// Returns what a hand-made file of that id says, with what is the engine's as it is written there: earlier builds took that up, too.
+/// Nothing where it is none. For judging what they did, and for nothing that writes.
+pub fn parse_hand_made_as_written(bytes: &[u8], id: &TaskId, defaults: &Defaults) -> Option<Task> {
+    let source = frontmatter::parse(bytes).ok()?;
+    let (task, origin) = decode_as_written(source.root(), id, defaults).ok()?;
+    (origin == Origin::HandMade).then_some(task)
 }
 
 /// Returns what a changed file says. What a change returns was read back already, and is not read once more.

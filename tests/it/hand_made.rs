@@ -110,6 +110,46 @@ fn what_is_to_be_taken_out_of_a_copy_is_named_in_whole() {
     let _ = env.aof(&["verify"]).success();
 }
 
+#[test]
+fn what_an_earlier_build_took_up_with_the_file_is_no_fault() {
+    let env = TestEnvironment::new();
+    let kept = ["routing: {agent: agent-7}", "context: {plan: {a: 1}}", "blockers: [waiting for Bob]"];
+    let before = format!("---\ntitle: t\n{}\n---\n", kept.join("\n"));
+    env.write("tasks/AOF-old.md", &before);
+    env.write("tasks/AOF-new.md", "---\ntitle: t\n---\n");
+    env.commit_all("as it was");
+    let _ = env.aof(&["migrate", "tasks", "--add-gates"]).code(6);
+    // What the engine made of the one, with what it would have left of the other.
+    let adopted = env.read("tasks/AOF-new.md").replace("AOF-new", "AOF-old");
+    let adopted = adopted.replace("  role: backend\n", "  role: backend\n  agent: agent-7\n");
+    let adopted = adopted.replacen("---\n", &format!("---\n{}\n{}\n", kept[1], kept[2]), 1);
+    let said = env.git(&["log", "-1", "--format=%B"]).replace("AOF-new", "AOF-old");
+    let when = env.git(&["log", "-1", "--format=%aI"]);
+    let commit = |text: &str, more: &[&str]| {
+        env.write("tasks/AOF-old.md", text);
+        env.git(&[&["commit", "-q", "-a", "--date", when.trim(), "-m", said.trim()], more].concat());
+        env.aof(&["verify", "--json"])
+    };
+    let verified = commit(&adopted, &[]).success().json();
+    assert_eq!(verified["findings"], serde_json::json!([]));
+    for (from, to) in
+        [("agent: agent-7", "agent: agent-8"), ("a: 1", "a: 2"), ("for Bob", "for Ann"), (kept[1], "x: y")]
+    {
+        let verified = commit(&adopted.replace(from, to), &["--amend"]).code(1).json();
+        let rules: Vec<&str> =
+            verified["findings"].as_array().unwrap().iter().map(|f| f["rule"].as_str().unwrap()).collect();
+        assert_eq!(rules, ["moved_by_hand"], "{to}: {verified}");
+    }
+    // It was read in one second, and begun in the next.
+    let created = adopted.lines().find_map(|line| line.strip_prefix("created: ")).unwrap();
+    let _ = commit(&adopted.replacen(created, "2026-02-16T10:00:00Z", 1), &["--amend"]).success();
+    let _ = commit(&adopted.replacen(created, "2026-02-17T10:00:00Z", 1), &["--amend"]).code(1);
+    let _ = commit(&adopted, &["--amend"]).success();
+    let _ = env.aof(&["task", "unblock", "AOF-old"]);
+    let _ = env.complete("AOF-old", "agent-7");
+    let _ = env.aof(&["verify"]).success();
+}
+
 /// Returns the points of `aof status` about files that were made by hand.
 fn told(env: &TestEnvironment) -> Vec<String> {
     let status = env.aof(&["--json", "status"]).success().json();

@@ -10,6 +10,19 @@ use crate::model::{ReviewContext, Routing, Status, Task, TaskId};
 
 /// Returns the task, and whether the engine has taken it up; or everything that is wrong with it.
 pub(super) fn decode(node: &Node<'_>, id: &TaskId, defaults: &Defaults) -> Result<(Task, Origin), Vec<Fault>> {
+    let (mut task, origin) = decode_as_written(node, id, defaults)?;
+    if origin == Origin::HandMade {
+        begin_plainly(&mut task);
+    }
+    Ok((task, origin))
+}
+
+/// Returns the same with what a hand-made file says of what is the engine's.
+pub(super) fn decode_as_written(
+    node: &Node<'_>,
+    id: &TaskId,
+    defaults: &Defaults,
+) -> Result<(Task, Origin), Vec<Fault>> {
     let mut faults = Vec::new();
     match decoded(node, id, defaults, &mut faults) {
         Some(read) if faults.is_empty() => Ok(read),
@@ -47,7 +60,7 @@ fn decoded(node: &Node<'_>, id: &TaskId, defaults: &Defaults, faults: &mut Vec<F
         }
     };
     let created = created.unwrap_or(defaults.created);
-    let mut task = Task {
+    let task = Task {
         id: id.clone(),
         title: title?,
         description: fields.text("description", faults),
@@ -65,9 +78,6 @@ fn decoded(node: &Node<'_>, id: &TaskId, defaults: &Defaults, faults: &mut Vec<F
         metadata: fields.object("metadata", faults).unwrap_or_default(),
         depends_on: fields.list("dependsOn", faults).unwrap_or_default(),
     };
-    if origin == Origin::HandMade {
-        begin_plainly(&mut task);
-    }
     consistent(&task, origin, &fields, faults);
     Some((task, origin))
 }

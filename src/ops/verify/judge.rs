@@ -6,6 +6,7 @@ use std::rc::Rc;
 use super::claims::{Claims, named_task};
 use super::finding::{Broken, Wrong};
 use super::merge;
+use super::proved::Proved;
 use super::signed;
 use super::words::short;
 use crate::audit::trailers::{self, Trailer};
@@ -125,16 +126,8 @@ impl<'w> Judge<'w> {
                 &after,
                 known..after.history.len(),
             ));
-            let mut proof = prove(&rules, before.as_deref(), &after);
-            if let Proof::Breach(_) = proof
-                && let Some((before, after)) = rehashed(&rules, before.as_deref(), &after)
-            {
-                let other = prove(&rules, before.as_ref(), &after);
-                // Nothing that an engine does changes this name alone, whatever it calls the rules.
-                if !matches!(other, Proof::Breach(_) | Proof::Kept) {
-                    (proof, judged.renamed) = (other, judged.renamed + 1);
-                }
-            }
+            let Proved { proof, is_renamed } = self.proved(&rules, (before.as_deref(), &own.before), (&id, &after))?;
+            judged.renamed += usize::from(is_renamed);
             if is_new(&after)
                 && before.as_ref().is_none_or(|task| is_new(task))
                 && let Some(found) = self.said_by_hand(&rules, &id, &own.before, *new)?

@@ -9,6 +9,7 @@ mod merge;
 mod merge_claims;
 mod merge_rules;
 mod past;
+mod proved;
 mod pushed;
 mod replayed;
 mod shared;
