@@ -43,9 +43,12 @@ pub fn explain(rules: &Rules, before: Option<&Task>, after: &Task) -> Change {
     if ours.is_empty() {
         return if before == after { Change::Same } else { Change::Edit };
     }
+    if is_nowhere(before) && is_nowhere(after) {
+        return Change::Edit;
+    }
     // People may have edited beside what the engine did; the act is looked for on what they left.
     let mut edited = with_people_of(before, after);
-    if before.gate.is_none() && before.history.is_empty() {
+    if is_nowhere(before) {
         // Until it stands somewhere, which workflow a task follows is people's to say.
         edited.routing.workflow.clone_from(&after.routing.workflow);
     }
@@ -61,7 +64,7 @@ pub fn explain(rules: &Rules, before: Option<&Task>, after: &Task) -> Change {
 }
 
 fn explain_new(rules: &Rules, after: &Task) -> Change {
-    if after.gate.is_none() && after.history.is_empty() {
+    if is_nowhere(after) {
         return Change::Edit;
     }
     match states(rules, &bare(rules, after), &Act::Open, opened_at(after), after, None) {
@@ -69,6 +72,11 @@ fn explain_new(rules: &Rules, after: &Task) -> Change {
         None if after.history.is_empty() => Change::Foreign(vec!["gate"]),
         None => Change::Foreign(vec!["gateHistory"]),
     }
+}
+
+/// Returns whether nobody has taken the task up: all that is said of it is people's.
+fn is_nowhere(task: &Task) -> bool {
+    task.gate.is_none() && task.history.is_empty()
 }
 
 /// Returns what the task was before it stood anywhere. Nothing that people or agents did since can be known of a file that was not
@@ -156,7 +164,7 @@ pub fn with_people_of(engine: &Task, people: &Task) -> Task {
 }
 
 fn candidates(before: &Task, after: &Task) -> Vec<(Act, Timestamp)> {
-    if before.gate.is_none() && before.history.is_empty() {
+    if is_nowhere(before) {
         return vec![(Act::Open, opened_at(after))];
     }
     if after.history.len() > before.history.len() && after.history.starts_with(&before.history) {

@@ -111,6 +111,26 @@ fn what_is_to_be_taken_out_of_a_copy_is_named_in_whole() {
 }
 
 #[test]
+fn until_it_is_taken_up_a_file_is_whoevers_edits_it() {
+    let env = TestEnvironment::new();
+    env.write("tasks/AOF-one.md", "---\ntitle: t\nrouting: {workflow: odd}\ncontext: {input: {a: 1}}\n---\n");
+    env.write("tasks/AOF-two.md", "---\ntitle: t\nrouting: {workflow: odd, role: x}\n---\n");
+    env.commit_all("as it was");
+    env.edit("tasks/AOF-two.md", "odd, role: x", "default");
+    env.commit_all("edited");
+    env.edit("tasks/AOF-one.md", "odd", "default");
+    env.edit("tasks/AOF-one.md", "a: 1", "a: 2");
+    let _ = env.aof(&["migrate", "tasks", "--add-gates"]).success();
+    assert!(env.read("tasks/AOF-one.md").contains("current: implement"));
+    assert!(env.read("tasks/AOF-two.md").contains("current: implement"));
+    assert_eq!(
+        env.git(&["log", "--format=%s", "-2", "--", "tasks/AOF-one.md"]),
+        "AOF-one: adopted at implement\nAOF-one: edited by hand\n"
+    );
+    let _ = env.aof(&["verify"]).success();
+}
+
+#[test]
 fn what_an_earlier_build_took_up_with_the_file_is_no_fault() {
     let env = TestEnvironment::new();
     let kept = ["routing: {agent: agent-7}", "context: {plan: {a: 1}}", "blockers: [waiting for Bob]"];

@@ -1,5 +1,5 @@
 use super::world::*;
-use crate::engine::{Act, Actor};
+use crate::engine::{Act, Actor, Change, explain};
 use crate::model::*;
 
 fn person() -> Actor {
@@ -94,4 +94,14 @@ fn unblocking_adds_no_entry_and_needs_something_to_have_changed() {
     let task = say(&rules, &opened(&rules, &["security"]), "agent-7", "complete").unwrap().task;
     let task = say(&rules, &task, "agent-3", "complete").unwrap().task;
     assert_eq!(code(step(&rules, &task, &unblock, 31)), "task_blocked", "there is still nobody in the role");
+}
+
+#[test]
+fn until_a_task_stands_somewhere_all_that_is_said_of_it_is_peoples() {
+    let rules = rules(sdlc());
+    let before = new_task(&[]);
+    let mut after = before.clone();
+    after.routing = Routing { role: Some(id("architect")), ..Routing::of(id("other")) };
+    after.context.insert("input".to_owned(), serde_json::json!({"ticket": 7}));
+    assert_eq!(explain(&rules, Some(&before), &after), Change::Edit);
 }
