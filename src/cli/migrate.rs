@@ -13,7 +13,7 @@ use super::trouble::Trouble;
 use super::unreadable;
 use crate::format::plain::inert;
 use crate::model::{TaskId, WorkflowName};
-use crate::ops::{Changed, DryRun, Migrated, OpsError, add_gates, reason_of, workflow_named};
+use crate::ops::{Changed, DryRun, Migrated, OpsError, add_gates, reason_of, warnings_value, workflow_named};
 
 /// The exit code where some tasks could not be taken up.
 const INCOMPLETE: u8 = 6;
@@ -32,7 +32,9 @@ Each task file below tasks/ that has no `gate` is put at the first gate of its w
 `aof watch` does the same, one by one, as files appear. Tasks whose gate is gone go to the nearest earlier one. Files that cannot be \
 read as tasks are left as they are, told with the reason, and make it exit 6.
 No entry is made up for the time before: `gateHistory` holds visits that have ended, and the first one ends when somebody says so. \
-What the file's `status` said before gives way to `ready`.
+What the file's `status` said before gives way to `ready`. Whoever `routing.agent` names has the task still, where the rules let it be \
+given to that agent at its gate; else it begins as nobody's, with a warning. A file with `blockers`, or with keys of `context` besides \
+`input`, is left as it is: only the engine says these.
 
 Examples:
   aof migrate tasks --add-gates --dry-run
@@ -66,6 +68,9 @@ fn tasks(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
         session.output.data(value(&migrated, mode));
     } else {
         show(session, &migrated, mode);
+    }
+    for changed in &migrated.adopted.changed {
+        session.warn_all(&changed.warnings);
     }
     for (task, error) in troubled(&migrated) {
         let hint = error.fix().map(|fix| format!("; {fix}")).unwrap_or_default();
@@ -116,6 +121,7 @@ fn value(migrated: &Migrated, mode: DryRun) -> Value {
             "status": changed.after.task.status.as_str(),
             "path": changed.path.as_str(),
             "commit": changed.commit.map(|commit| commit.to_string()),
+            "warnings": warnings_value(&changed.warnings),
         })
     };
     let skipped = troubled(migrated).map(|(task, error)| json!({"task": task.as_str(), "reason": reason_of(error)}));

@@ -1,14 +1,16 @@
-//! Claims: an agent takes a task, or a branch of one, and gives it back.
+//! Claims: an agent takes a task, or a branch of one, or is given it, and gives it back.
 
 use super::branch;
 use super::complete::{open_now, post};
 use super::decide::{Actor, Decision, Step};
 use super::fork;
 use super::guard;
-use super::people::permit;
+use super::people::{self, permit};
 use super::refusal::Refusal;
 use super::rules::Rules;
-use crate::model::{AgentId, BranchStatus, GateId, OpenVisit, Permission, Status, Task, Ticket, Timestamp};
+use crate::model::{
+    AgentId, BranchStatus, Event, GateId, OpenVisit, Permission, Routing, Station, Status, Task, Ticket, Timestamp,
+};
 
 pub(super) fn claim(
     rules: &Rules,
@@ -75,6 +77,22 @@ pub(super) fn assign(
     }
     let free = without_agents(task, branch.as_ref());
     claim(rules, &free, agent, branch.as_ref(), now)
+}
+
+/// Puts a task that stands nowhere at its first gate, as the agent's, if that could be given it there.
+pub(super) fn open_for(rules: &Rules, task: &Task, agent: &AgentId, now: Timestamp) -> Result<Step, Refusal> {
+    let routing = Routing { role: task.routing.role.clone(), ..Routing::of(task.routing.workflow.clone()) };
+    let mut step = people::open(rules, &Task { routing, ..task.clone() }, now)?;
+    if let Decision::Step(given) = assign(rules, &step.task, &Actor::Person(None), agent, None, now)? {
+        let open = given.task.gate.as_ref();
+        let own = open.into_iter().flat_map(|open| &open.branches).find(|own| own.agent.as_ref() == Some(agent));
+        step.events.extend(open.map(|open| Event::Assigned {
+            at: Station { gate: open.current.clone(), branch: own.map(|own| own.id.clone()) },
+            agent: agent.clone(),
+        }));
+        step.task = given.task;
+    }
+    Ok(step)
 }
 
 /// Returns the task as if nobody had claimed it, or that branch of it.

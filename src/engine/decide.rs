@@ -18,6 +18,11 @@ use crate::model::{AgentId, Completion, Event, GateId, LostDependency, Task, Tim
 pub enum Act {
     /// Put a task that stands nowhere at the first gate that applies to it: a new one, or a hand-made file.
     Open,
+    /// The same, and give it to an agent there.
+    OpenFor {
+        /// Whose it is to be.
+        agent: AgentId,
+    },
     /// End the visit.
     Complete(Completion),
     /// Let a gate that decides by itself decide.
@@ -176,6 +181,7 @@ pub fn decide(rules: &Rules, task: &Task, act: &Act, now: Timestamp) -> Result<D
         Act::Move => return drift::move_on(rules, task, now),
         Act::Reroute => return drift::reroute(rules, task, now),
         Act::Open => people::open(rules, task, now),
+        Act::OpenFor { agent } => claims::open_for(rules, task, agent, now),
         Act::Claim { agent, branch } => return claims::claim(rules, task, agent, branch.as_ref(), now),
         Act::Assign { by, agent, branch } => {
             return claims::assign(rules, task, by, agent, branch.as_ref(), now);

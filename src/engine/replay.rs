@@ -67,8 +67,13 @@ fn explain_new(rules: &Rules, after: &Task) -> Change {
     if is_nowhere(after) {
         return Change::Edit;
     }
-    match states(rules, &bare(rules, after), &Act::Open, opened_at(after), after, None) {
-        Some(steps) => Change::Act(Box::new(Found::of(Act::Open, steps))),
+    let bare = bare(rules, after);
+    let found = beginnings(after).into_iter().find_map(|(act, now)| {
+        let steps = states(rules, &bare, &act, now, after, None)?;
+        Some(Found::of(act, steps))
+    });
+    match found {
+        Some(found) => Change::Act(Box::new(found)),
         None if after.history.is_empty() => Change::Foreign(vec!["gate"]),
         None => Change::Foreign(vec!["gateHistory"]),
     }
@@ -77,6 +82,14 @@ fn explain_new(rules: &Rules, after: &Task) -> Change {
 /// Returns whether nobody has taken the task up: all that is said of it is people's.
 fn is_nowhere(task: &Task) -> bool {
     task.gate.is_none() && task.history.is_empty()
+}
+
+/// Returns the acts that a task may have begun with.
+fn beginnings(after: &Task) -> Vec<(Act, Timestamp)> {
+    let branches = after.gate.iter().flat_map(|open| &open.branches);
+    let agents = after.routing.agent.iter().chain(branches.filter_map(|own| own.agent.as_ref()));
+    let given = agents.map(|agent| Act::OpenFor { agent: agent.clone() });
+    std::iter::once(Act::Open).chain(given).map(|act| (act, opened_at(after))).collect()
 }
 
 /// Returns what the task was before it stood anywhere. Nothing that people or agents did since can be known of a file that was not
@@ -165,7 +178,7 @@ pub fn with_people_of(engine: &Task, people: &Task) -> Task {
 
 fn candidates(before: &Task, after: &Task) -> Vec<(Act, Timestamp)> {
     if is_nowhere(before) {
-        return vec![(Act::Open, opened_at(after))];
+        return beginnings(after);
     }
     if after.history.len() > before.history.len() && after.history.starts_with(&before.history) {
         let first = after.history.get(before.history.len());

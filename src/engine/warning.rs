@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::model::{ConditionTrouble, GateId, Map, Outcome, Priority, Station, listed};
+use crate::model::{AgentId, ConditionTrouble, GateId, Map, Outcome, Priority, Station, TaskId, listed};
 
 /// Something worth mending that stops nothing.
 #[derive(Debug, Clone, PartialEq)]
@@ -42,6 +42,15 @@ pub enum Warning {
     DependencyCircle(Vec<String>),
     /// A condition failed to evaluate (spec 1, 9.8).
     ConditionError(ConditionTrouble),
+    /// A file that was made by hand says whose its task is to be, and the rules do not let it be given to that one.
+    NotGiven {
+        /// The task.
+        task: TaskId,
+        /// Whom it names.
+        agent: AgentId,
+        /// Why not.
+        why: String,
+    },
     /// Files beside a task did not go where it went.
     CompanionsStay {
         /// Those that git is told to leave out.
@@ -73,6 +82,7 @@ impl Warning {
             Self::UnknownPriority(_) => "unknown_priority",
             Self::DependencyCircle(_) => "dependency_circle",
             Self::ConditionError(_) => "gate_condition_error",
+            Self::NotGiven { .. } => "not_given",
             Self::CompanionsStay { .. } => "companions_stay",
         }
     }
@@ -125,6 +135,10 @@ impl Warning {
                     trouble.gate, trouble.error, trouble.expression
                 )
             }
+            Self::NotGiven { task, agent, why } => format!(
+                "`{task}` begins without `{agent}`, whom its file names: {why}; `aof task assign {task} AGENT` gives it to \
+                 somebody"
+            ),
             Self::CompanionsStay { ignored, filtered, too_large, misnamed } => {
                 let reasons = [
                     (ignored, "which git is told to ignore"),
@@ -175,6 +189,9 @@ impl Warning {
                 ("tooLarge", json!(too_large)),
                 ("misnamed", json!(misnamed)),
             ],
+            Self::NotGiven { task, agent, .. } => {
+                vec![("task", json!(task.as_str())), ("agent", json!(agent.as_str()))]
+            }
         }
     }
 }

@@ -10,10 +10,10 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use super::automatic::owed_first;
+use super::beginning;
 use super::error::OpsError;
 use super::heal::heal_if_pending;
 use super::in_force::in_force;
-use super::message;
 use super::misplaced::{home_if_settled, open_in_archive};
 use super::rule_sources::rules_mark;
 use super::standing::{Pending, Standing};
@@ -21,7 +21,7 @@ use super::together::{MOST, carry_out_together};
 use super::transaction::{Changed, Choice, carry_out};
 use super::workspace::Workspace;
 use crate::audit::{CommitId, Head, ObjectId, TreeFile};
-use crate::engine::{Act, Decision, decide, passes_by_itself};
+use crate::engine::passes_by_itself;
 use crate::format::task_file::Origin;
 use crate::model::TaskId;
 use crate::store::layout::{TASKS, companion_of};
@@ -48,19 +48,6 @@ pub struct Tended {
     pub strays: Vec<Stray>,
     /// Files that were changed too recently: somebody may be at them.
     pub waiting: usize,
-}
-
-/// Returns how a hand-made file is put at its first gate.
-pub(super) fn choose(workspace: &Workspace, standing: &Standing) -> Result<Choice, OpsError> {
-    match decide(&standing.in_force.rules, &standing.file.task, &Act::Open, workspace.now())? {
-        Decision::Settled { .. } => Ok(Choice::Settled),
-        Decision::Step(step) => Ok(Choice::Step {
-            message: message::of_adoption(&step.task),
-            author: workspace.repository.author_identity()?,
-            authored: step.task.updated,
-            step,
-        }),
-    }
 }
 
 /// What is remembered between two looks at the task files, so that a look at ten thousand opens only those that changed.
@@ -236,7 +223,7 @@ fn due(workspace: &Workspace, standing: Standing) -> Result<Option<(Due, Standin
     let commits_edits = standing.in_force.rules.project.commit_edits;
     Ok(match (&standing.pending, standing.file.origin) {
         (_, Origin::HandMade) => {
-            let choice = choose(workspace, &standing)?;
+            let choice = beginning::choose(workspace, &standing)?;
             Some((Due::Adopt, standing, choice))
         }
         (Pending::Versions(_), _) if commits_edits => Some((Due::Commit, standing, Choice::Pending)),

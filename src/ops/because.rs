@@ -1,12 +1,13 @@
 //! Sentences: what brought a task where it stands, what it waits for, and what the rules want done with it.
 
+use super::beginning::begun;
 use super::following::following;
 use super::in_force::InForce;
 use super::standing::{Standing, find, parse};
 use super::terms::stepped_in;
-use super::view::{is_drifted, taken_up};
+use super::view::is_drifted;
 use super::workspace::Workspace;
-use crate::engine::{Act, Decision, Post, Rules, decide};
+use crate::engine::{Act, Decision, Post, Rules, Step, Warning, decide};
 use crate::model::{BranchStatus, Destination, Ending, Join, OpenBranch, Outcome, Status, Task, TaskId, Timestamp};
 
 /// Says what the rules, which have changed, want done with the task, and who does it.
@@ -38,11 +39,16 @@ pub(super) fn drifted(rules: &Rules, task: &Task) -> Option<String> {
 
 /// Says where a hand-made task would begin, or why it cannot.
 pub(super) fn beginning(workspace: &Workspace, standing: &Standing) -> String {
-    match taken_up(workspace, &standing.in_force, &standing.file.task) {
-        Ok(task) => match &task.gate {
-            Some(open) => format!("`aof watch` takes it up, at gate `{}`", open.current),
-            None => "`aof watch` takes it up".to_owned(),
-        },
+    match begun(&standing.in_force.rules, &standing.file, workspace.now()) {
+        Ok(Step { task, warnings, .. }) => {
+            let at = task.gate.as_ref().map(|open| format!(", at gate `{}`", open.current)).unwrap_or_default();
+            let given = task.routing.agent.map(|agent| format!(", and gives it to `{agent}`")).unwrap_or_default();
+            let mut text = format!("`aof watch` takes it up{at}{given}");
+            for without in warnings.iter().filter(|warning| matches!(warning, Warning::NotGiven { .. })) {
+                text.push_str(&format!("; {}", without.message()));
+            }
+            text
+        }
         Err(refusal) => format!("it cannot be taken up: {}", refusal.problem()),
     }
 }

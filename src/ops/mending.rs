@@ -98,7 +98,7 @@ pub(super) fn thaw(fields: &[String], path: &ProjectPath, head_path: Option<&Pro
 /// Returns what to do about what a task at no gate yet cannot say by itself.
 pub(super) fn begin_plainly(id: &TaskId) -> String {
     format!(
-        "it stands at no gate yet, so take that out of the file, and it begins; then `aof task hold {id} --reason \"...\"` blocks it and \
-         `aof task assign {id} AGENT` gives it to somebody. What a task begins with stands below `context.input`"
+        "take it out of the file: the task stands at no gate yet, and begins once that is gone; then `aof task hold {id} --reason \
+         \"...\"` blocks it. What a task begins with stands below `context.input`"
     )
 }

@@ -38,6 +38,9 @@ pub(super) fn of_act(act: &Act, known: usize, after: &Task) -> String {
     let at = gate.map(|gate| format!(" at {gate}")).unwrap_or_default();
     let (event, subject, body, by) = match act {
         Act::Open => ("created", format!("{id}: created{at}"), after.title.clone(), None),
+        Act::OpenFor { agent } => {
+            ("created", format!("{id}: created{at}, given to {agent}"), after.title.clone(), None)
+        }
         Act::Claim { agent, .. } => {
             ("claimed", format!("{id}: claimed by {agent}{at}"), String::new(), Some(agent.clone()))
         }
@@ -107,8 +110,11 @@ pub(super) fn of_workflow(name: &WorkflowName, template: &str) -> String {
 /// Returns the message of the commit that takes up a hand-made file.
 pub(super) fn of_adoption(after: &Task) -> String {
     let gate = after.gate.as_ref().map(|open| open.current.to_string()).unwrap_or_default();
+    let mut branches = after.gate.iter().flat_map(|open| &open.branches);
+    let agent = after.routing.agent.as_ref().or_else(|| branches.find_map(|own| own.agent.as_ref()));
+    let given = agent.map(|agent| format!(", given to {agent}")).unwrap_or_default();
     build(
-        &format!("{}: adopted at {gate}", after.id),
+        &format!("{}: adopted at {gate}{given}", after.id),
         &after.title,
         vec![("Aof-Task", after.id.to_string()), ("Aof-Gate", gate), ("Aof-Event", "adopted".to_owned())],
     )

@@ -4,7 +4,7 @@
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use super::adopt;
+use super::beginning::choose;
 use super::error::OpsError;
 use super::header::NEW;
 use super::headers::{Scope, read_all};
@@ -42,10 +42,10 @@ pub fn add_gates(
     listing.tasks.sort_by(|(a, _), (b, _)| a.id.cmp(&b.id));
     let new = listing.tasks.iter().filter(|(header, _)| header.status == NEW);
     let ids: Vec<TaskId> = new.filter_map(|(header, _)| header.id.parse().ok()).collect();
-    let choose = |workspace: &Workspace, standing: Standing| beginning(workspace, standing, workflow);
+    let begin = |workspace: &Workspace, standing: Standing| beginning(workspace, standing, workflow);
     let mut adopted = Settled { unreadable: listing.unreadable, ..Settled::default() };
     let mut on = |_| ControlFlow::Continue(());
-    settle_each(workspace, wait, &ids, dry_run, &choose, &mut adopted, &mut on)?;
+    settle_each(workspace, wait, &ids, dry_run, &begin, &mut adopted, &mut on)?;
     let settled = settle_rules(workspace, wait, dry_run, &mut on)?;
     Ok(Migrated { adopted, settled })
 }
@@ -62,7 +62,7 @@ fn beginning(
     if let Some(name) = workflow.filter(|_| !names_workflow(&standing.file)) {
         standing.file.task.routing.workflow = name.clone();
     }
-    let choice = adopt::choose(workspace, &standing)?;
+    let choice = choose(workspace, &standing)?;
     Ok(Some((standing, choice)))
 }
 

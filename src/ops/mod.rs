@@ -12,6 +12,7 @@ mod attention;
 mod author;
 mod automatic;
 mod because;
+mod beginning;
 mod branch;
 mod brief;
 mod brief_text;

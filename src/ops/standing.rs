@@ -1,6 +1,7 @@
 //! Where a task stands: its file in the worktree, the same in HEAD, and what lies between the two.
 
 use std::borrow::Cow;
+use std::fmt::Display;
 use std::rc::Rc;
 
 use super::author;
@@ -43,6 +44,27 @@ pub(super) enum Pending {
     Foreign(Vec<String>),
     /// What a task that stands at no gate yet says of itself, and only the engine may.
     Unearned(Vec<String>),
+}
+
+/// What of a file keeps everybody from touching it.
+pub(super) struct Frozen<'f> {
+    /// The fields.
+    pub fields: &'f [String],
+    told: &'static str,
+    /// How it is taken back.
+    pub fix: String,
+}
+
+impl<'f> Frozen<'f> {
+    /// What a file that nobody has taken up says, and only the engine may: the engine has never kept it, so nobody changed what it keeps.
+    pub(super) fn unearned(id: &TaskId, fields: &'f [String]) -> Self {
+        Self { fields, told: "says what only the engine says", fix: begin_plainly(id) }
+    }
+
+    /// Returns what is wrong with it, as it is said of what is called that.
+    pub(super) fn of(&self, called: impl Display) -> String {
+        format!("{called} {}: {}", self.told, self.fields.join(", "))
+    }
 }
 
 /// One version of a file, with how its commit speaks of it.
@@ -94,23 +116,29 @@ impl Standing {
 
     /// Returns an error if the file was changed by hand where it is the engine's.
     pub(super) fn thawed(self) -> Result<Self, OpsError> {
-        let Some((fields, mut thaw)) = self.frozen() else { return Ok(self) };
-        let fields = fields.to_vec();
-        if matches!(self.pending, Pending::Foreign(_)) && self.head_path.is_some() && !is_unreadable_before(&fields) {
-            let id = &self.id;
+        let Some(frozen) = self.frozen() else { return Ok(self) };
+        let (id, path) = (&self.id, &self.snapshot.path);
+        let is_foreign = matches!(self.pending, Pending::Foreign(_));
+        let problem = frozen.of(if is_foreign { format!("`{path}`") } else { format!("`{id}`") });
+        let (fields, mut thaw) = (frozen.fields.to_vec(), frozen.fix);
+        if is_foreign && self.head_path.is_some() && !is_unreadable_before(&fields) {
             thaw.push_str(&format!(
                 "; if you meant to move the task, do that first, then `aof task override {id} --to GATE --reason \"...\"`"
             ));
         }
-        Err(OpsError::Frozen { id: self.id, path: self.snapshot.path, fields, thaw })
+        Err(OpsError::Frozen { id: self.id, path: self.snapshot.path, problem, fields, thaw })
     }
 
     /// Returns what of the file keeps everybody from touching it, and how that is taken back.
-    pub(super) fn frozen(&self) -> Option<(&[String], String)> {
+    pub(super) fn frozen(&self) -> Option<Frozen<'_>> {
         match &self.pending {
             Pending::Nothing | Pending::Versions(_) => None,
-            Pending::Foreign(fields) => Some((fields, thaw(fields, &self.snapshot.path, self.head_path.as_ref()))),
-            Pending::Unearned(fields) => Some((fields, begin_plainly(&self.id))),
+            Pending::Foreign(fields) => Some(Frozen {
+                fields,
+                told: "was changed by hand in what the engine keeps",
+                fix: thaw(fields, &self.snapshot.path, self.head_path.as_ref()),
+            }),
+            Pending::Unearned(fields) => Some(Frozen::unearned(&self.id, fields)),
         }
     }
 

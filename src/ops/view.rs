@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use serde_json::{Value, json};
 
+use super::beginning::begun;
 use super::brief::body_of;
 use super::error::OpsError;
 use super::in_force::{InForce, in_force};
@@ -11,9 +12,7 @@ use super::standing::{Standing, find, parse};
 use super::way_back::with_way_back;
 use super::workspace::Workspace;
 use crate::engine::brief::{GateContext, brief};
-use crate::engine::{
-    Act, Deadline, Decision, Limit, Post, Refusal, Rules, deadlines, decide, is_looping, may_complete,
-};
+use crate::engine::{Deadline, Limit, Post, Rules, deadlines, is_looping, may_complete};
 use crate::format::task_file::{Origin, TaskFile};
 use crate::model::{AgentId, GateId, Outcome, Task, TaskId};
 use crate::store::ProjectPath;
@@ -28,6 +27,16 @@ pub struct View {
     pub context: Option<GateContext>,
 }
 
+/// What of a task's file keeps everybody from touching it.
+pub struct FrozenFile {
+    /// What is wrong with it.
+    pub problem: String,
+    /// The fields.
+    pub fields: Vec<String>,
+    /// How that is taken back.
+    pub fix: String,
+}
+
 /// Returns the task. Reads only; a task that is frozen is shown as it stands.
 pub fn show(workspace: &Workspace, id: &TaskId) -> Result<(View, InForce), OpsError> {
     let in_force = workspace.rules()?;
@@ -36,32 +45,25 @@ pub fn show(workspace: &Workspace, id: &TaskId) -> Result<(View, InForce), OpsEr
         .map_err(|error| with_way_back(workspace, &in_force, error))?;
     let context = match file.origin {
         Origin::Adopted => brief(&in_force.rules, &file.task, &body_of(&file)),
-        Origin::HandMade => taken_up(workspace, &in_force, &file.task)
+        Origin::HandMade => begun(&in_force.rules, &file, workspace.now())
             .ok()
-            .and_then(|task| brief(&in_force.rules, &task, &body_of(&file))),
+            .and_then(|step| brief(&in_force.rules, &step.task, &body_of(&file))),
     };
     Ok((View { file, path: snapshot.path, context }, in_force))
 }
 
-/// Returns what of a task's file was changed by hand where it is the engine's, and how to take it back, as far as that can be
+/// Returns what of a task's file is the engine's and was changed or made by hand, and how to take it back, as far as that can be
 /// told: what git has brought in, in the middle of a merge, nobody did by hand.
-pub fn frozen(workspace: &Workspace, id: &TaskId) -> Option<(Vec<String>, String)> {
+pub fn frozen(workspace: &Workspace, id: &TaskId) -> Option<FrozenFile> {
     if workspace.underway().is_some() {
         return None;
     }
     let head = workspace.repository.look().ok()?;
     let in_force = Rc::new(in_force(workspace, &head).ok()?);
     let standing = Standing::read_under(workspace, id, head, in_force).ok()?;
-    let (fields, fix) = standing.frozen()?;
-    Some((fields.to_vec(), workspace.git_words.said(fix)))
-}
-
-/// Returns a hand-made task as it will be when it is taken up.
-pub(super) fn taken_up(workspace: &Workspace, in_force: &InForce, task: &Task) -> Result<Task, Refusal> {
-    match decide(&in_force.rules, task, &Act::Open, workspace.now())? {
-        Decision::Step(step) => Ok(step.task),
-        Decision::Settled { .. } => Ok(task.clone()),
-    }
+    let frozen = standing.frozen()?;
+    let (problem, fields) = (frozen.of("it"), frozen.fields.to_vec());
+    Some(FrozenFile { problem, fields, fix: workspace.git_words.said(frozen.fix) })
 }
 
 /// Returns the task as `--json` shows it: its frontmatter as it stands, and `body`, `path`, `version`, `ticket`, `available`.

@@ -93,12 +93,9 @@ pub fn why(workspace: &Workspace, id: &TaskId) -> Result<(Reason, Rc<InForce>), 
     because.extend(drifted(rules, task));
     if let Some(reason) = workspace.underway() {
         because.push(format!("nothing moves it now: {}", workspace.git_words.said(reason)));
-    } else if let Some((fields, fix)) = standing.frozen() {
-        because.push(format!(
-            "nothing moves it: its file was changed by hand in what the engine keeps ({}); {}",
-            fields.join(", "),
-            workspace.git_words.said(fix)
-        ));
+    } else if let Some(frozen) = standing.frozen() {
+        let problem = frozen.of("its file");
+        because.push(format!("nothing moves it: {problem}; {}", workspace.git_words.said(frozen.fix)));
     }
     if !task.status.is_finished() {
         let circle = task.depends_on.first().and_then(|_| circle_around(workspace, &standing.in_force, id));

@@ -1,9 +1,10 @@
 //! Task files that people make with an editor: what of them counts when they are taken up.
 
-use crate::environment::TestEnvironment;
+use crate::checker::check;
+use crate::environment::{ORG, TestEnvironment};
 
 /// Every key that the engine keeps, as a copy of another task's file has it; and what nobody can take out but whoever wrote it.
-const KEPT: [(&str, Option<&str>); 20] = [
+const KEPT: [(&str, Option<&str>); 19] = [
     ("status: blocked", None),
     ("created: 2020-01-01T00:00:00Z", None),
     ("updated: 2020-01-01T00:00:00Z", None),
@@ -22,8 +23,7 @@ const KEPT: [(&str, Option<&str>); 20] = [
     ("blockers: waiting for Bob", Some("blockers")),
     ("context: {review: {approved: true}}", Some("context.review")),
     ("context:\n  input: {ticket: 7}\n  implement: {}", Some("context.implement")),
-    ("routing: {agent: agent-7}", Some("routing.agent")),
-    ("blockers: [x]\ncontext: {a: 1}\nrouting: {agent: zz}", Some("blockers, context.a, routing.agent")),
+    ("blockers: [x]\ncontext: {a: 1}\nrouting: {agent: zz}", Some("blockers, context.a")),
 ];
 
 #[test]
@@ -68,7 +68,9 @@ fn what_the_engine_keeps_is_not_taken_from_a_hand_made_file() {
         );
         let message = said["message"].as_str().unwrap();
         for text in [message, why.stdout.as_str()] {
-            assert!(text.contains(fields) && text.contains("take that out of the file"), "{kept}: {text}");
+            let problem = format!("says what only the engine says: {fields}");
+            assert!(text.contains(&problem) && text.contains("take it out of the file"), "{kept}: {text}");
+            assert!(!text.contains("by hand in"), "the engine has never kept it: {text}");
         }
         assert!(env.read(&file).contains(kept), "nobody has touched it");
         // As it says.
@@ -92,7 +94,7 @@ fn what_is_to_be_taken_out_of_a_copy_is_named_in_whole() {
     for key in ["gate", "gateHistory", "status", "blockers", "reviewContext", "workflowHash", "routing", "context"] {
         assert!(refused.stderr.contains(&format!("`{key}`")), "{key}: {refused}");
     }
-    // Whoever takes out the gates alone is told the rest.
+    // Whoever takes out the gates alone leaves it to the same agent, and nothing else.
     let key = |line: &str| line.split(':').next().map(str::to_owned).filter(|_| !line.starts_with([' ', '-']));
     let mut of = String::new();
     let kept = copy.lines().enumerate().filter(|(number, line)| {
@@ -101,33 +103,133 @@ fn what_is_to_be_taken_out_of_a_copy_is_named_in_whole() {
     });
     let text: String = kept.map(|(_, line)| format!("{line}\n")).collect();
     env.write("tasks/AOF-copy.md", &text);
-    let refused = env.say("AOF-copy", "agent-7", "complete", &[]).code(5);
-    assert!(refused.stderr.contains("in what the engine keeps: routing.agent"), "{refused}\n{text}");
-    env.edit("tasks/AOF-copy.md", "  agent: agent-7\n", "");
+    let _ = env.say("AOF-copy", "agent-8", "complete", &[]).code(4);
+    assert!(env.read("tasks/AOF-copy.md").contains("  agent: agent-7\n"), "{text}");
     let _ = env.complete("AOF-copy", "agent-7");
     let brief = env.aof(&["task", "show", "AOF-copy"]).success();
     assert!(!brief.stdout.contains("No tests"), "{brief}");
     let _ = env.aof(&["verify"]).success();
 }
 
+/// Writes a task file as it was before there were gates.
+fn legacy(env: &TestEnvironment, id: &str, agent: &str) {
+    let text = format!(
+        "---\nid: {id}\ntitle: t\nstatus: in_progress\nrouting:\n  role: dev\n  agent: {agent} # its own\n---\n"
+    );
+    env.write(&format!("tasks/{id}.md"), text);
+}
+
+#[test]
+fn whoever_a_hand_made_file_names_is_given_the_task_where_the_rules_allow_it() {
+    let env = TestEnvironment::new();
+    // Whether somebody has committed it does not matter.
+    for id in ["AOF-one", "AOF-two"] {
+        legacy(&env, id, "agent-7");
+    }
+    legacy(&env, "AOF-nope", "agent-3");
+    env.commit_all("as it was");
+    for (id, agent) in [("AOF-six", "agent-8"), ("AOF-four", "agent-8"), ("AOF-gone", "bob")] {
+        legacy(&env, id, agent);
+    }
+    let why = env.aof(&["why", "AOF-four"]).success();
+    assert!(why.stdout.contains("at gate `implement`, and gives it to `agent-8`"), "{why}");
+    let told = env.aof(&["--json", "status"]).success().stdout;
+    assert!(!told.contains("task_frozen"), "{told}");
+
+    // By whatever is done with it first.
+    let refused = env.say("AOF-one", "agent-8", "complete", &["--json"]).code(4).json();
+    assert_eq!((&refused["error"], &refused["assignedAgent"]), (&"assigned_to_another".into(), &"agent-7".into()));
+    let head = env.head();
+    let rehearsed = env.aof(&["migrate", "tasks", "--add-gates", "--dry-run"]).success();
+    assert!(rehearsed.stderr.contains("`AOF-nope` begins without `agent-3`, whom its file names"), "{rehearsed}");
+    assert_eq!(env.head(), head);
+    std::fs::rename(env.path("tasks/AOF-six.md"), env.path("six")).unwrap();
+    let migrated = env.aof(&["migrate", "tasks", "--add-gates", "--json"]).success().json();
+    for adopted in migrated["adopted"].as_array().unwrap() {
+        let (id, warned) = (adopted["task"].as_str().unwrap(), adopted["warnings"].as_array().unwrap());
+        let without = ["AOF-nope", "AOF-gone"].contains(&id);
+        assert_eq!(adopted["status"], if without { "ready" } else { "in_progress" }, "{adopted}");
+        assert_eq!(warned.len(), usize::from(without), "{adopted}");
+        assert!(warned.iter().all(|warned| warned["warning"] == "not_given" && warned["task"] == id), "{adopted}");
+    }
+    assert_eq!(migrated["adopted"].as_array().unwrap().len(), 4);
+    std::fs::rename(env.path("six"), env.path("tasks/AOF-six.md")).unwrap();
+    let _ = env.aof(&["watch", "--once"]).success();
+    for (id, agent) in [("one", "agent-7"), ("two", "agent-7"), ("six", "agent-8"), ("four", "agent-8")] {
+        let text = env.read(&format!("tasks/AOF-{id}.md"));
+        assert!(
+            text.contains("status: in_progress\n") && text.contains(&format!("  agent: {agent} # its own\n")),
+            "{text}"
+        );
+        assert!(text.contains("  role: backend\n") && text.contains("  claimed: "), "{text}");
+    }
+    for id in ["nope", "gone"] {
+        let text = env.read(&format!("tasks/AOF-{id}.md"));
+        assert!(text.contains("status: ready\n") && !text.contains("agent"), "{text}");
+    }
+    assert!(env.log().contains("AOF-two: adopted at implement, given to agent-7\n"), "{}", env.log());
+    let events = env.aof(&["events", "--task", "AOF-two"]).success();
+    assert!(events.stdout.contains("agent-7"), "{events}");
+    check(&env);
+
+    // A kill between the file and its commit.
+    legacy(&env, "AOF-five", "agent-7");
+    let _ = env.aof(&["watch", "--once"]).success();
+    env.git(&["reset", "--quiet", "HEAD^"]);
+    let _ = env.aof(&["watch", "--once"]).success();
+    assert_eq!(env.git(&["status", "--porcelain"]), "");
+    let _ = env.complete("AOF-five", "agent-7");
+    check(&env);
+}
+
+#[test]
+fn whoever_takes_it_first_is_told_whom_a_file_names_in_vain() {
+    let env = TestEnvironment::new();
+    legacy(&env, "AOF-one", "agent-3");
+    legacy(&env, "AOF-two", "agent-3");
+    let rehearsed = env.say("AOF-one", "agent-7", "complete", &["--dry-run"]).success();
+    let said = env.say("AOF-one", "agent-7", "complete", &[]).success();
+    let watched = env.aof(&["watch", "--once"]).success();
+    for (output, id) in [(&rehearsed, "AOF-one"), (&said, "AOF-one"), (&watched, "AOF-two")] {
+        let text = format!("{}{}", output.stdout, output.stderr);
+        assert_eq!(text.matches(&format!("warning: `{id}` begins without `agent-3`")).count(), 1, "{output}");
+        assert!(text.contains(&format!("`aof task assign {id} AGENT`")), "{output}");
+    }
+    check(&env);
+}
+
+#[test]
+fn the_first_gate_may_be_a_fork() {
+    let project = "project: {name: Fork}\nworkflow:\n  name: default\n  gates:\n    - id: both\n      type: fork\n      branches:\n        \
+                   - {id: code, role: backend}\n        - {id: draw, role: architect}\n";
+    let env = TestEnvironment::with_rules(project, ORG);
+    legacy(&env, "AOF-one", "agent-3");
+    let watched = env.aof(&["watch", "--once"]).success();
+    let text = env.read("tasks/AOF-one.md");
+    assert!(text.contains("agent: agent-3") && !watched.stdout.contains("warning"), "{watched}{text}");
+    assert!(!text.contains("# its own"), "it is the branch's: {text}");
+    let _ = env.complete("AOF-one", "agent-3");
+    check(&env);
+}
+
 #[test]
 fn until_it_is_taken_up_a_file_is_whoevers_edits_it() {
     let env = TestEnvironment::new();
     env.write("tasks/AOF-one.md", "---\ntitle: t\nrouting: {workflow: odd}\ncontext: {input: {a: 1}}\n---\n");
-    env.write("tasks/AOF-two.md", "---\ntitle: t\nrouting: {workflow: odd, role: x}\n---\n");
+    env.write("tasks/AOF-two.md", "---\ntitle: t\nrouting: {workflow: odd, role: x, agent: agent-3}\n---\n");
     env.commit_all("as it was");
-    env.edit("tasks/AOF-two.md", "odd, role: x", "default");
+    env.edit("tasks/AOF-two.md", "odd, role: x, agent: agent-3", "default, agent: agent-7");
     env.commit_all("edited");
     env.edit("tasks/AOF-one.md", "odd", "default");
     env.edit("tasks/AOF-one.md", "a: 1", "a: 2");
     let _ = env.aof(&["migrate", "tasks", "--add-gates"]).success();
     assert!(env.read("tasks/AOF-one.md").contains("current: implement"));
-    assert!(env.read("tasks/AOF-two.md").contains("current: implement"));
+    assert!(env.read("tasks/AOF-two.md").contains("agent: agent-7"));
     assert_eq!(
         env.git(&["log", "--format=%s", "-2", "--", "tasks/AOF-one.md"]),
         "AOF-one: adopted at implement\nAOF-one: edited by hand\n"
     );
-    let _ = env.aof(&["verify"]).success();
+    check(&env);
 }
 
 #[test]
@@ -184,7 +286,7 @@ fn what_is_staged_as_it_stands_is_taken_up() {
     for (id, door) in [
         ("AOF-one", &["watch", "--once"][..]),
         ("AOF-two", &["task", "complete", "AOF-two", "--agent", "agent-7", "-o", "complete", "-s", "Did it"]),
-        ("AOF-three", &["task", "cancel", "AOF-three", "--reason", "Not needed"]),
+        ("AOF-six", &["task", "cancel", "AOF-six", "--reason", "Not needed"]),
     ] {
         let path = env.hand_made(id, "Add login");
         env.write("staged.txt", id);

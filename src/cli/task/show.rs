@@ -27,15 +27,14 @@ pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
     session.warn_of_rules(&in_force);
     warn_of_visit(session, &args.ticket, &view.file.task);
     let frozen = frozen(&workspace, &args.ticket.task);
-    if let Some((fields, fix)) = &frozen {
-        let fields = fields.join(", ");
-        session.warn(&inert(&format!("nothing moves it: it was changed by hand in what the engine keeps: {fields}")));
-        session.output.say(format!("  {}", inert(fix)));
+    if let Some(frozen) = &frozen {
+        session.warn(&inert(&format!("nothing moves it: {}", frozen.problem)));
+        session.output.say(format!("  {}", inert(&frozen.fix)));
     }
     if session.output.is_json() {
         let mut value = task_value(&in_force.rules, &view.file, &view.path);
-        if let Some((fields, _)) = frozen {
-            value["frozen"] = json!(fields);
+        if let Some(frozen) = frozen {
+            value["frozen"] = json!(frozen.fields);
         }
         session.output.data(value);
     } else {

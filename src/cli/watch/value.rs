@@ -49,7 +49,11 @@ fn of_report(report: &Report) -> Value {
         Report::Delivered(Delivered::Waiting { name, error }) => {
             json!({"event": "waiting", "file": name, "reason": reason_of(error)})
         }
-        Report::Adopted(changed) => of_change("adopted", changed),
+        Report::Adopted(changed) => {
+            let mut value = of_change("adopted", changed);
+            value["warnings"] = warnings_value(&changed.warnings);
+            value
+        }
         Report::Passed(changed) => of_change("passed", changed),
         Report::TimedOut(changed) => ran_out::value("timeout", changed),
         Report::Lapsed(changed) => ran_out::value("lapsed", changed),

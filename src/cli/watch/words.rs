@@ -36,16 +36,13 @@ pub(super) fn words_of(session: &Session, report: &Report, again: Again) -> Stri
             }
             let outcome = visit.map(|visit| visit.outcome.to_string()).unwrap_or_default();
             let agent = visit.and_then(|visit| visit.agent.as_ref()).map(|agent| format!(" by {agent}"));
-            let mut text = format!(
+            let text = format!(
                 "{}  {} ({outcome}){}",
                 named(&changed.after.task.id),
                 inert(&way(changed)),
                 agent.unwrap_or_default()
             );
-            for warned in &changed.warnings {
-                text.push_str(&format!("\n{warning} {}", inert(&warned.message())));
-            }
-            text
+            with_warnings(text, changed)
         }
         Report::Delivered(Delivered::Refused { name, reason, path }) => {
             let message = reason["message"].as_str().unwrap_or_default();
@@ -61,7 +58,9 @@ pub(super) fn words_of(session: &Session, report: &Report, again: Again) -> Stri
         Report::Delivered(Delivered::Waiting { name, error }) => {
             format!("{} `{}`: {}", styled(YELLOW, "waiting"), flat(name), told(session, error))
         }
-        Report::Adopted(changed) => format!("{}  adopted{}", named(&changed.after.task.id), at_gate(changed)),
+        Report::Adopted(changed) => {
+            with_warnings(format!("{}  adopted{}", named(&changed.after.task.id), at_gate(changed)), changed)
+        }
         Report::Passed(changed) => {
             format!("{}  went on by itself, now{}", named(&changed.after.task.id), at_gate(changed))
         }
@@ -113,6 +112,14 @@ pub(super) fn words_of(session: &Session, report: &Report, again: Again) -> Stri
         Report::Resumed => styled(BOLD, "going on"),
         Report::Stopped => "stopped".to_owned(),
     }
+}
+
+/// Returns what is said of a change, and below it what is worth mending.
+fn with_warnings(mut text: String, changed: &Changed) -> String {
+    for warned in &changed.warnings {
+        text.push_str(&format!("\n{} {}", styled(YELLOW, "warning:"), inert(&warned.message())));
+    }
+    text
 }
 
 fn watching(project: &Path, branch: Option<&str>, sight: &Sight) -> String {

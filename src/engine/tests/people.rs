@@ -1,5 +1,5 @@
 use super::world::*;
-use crate::engine::{Act, Actor, Change, explain};
+use crate::engine::{Act, Actor, Change, Decision, decide, events, explain};
 use crate::model::*;
 
 fn person() -> Actor {
@@ -94,6 +94,37 @@ fn unblocking_adds_no_entry_and_needs_something_to_have_changed() {
     let task = say(&rules, &opened(&rules, &["security"]), "agent-7", "complete").unwrap().task;
     let task = say(&rules, &task, "agent-3", "complete").unwrap().task;
     assert_eq!(code(step(&rules, &task, &unblock, 31)), "task_blocked", "there is still nobody in the role");
+}
+
+#[test]
+fn a_task_begins_as_whose_it_was_said_to_be_where_the_rules_let_it_be_given() {
+    let rules = rules(sdlc());
+    let new = new_task(&[]);
+    let open_for = |agent: &str| Act::OpenFor { agent: id(agent) };
+    let Decision::Step(begun) = decide(&rules, &new, &open_for("agent-8"), at(3)).unwrap() else { panic!() };
+    // As if it had been opened, and given away at once.
+    let opened = step(&rules, &new, &Act::Open, 3).unwrap().task;
+    let assign = Act::Assign { by: person(), agent: id("agent-8"), branch: None };
+    assert_eq!(begun.task, step(&rules, &opened, &assign, 3).unwrap().task);
+    assert_eq!((stands(&begun.task).as_str(), begun.task.routing.claimed), ("implement@0 in_progress", Some(at(3))));
+    for before in [None, Some(&new)] {
+        assert!(matches!(explain(&rules, before, &begun.task), Change::Act(found) if found.act == open_for("agent-8")));
+        let told = events(&rules, before, &begun.task);
+        assert!(
+            matches!(&told[..], [Event::Created { .. }, Event::Assigned { agent, .. }] if agent.as_str() == "agent-8"),
+            "{told:?}"
+        );
+    }
+    assert_eq!(code(step(&rules, &new, &open_for("agent-3"), 3)), "wrong_role");
+    assert_eq!(code(step(&rules, &begun.task, &open_for("agent-8"), 4)), "not_finished");
+    // Nobody else has it by that, and nobody by a forged hour.
+    for forge in [(|task| task.routing.agent = Some(id("agent-3"))) as fn(&mut Task), |task| {
+        task.routing.claimed = Some(at(2));
+    }] {
+        let mut forged = begun.task.clone();
+        forge(&mut forged);
+        assert!(matches!(explain(&rules, Some(&new), &forged), Change::Foreign(_)));
+    }
 }
 
 #[test]

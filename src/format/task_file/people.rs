@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::{Origin, Spliced, TaskFile, edits};
 use crate::format::decode::text_of;
 use crate::format::yaml::{Entry, Kind, Node};
-use crate::model::Map;
+use crate::model::{AgentId, Map};
 
 /// Where `context` has what a task began with.
 pub(super) const INPUT: &str = "input";
@@ -83,9 +83,13 @@ impl TaskFile {
         let handed_on = root.get("context").map_or(&[][..], Node::entries).iter().map(|entry| entry.key.text.as_ref());
         let mut found: Vec<String> = says(root.get("blockers")).then(|| "blockers".to_owned()).into_iter().collect();
         found.extend(handed_on.filter(|name| *name != INPUT).map(|name| format!("context.{name}")));
-        let agent = root.get("routing").and_then(|routing| routing.get("agent"));
-        found.extend(says(agent).then(|| "routing.agent".to_owned()));
         found
+    }
+
+    /// Returns whose a file of a task at no gate yet wants it to be: whether that can be, the rules say.
+    pub fn wanted_agent(&self) -> Option<AgentId> {
+        let named = self.source.root().get("routing").and_then(|routing| routing.get("agent"));
+        named.filter(|_| self.origin == Origin::HandMade).and_then(|agent| text_of(agent)?.parse().ok())
     }
 
     /// Returns the file with other ones in the place of these keys, and with that body, to the byte.

@@ -53,9 +53,9 @@ fn run(project: &Project<'_>, given: &Given) -> Result<Value, Trouble> {
         if !given.flag("history") {
             map.shift_remove("gateHistory");
         }
-        if let Some((fields, fix)) = frozen(&project.workspace, &ticket.task) {
-            map.insert("frozen".to_owned(), fields.into());
-            map.insert("fix".to_owned(), fix.into());
+        if let Some(frozen) = frozen(&project.workspace, &ticket.task) {
+            map.insert("frozen".to_owned(), frozen.fields.into());
+            map.insert("fix".to_owned(), frozen.fix.into());
         }
     }
     cut_body(&mut value, given.count("offset").unwrap_or(0));

@@ -82,13 +82,15 @@ pub enum OpsError {
     /// The rules in force, or a file of theirs, are invalid.
     #[error("the configuration is invalid")]
     InvalidRules(Vec<Diagnostic>),
-    /// The task's file was changed by hand where it is the engine's.
-    #[error("`{path}` was changed by hand in what the engine keeps: {}", .fields.join(", "))]
+    /// The task's file was changed by hand where it is the engine's, or says what only the engine says.
+    #[error("{problem}")]
     Frozen {
         /// The task.
         id: TaskId,
         /// Its file.
         path: ProjectPath,
+        /// What is wrong.
+        problem: String,
         /// The fields.
         fields: Vec<String>,
         /// How it is taken back.

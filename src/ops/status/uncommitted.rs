@@ -9,8 +9,7 @@ use crate::ops::attention::{Attention, some};
 use crate::ops::header::NEW;
 use crate::ops::headers::Listing;
 use crate::ops::in_force::InForce;
-use crate::ops::mending::begin_plainly;
-use crate::ops::standing::{self, Pending, Standing};
+use crate::ops::standing::{self, Frozen, Pending, Standing};
 use crate::ops::workspace::Workspace;
 use crate::store::{ProjectPath, layout, tasks};
 
@@ -33,22 +32,21 @@ pub(super) fn uncommitted_tasks(
             quoted(path.as_str())
         ),
     }));
-    let mut freeze = |id: &TaskId, fields: &[String], fix: String| {
-        let problem = format!("{id} was changed by hand in what the engine keeps: {}", fields.join(", "));
-        attention.push(Attention { code: "task_frozen", problem, fix });
+    let mut freeze = |id: &TaskId, frozen: Frozen<'_>| {
+        attention.push(Attention { code: "task_frozen", problem: frozen.of(id), fix: frozen.fix });
     };
     for (id, path) in hand_made(listing) {
         match unearned(workspace, in_force, &id, path) {
             fields if fields.is_empty() && staged.contains(path) => {}
             fields if fields.is_empty() => new.push(id),
-            fields => freeze(&id, &fields, begin_plainly(&id)),
+            fields => freeze(&id, Frozen::unearned(&id, &fields)),
         }
     }
     for id in changed_files(workspace, committed, listing) {
         // Files that cannot be read are told of already.
         let Ok(standing) = Standing::read(workspace, &id) else { continue };
         match (standing.frozen(), &standing.pending) {
-            (Some((fields, fix)), _) => freeze(&id, fields, fix),
+            (Some(frozen), _) => freeze(&id, frozen),
             (None, Pending::Versions(_)) => edited.push(id),
             (None, _) => {}
         }

@@ -23,8 +23,8 @@ use std::time::Instant;
 
 use self::place::{Following, following};
 use self::rehearsal::rehearse;
-use super::adopt;
 use super::automatic::{owed_first, pass_on};
+use super::beginning;
 use super::error::OpsError;
 use super::heal;
 use super::message;
@@ -101,6 +101,7 @@ pub(super) fn change(
         rehearse(workspace, &planned)?;
         return Ok(planned.changed);
     }
+    let mut told_first = Vec::new();
     for attempt in 1.. {
         if attempt > ATTEMPTS && Instant::now() >= workspace.deadline() {
             break;
@@ -109,12 +110,15 @@ pub(super) fn change(
         let standing = Standing::read(workspace, id)?.thawed()?;
         if let Some(choice) = due_first(workspace, &standing)? {
             bind_to_open(&standing, decide);
-            carry_out(workspace, &standing, choice)?;
+            if let Some(first) = carry_out(workspace, &standing, choice)? {
+                told_first.extend(first.warnings);
+            }
             continue;
         }
         let choice = decide(&standing)?;
-        if let Some(changed) = carry_out(workspace, &standing, choice)? {
-            return Ok(changed);
+        if let Some(mut changed) = carry_out(workspace, &standing, choice)? {
+            told_first.append(&mut changed.warnings);
+            return Ok(Changed { warnings: told_first, ..changed });
         }
     }
     Err(OpsError::Restless { id: id.clone() })
@@ -137,10 +141,11 @@ pub(super) fn planned(
 ) -> Result<Planned, OpsError> {
     heal::heal_if_pending(workspace)?;
     let mut standing = Standing::read(workspace, id)?.thawed()?;
-    let mut writes = Vec::new();
+    let (mut writes, mut told_first) = (Vec::new(), Vec::new());
     if let Some(choice) = due_first(workspace, &standing)? {
         bind_to_open(&standing, decide);
         let first = plan(workspace, &standing, choice)?;
+        told_first = first.changed.warnings;
         standing.file = first.changed.after;
         if let Some(write) = first.write {
             standing.snapshot.bytes = write.bytes().to_vec();
@@ -148,8 +153,10 @@ pub(super) fn planned(
         }
     }
     let choice = decide(&standing)?;
-    let Plan { changed, write } = plan(workspace, &standing, choice)?;
+    let Plan { mut changed, write } = plan(workspace, &standing, choice)?;
     writes.extend(write);
+    told_first.append(&mut changed.warnings);
+    changed.warnings = told_first;
     Ok(Planned { changed, head: standing.head, writes })
 }
 
@@ -164,7 +171,7 @@ fn bind_to_open(standing: &Standing, decide: &mut dyn FnMut(&Standing) -> Result
 /// Returns what has to be done with the task before anything else can be.
 fn due_first(workspace: &Workspace, standing: &Standing) -> Result<Option<Choice>, OpsError> {
     match standing.file.origin {
-        Origin::HandMade => adopt::choose(workspace, standing).map(Some),
+        Origin::HandMade => beginning::choose(workspace, standing).map(Some),
         Origin::Adopted => owed_first(workspace, standing),
     }
 }
