@@ -87,7 +87,9 @@ fn history_faults(env: &TestEnvironment) -> Vec<String> {
     let mut states: BTreeMap<&str, Histories> = BTreeMap::new();
     let mut completions = BTreeSet::new();
     // Nobody signs where no key was ever named.
-    let is_signed = !env.git(&["log", "--format=%H", "-S", "signingKey", "--", "org.yaml"]).is_empty();
+    let is_signed = commits.iter().flat_map(|commit| &commit.changes).any(|(path, status, blob)| {
+        *status != 'D' && *path == format!("{prefix}org.yaml") && is_in(&blobs[blob], b"signingKey")
+    });
     for commit in &commits {
         // Another project of the repository has commits of its own.
         let is_here = commit.changes.is_empty() || commit.changes.iter().any(|(path, _, _)| path.starts_with(&prefix));
@@ -269,9 +271,9 @@ fn rest_faults(env: &TestEnvironment) -> Vec<String> {
             faults.push(format!("I8: {path} is left over"));
         }
     }
-    for folder in ["--git-dir", "--git-common-dir"] {
-        let folder = env.git(&["rev-parse", "--path-format=absolute", folder]);
-        faults.extend(git_leftovers(Path::new(folder.trim())));
+    let folders = env.git(&["rev-parse", "--path-format=absolute", "--git-dir", "--git-common-dir"]);
+    for folder in folders.lines().collect::<BTreeSet<_>>() {
+        faults.extend(git_leftovers(Path::new(folder)));
     }
     faults
 }
@@ -366,6 +368,10 @@ fn blobs(env: &TestEnvironment, commits: &[Commit]) -> BTreeMap<String, Vec<u8>>
         rest = &rest[end + size + 2..];
     }
     found
+}
+
+fn is_in(bytes: &[u8], word: &[u8]) -> bool {
+    bytes.windows(word.len()).any(|window| window == word)
 }
 
 fn task_of(prefix: &str, path: &str) -> Option<String> {

@@ -106,12 +106,18 @@ impl TestEnvironment {
     pub(crate) fn copy(&self) -> Self {
         let copy = Self::without_repository();
         let (from, to) = (self.root.path().canonicalize().unwrap(), copy.root.path().canonicalize().unwrap());
+        let objects = to.join("project/.git/objects");
         for entry in walkdir::WalkDir::new(&from).min_depth(1).into_iter().map(Result::unwrap) {
             let path = to.join(entry.path().strip_prefix(&from).unwrap());
             if entry.file_type().is_dir() {
                 fs::create_dir_all(path).unwrap();
+                continue;
+            }
+            assert!(entry.file_type().is_file(), "{} is no file", entry.path().display());
+            // What git has once put there is never written to again: a name more is enough, as in a clone.
+            if path.starts_with(&objects) {
+                fs::hard_link(entry.path(), path).unwrap();
             } else {
-                assert!(entry.file_type().is_file(), "{} is no file", entry.path().display());
                 fs::copy(entry.path(), path).unwrap();
             }
         }
