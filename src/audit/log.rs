@@ -15,7 +15,7 @@ use super::said::{Links, LogEntry};
 use super::tree::Leaf;
 
 /// How many changes of a file are looked at to tell an old version of it from a new one.
-const LOOK_BACK: usize = 100;
+pub(super) const LOOK_BACK: usize = 100;
 
 /// Commits, newest first; a commit never comes before one of its children unless a clock was wrong.
 pub struct Log<'r> {
@@ -44,7 +44,12 @@ impl Repository {
 
     /// Returns whether one of the newest commits that changed this file of the project has it with that content.
     pub fn has_had(&self, from: CommitId, path: &str, content: ObjectId) -> Result<bool, AuditError> {
-        self.full_path_has_had(from, &self.full_path(path), content)
+        for entry in self.log_of(from, &[path])?.take(LOOK_BACK) {
+            if self.blob_id(entry?.id, path)? == Some(content) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Returns the same of the bytes of a file in the worktree, where git may have written other line ends.
@@ -56,16 +61,6 @@ impl Repository {
             Cow::Owned(plain) => self.has_had(from, path, self.hash_blob(&plain)),
             Cow::Borrowed(_) => Ok(false),
         }
-    }
-
-    pub(super) fn full_path_has_had(&self, from: CommitId, path: &str, content: ObjectId) -> Result<bool, AuditError> {
-        for entry in Log::start(self, from, vec![path.to_owned()])?.take(LOOK_BACK) {
-            let root = self.root_tree(entry?.id)?;
-            if self.trees().file(Some(root), path)?.is_some_and(|leaf| leaf.id == content) {
-                return Ok(true);
-            }
-        }
-        Ok(false)
     }
 
     /// Returns the commits that a branch has grown by up to this one, oldest first, as far as history goes here. Of what was merged
@@ -104,7 +99,7 @@ impl Repository {
 }
 
 impl<'r> Log<'r> {
-    fn start(repository: &'r Repository, from: CommitId, paths: Vec<String>) -> Result<Self, AuditError> {
+    pub(super) fn start(repository: &'r Repository, from: CommitId, paths: Vec<String>) -> Result<Self, AuditError> {
         let mut log = Self {
             repository,
             paths,

@@ -22,6 +22,11 @@ pub struct StagedFile {
 }
 
 impl StagedFile {
+    /// Returns what the file is called.
+    pub fn name(&self) -> &str {
+        self.path.rsplit('/').next().unwrap_or(&self.path)
+    }
+
     /// Returns what the index has.
     pub(super) fn entry(&self) -> Option<Leaf> {
         self.staged.map(|id| Leaf { mode: self.mode, id })

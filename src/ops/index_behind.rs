@@ -1,7 +1,8 @@
 //! Task files that git's index has otherwise than HEAD: those that a person staged, and those that nobody did.
 //!
 //! `git commit` and `git merge` read the index before they lock it, and write what they have read. What a command commits in between
-//! is out of the index again, and the next `git commit` takes it back. Such entries are told from what a person staged, and brought up.
+//! is out of the index again, and the next `git commit` takes it back. Such entries are told from what a person staged, and brought up: they
+//! are versions that HEAD had, and nobody but aof has committed any of that file since.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -16,7 +17,7 @@ use crate::audit::{AuditError, CommitId, StagedFile};
 use crate::format::shell::all_quoted;
 use crate::process::boot;
 use crate::store::intent::{self, Aim, Intent};
-use crate::store::layout::TASKS;
+use crate::store::layout::{TASKS, companion_of, task_id};
 use crate::store::{FileStat, StoreError, tasks};
 
 /// The task files that the index has otherwise than HEAD.
@@ -43,10 +44,13 @@ impl Apart {
         let mut out = Vec::new();
         for file in files {
             match file.staged {
-                _ if !is_as_committed(workspace, &file) => apart.staged.push(file),
+                // No command of aof ever commits what goes with no task.
+                _ if !is_of_a_task(&file) || !is_as_committed(workspace, &file) => apart.staged.push(file),
                 // Only its mode is another one: that is staged.
                 Some(staged) if file.head == Some(staged) => apart.staged.push(file),
-                Some(staged) if workspace.repository.has_had(head, &file.path, staged)? => apart.behind.push(file),
+                Some(staged) if workspace.repository.is_left_behind(head, &file.path, staged)? => {
+                    apart.behind.push(file);
+                }
                 Some(_) => apart.staged.push(file),
                 None => out.push(file),
             }
@@ -54,8 +58,8 @@ impl Apart {
         // `git rm --cached`: only a person takes a file out of the index and leaves it where it is. But where the index has it still at
         // the place that it has left, it was not taken out: it has not come yet.
         let gone = apart.behind.iter().filter(|file| file.head.is_none());
-        let gone: BTreeSet<String> = gone.map(|file| name(file).to_owned()).collect();
-        let (come, taken_out) = out.into_iter().partition::<Vec<_>, _>(|file| gone.contains(name(file)));
+        let gone: BTreeSet<String> = gone.map(|file| file.name().to_owned()).collect();
+        let (come, taken_out) = out.into_iter().partition::<Vec<_>, _>(|file| gone.contains(file.name()));
         apart.behind.extend(come);
         apart.staged.extend(taken_out);
         Ok(apart)
@@ -75,8 +79,8 @@ fn head(workspace: &Workspace) -> Option<CommitId> {
     workspace.head_now().ok().and_then(|head| head.commit)
 }
 
-fn name(file: &StagedFile) -> &str {
-    file.path.rsplit('/').next().unwrap_or(&file.path)
+fn is_of_a_task(file: &StagedFile) -> bool {
+    task_id(file.name()).is_some_and(|id| id.is_ok()) || companion_of(file.name()).is_some()
 }
 
 /// Returns whether the file in the worktree is what HEAD has.

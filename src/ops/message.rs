@@ -1,6 +1,7 @@
 //! What the commit of a change says: a line for `git log`, what was said, and trailers for programs.
 
 use super::following::{Following, following};
+use crate::audit::BESIDE_A_TASK;
 use crate::audit::trailers::{Trailer, message};
 use crate::engine::{Act, Actor, lost_dependencies};
 use crate::model::{AgentId, Destination, GateId, Station, Task, TaskId, Visit, WorkflowName};
@@ -131,7 +132,7 @@ pub(super) fn of_edit(task: &Task, what: &str) -> String {
 
 /// Returns the message of the commit of what people wrote beside a task. The task itself is not in it, so it has no trailers.
 pub(super) fn of_companions(id: &TaskId) -> String {
-    build(&format!("{id}: companions edited by hand"), "", Vec::new())
+    build(&format!("{id}{BESIDE_A_TASK}"), "", Vec::new())
 }
 
 /// Returns the message of the commit that brings back what a commit took back by mistake.

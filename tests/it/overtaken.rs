@@ -216,3 +216,70 @@ fn what_a_person_does_to_task_files_goes_through() {
     env.git(&["rm", "--quiet", "--cached", &path]);
     let _ = commit(&env, &[]).success();
 }
+
+#[test]
+fn what_a_person_has_as_it_was_before_their_own_commit_stays_staged_so() {
+    let (env, id) = scene();
+    let path = format!("tasks/{id}.md");
+    env.write("tasks/README.md", "One\n");
+    env.commit_all("own");
+    env.write("tasks/README.md", "Two\n");
+    env.write("code.txt", "mine\n");
+    env.edit(&path, "Add login", "Add a login");
+    env.commit_all("mine");
+    // What is taken out of the last commit stays in the worktree.
+    let out = || env.git(&["reset", "--quiet", "HEAD^", "--", "tasks/README.md", &path]);
+    out();
+    let own = format!("M\ttasks/{id}.md\nM\ttasks/README.md\n").replace(&id, "AOF-xxxxx");
+    assert_eq!(staged(&env).replace(&id, "AOF-xxxxx"), own);
+    let index = env.git(&["ls-files", "--stage"]);
+    let told = env.aof(&["watch", "--once", "--json"]).success().stdout;
+    assert!(!told.contains("index_caught_up"), "{told}");
+    assert!(!env.aof_aside(&["status"]).success().stdout.contains("earlier version"));
+    assert!(!env.aof(&["doctor", "--fix"]).stdout.contains("[index_behind]"));
+    let refused = env.aof(&["task", "comment", &id, "Look"]).code(5);
+    assert!(refused.stderr.contains("staged"), "{refused}");
+    assert_eq!(env.git(&["ls-files", "--stage"]), index);
+    let _ = commit(&env, &["--amend"]).success();
+    assert!(env.git(&["show", &format!("HEAD:{path}")]).contains("title: Add login"));
+    assert_eq!(env.git(&["show", "HEAD:tasks/README.md"]), "One\n");
+    assert!(env.read(&path).contains("title: Add a login"));
+}
+
+#[test]
+fn what_a_sync_brought_meanwhile_is_not_taken_back_either() {
+    let (env, id) = scene();
+    let path = format!("tasks/{id}.md");
+    let remote = env.path("../remote.git");
+    let remote = remote.to_str().unwrap();
+    env.git(&["clone", "--quiet", "--bare", ".", remote]);
+    env.git(&["remote", "add", "origin", remote]);
+    env.git(&["fetch", "--quiet"]);
+    env.git(&["branch", "--quiet", "--set-upstream-to", "origin/main"]);
+    // A colleague commits an edit themselves.
+    aside(&env, "side", || {
+        env.edit(&path, "Add login", "Add a login");
+        env.commit_all("theirs");
+        env.git(&["push", "--quiet", "origin", "side:main"]);
+    });
+    env.write("code.txt", "mine\n");
+    env.git(&["add", "code.txt"]);
+    overtaken(&env, || drop(env.aof(&["sync"]).success()));
+    assert_eq!(staged(&env), format!("A\tcode.txt\nM\t{path}\n"));
+    is_stopped(&env, &id);
+    assert!(env.git(&["show", &format!("HEAD:{path}")]).contains("title: Add a login"));
+}
+
+#[test]
+fn an_edit_beside_a_task_that_was_committed_meanwhile_is_not_taken_back() {
+    let (env, id) = scene();
+    let plan = format!("tasks/{id}.plan.md");
+    env.write(&plan, "The plan\n");
+    env.commit_all("own");
+    env.write(&plan, "Another plan\n");
+    env.write("code.txt", "mine\n");
+    env.git(&["add", "code.txt"]);
+    cancel(&env, &id);
+    let _ = env.aof(&["watch", "--once"]).success();
+    assert_eq!(staged(&env), "A\tcode.txt\n");
+}

@@ -212,7 +212,7 @@ impl Index {
 /// writes back what it has read, so the engine's own change in between is taken out of the index again; nobody staged that.
 fn is_left_behind(repository: &Repository, path: &str, entry: Option<Leaf>) -> Result<bool, AuditError> {
     match (entry, repository.head()?.commit) {
-        (Some(entry), Some(head)) => repository.full_path_has_had(head, path, entry.id),
+        (Some(entry), Some(head)) => repository.full_path_is_left_behind(head, path, entry.id),
         _ => Ok(false),
     }
 }

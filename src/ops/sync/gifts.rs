@@ -19,7 +19,7 @@ use super::bring::{Brought, bring};
 use super::claims::{Claims, What, settled};
 use super::rounds::{ROUNDS, pause};
 use super::{End, First, Strangers, Synced, Wish, sync};
-use crate::audit::{Head, Prepared, Prompts, Pushed, RemoteError, Upstream};
+use crate::audit::{Head, Prepared, Prompts, Pushed, RemoteError, SYNCED, Upstream};
 use crate::model::TaskId;
 use crate::ops::error::OpsError;
 use crate::ops::hand_out::{HandedOut, Want, chosen_for, first_of_each, hands_out, wanted};
@@ -191,7 +191,7 @@ impl Giving {
             let changed = Changed { commit: Some(commit), ..gift.changed };
             self.done.note(gift.want, Some(Box::new(changed)));
         }
-        let subject = format!("sync: handed out with {}", upstream.name());
+        let subject = format!("{SYNCED}handed out with {}", upstream.name());
         Ok(match bring(workspace, head, prepared.last(), &subject)? {
             Brought::There => Outcome::Given,
             // The next sync joins what was committed here meanwhile, or tells what is in the way.

@@ -10,7 +10,7 @@ use super::bring::{Brought, bring, left};
 use super::contact::note;
 use super::join::{Sides, join, mix};
 use super::{End, First, Left, Loss, Strangers, Synced};
-use crate::audit::{AuditError, CommitId, Head, Prompts, Pushed, RemoteError, Upstream};
+use crate::audit::{AuditError, CommitId, Head, Prompts, Pushed, RemoteError, SYNCED, Upstream};
 use crate::ops::error::OpsError;
 use crate::ops::heal;
 use crate::ops::line_ends;
@@ -191,7 +191,7 @@ impl Rounds<'_> {
             let asked = left(self.may_bring(head, remote))?;
             return Ok(Round::Over(asked.map_or_else(End::Left, |()| End::Rehearsed)));
         }
-        let subject = format!("sync: fast-forward to {}", self.upstream.name());
+        let subject = format!("{SYNCED}fast-forward to {}", self.upstream.name());
         Ok(match bring(self.workspace, head, remote, &subject)? {
             Brought::There => Round::Over(End::Same),
             Brought::Moved => Round::Again,
@@ -259,7 +259,7 @@ impl Rounds<'_> {
             Err(said) => End::Offline { said },
         };
         (self.merge, self.superseded) = (Some(joined.commit), joined.superseded);
-        let subject = format!("sync: merge with {}", self.upstream.name());
+        let subject = format!("{SYNCED}merge with {}", self.upstream.name());
         Ok(match bring(self.workspace, head, joined.commit, &subject)? {
             Brought::Moved if end == End::Same => Round::Again,
             Brought::There | Brought::Moved => Round::Over(end),
