@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use super::attention::some;
 use super::error::OpsError;
+use super::goes_on::goes_on;
 use super::heal::heal;
 use super::workspace::Workspace;
 use crate::audit::{AuditError, CommitId, StagedFile};
@@ -18,7 +19,7 @@ use crate::format::shell::all_quoted;
 use crate::process::boot;
 use crate::store::intent::{self, Aim, Intent};
 use crate::store::layout::{TASKS, companion_of, task_id};
-use crate::store::{FileStat, StoreError, tasks};
+use crate::store::{FileStat, StoreError};
 
 /// The task files that the index has otherwise than HEAD.
 #[derive(Default)]
@@ -45,7 +46,7 @@ impl Apart {
         for file in files {
             match file.staged {
                 // No command of aof ever commits what goes with no task.
-                _ if !is_of_a_task(&file) || !is_as_committed(workspace, &file) => apart.staged.push(file),
+                _ if !is_of_a_task(&file) || !goes_on(workspace, &file) => apart.staged.push(file),
                 // Only its mode is another one: that is staged.
                 Some(staged) if file.head == Some(staged) => apart.staged.push(file),
                 Some(staged) if workspace.repository.is_left_behind(head, &file.path, staged)? => {
@@ -81,15 +82,6 @@ fn head(workspace: &Workspace) -> Option<CommitId> {
 
 fn is_of_a_task(file: &StagedFile) -> bool {
     task_id(file.name()).is_some_and(|id| id.is_ok()) || companion_of(file.name()).is_some()
-}
-
-/// Returns whether the file in the worktree is what HEAD has.
-fn is_as_committed(workspace: &Workspace, file: &StagedFile) -> bool {
-    let here = file.path.parse().ok().and_then(|path| tasks::read(&workspace.paths, &path).ok());
-    match (here, file.head) {
-        (Some(here), Some(head)) => workspace.repository.is_same_text(&here.bytes, head),
-        (here, head) => here.is_none() && head.is_none(),
-    }
 }
 
 /// Brings up what was left behind, and returns which files that were.

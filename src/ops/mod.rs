@@ -35,6 +35,7 @@ mod following;
 mod gates;
 mod git_points;
 mod git_words;
+mod goes_on;
 mod hand_out;
 mod happened;
 mod header;

@@ -218,6 +218,28 @@ fn what_a_person_does_to_task_files_goes_through() {
 }
 
 #[test]
+fn an_edit_on_top_of_what_is_committed_makes_nobody_s_of_what_git_left() {
+    let (env, id) = scene();
+    let path = format!("tasks/{id}.md");
+    env.write("code.txt", "mine\n");
+    env.git(&["add", "code.txt"]);
+    complete(&env, &id);
+    env.edit(&path, "Add login", "Add a login");
+    let told = env.aof_aside(&["status"]).success().stdout;
+    assert!(told.contains("git's index has an earlier version of 1 task file"), "{told}");
+    is_stopped(&env, &id);
+    assert_eq!(env.git(&["show", "--format=", "--name-only"]), "code.txt\n");
+    assert_eq!(entries(&env, &id), ["implement agent-7 complete"]);
+    assert!(env.task_text(&id).contains("title: Add a login"));
+    assert_eq!(env.git(&["diff", "--name-only"]), format!("{path}\n"));
+    let _ = verified(&env).success();
+    // What is staged as it stands, somebody is at: as after `git checkout REV -- FILE`.
+    env.git(&["checkout", "--quiet", "HEAD~2", "--", &path]);
+    assert_eq!(staged(&env), format!("M\t{path}\n"));
+    assert!(!env.aof_aside(&["status"]).success().stdout.contains("earlier version"));
+}
+
+#[test]
 fn what_a_person_has_as_it_was_before_their_own_commit_stays_staged_so() {
     let (env, id) = scene();
     let path = format!("tasks/{id}.md");
