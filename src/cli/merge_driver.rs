@@ -14,8 +14,8 @@ use crate::format::shell::{all_quoted, quoted};
 use crate::model::{AgentId, TaskId};
 use crate::ops::merge::{Conflict, FileMerge, Versions};
 use crate::ops::merge_driver::{
-    Driven, End, Purpose, Refused, Settled, Unfinished, done_anew, drive, list_superseded, refused_as_staged, settle,
-    would_commit_unfinished, would_take_back,
+    Driven, End, Purpose, Refused, Settled, TakenBack, Unfinished, done_anew, drive, list_superseded,
+    refused_as_staged, settle, would_commit_unfinished, would_take_back,
 };
 use crate::ops::{DryRun, OpsError};
 
@@ -270,11 +270,14 @@ fn list(session: &Session, message: &[PathBuf]) -> Result<ExitCode, Trouble> {
         ));
     }
     // Whatever a killed command left is finished first.
-    let taken_back = if left.is_some() { Vec::new() } else { taken_back };
-    if !taken_back.is_empty() {
-        tell_taken_back(session, &taken_back);
+    let TakenBack { earlier, out } = if left.is_some() { TakenBack::default() } else { taken_back };
+    if !earlier.is_empty() {
+        tell_taken_back(session, &earlier);
     }
-    if left.is_some() || !refused.is_empty() || !taken_back.is_empty() {
+    if !out.is_empty() {
+        tell_taken_out(session, &out);
+    }
+    if left.is_some() || !refused.is_empty() || !earlier.is_empty() || !out.is_empty() {
         return Ok(ExitCode::FAILURE);
     }
     // Only what is understood can be given back with more in it.
@@ -300,6 +303,23 @@ fn tell_taken_back(session: &Session, paths: &[String]) {
     session.output.say(format!(
         "{} git's index has an earlier version of {}, which nobody staged: a command of aof was faster than git, and this would take back \
          what it has committed\n{}",
+        styled(RED, "not committed:"),
+        inert(&names.join(", ")),
+        inert(&session.git_said(fix))
+    ));
+}
+
+/// Says which tasks would not be in git any more, though their files stand.
+fn tell_taken_out(session: &Session, paths: &[String]) {
+    let names: Vec<&str> = paths.iter().map(String::as_str).collect();
+    let fix = format!(
+        "`git restore --staged {}` has git's index have what is committed; then commit again. Where nobody is to have it any more, remove \
+         the file as well",
+        all_quoted(names.iter().copied())
+    );
+    session.output.say(format!(
+        "{} this would take {} out of git, though it stands here: somebody took it out of git's index, or git had read that before it \
+         came\n{}",
         styled(RED, "not committed:"),
         inert(&names.join(", ")),
         inert(&session.git_said(fix))

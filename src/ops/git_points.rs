@@ -64,9 +64,12 @@ pub(super) fn of_index(fault: AuditError) -> Attention {
     }
 }
 
-/// Says which task files git's index has from before: the next commit would take back what was committed since.
-pub(super) fn of_index_behind(apart: &Apart) -> Option<Attention> {
-    apart.told().map(|(problem, fix)| Attention { code: "index_behind", problem, fix })
+/// Says which task files git's index has from before, or not at all: the next commit would take back what was committed since, or take a
+/// task out of git.
+pub(super) fn of_index_behind(apart: &Apart) -> Vec<Attention> {
+    let point = |code| move |(problem, fix)| Attention { code, problem, fix };
+    let points = [apart.told().map(point("index_behind")), apart.taken_out_told().map(point("task_taken_out"))];
+    points.into_iter().flatten().collect()
 }
 
 /// Says that git did not answer.

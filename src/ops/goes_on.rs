@@ -3,7 +3,7 @@
 
 use super::workspace::Workspace;
 use crate::audit::{ObjectId, StagedFile};
-use crate::format::task_file::{self, Defaults, TaskFile};
+use crate::format::task_file::{self, Defaults, Origin, TaskFile};
 use crate::model::{TaskId, Timestamp};
 use crate::store::layout::task_id;
 use crate::store::tasks;
@@ -23,6 +23,12 @@ fn comes_after(workspace: &Workspace, file: &StagedFile, here: &[u8], head: Obje
     let id = named(file)?;
     let (here, head) = (parse(here, &id)?.task, committed(workspace, &id, head)?.task);
     Some(here.updated >= head.updated && here.history.starts_with(&head.history))
+}
+
+/// Returns whether HEAD has there a task that was taken up. Such a one never leaves git.
+pub(super) fn is_taken_up(workspace: &Workspace, file: &StagedFile) -> bool {
+    let task = named(file).zip(file.head).and_then(|(id, head)| committed(workspace, &id, head));
+    task.is_some_and(|task| task.origin != Origin::HandMade)
 }
 
 fn named(file: &StagedFile) -> Option<TaskId> {

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use super::attention::some;
 use super::error::OpsError;
-use super::goes_on::goes_on;
+use super::goes_on::{goes_on, is_taken_up};
 use super::heal::heal;
 use super::workspace::Workspace;
 use crate::audit::{AuditError, CommitId, StagedFile};
@@ -28,6 +28,9 @@ pub(super) struct Apart {
     pub behind: Vec<StagedFile>,
     /// Those that a person did.
     pub staged: Vec<StagedFile>,
+    /// Those of tasks that the index does not have at all, though they stand: git may have read it before they came, or somebody took
+    /// them out.
+    pub taken_out: Vec<StagedFile>,
 }
 
 impl Apart {
@@ -62,6 +65,10 @@ impl Apart {
         let gone: BTreeSet<String> = gone.map(|file| file.name().to_owned()).collect();
         let (come, taken_out) = out.into_iter().partition::<Vec<_>, _>(|file| gone.contains(file.name()));
         apart.behind.extend(come);
+        let elsewhere = elsewhere(workspace, head, &apart, &taken_out)?;
+        let is_lost = |file: &StagedFile| !elsewhere.contains(file.name()) && is_taken_up(workspace, file);
+        let (lost, taken_out) = taken_out.into_iter().partition::<Vec<_>, _>(is_lost);
+        apart.taken_out = lost;
         apart.staged.extend(taken_out);
         Ok(apart)
     }
@@ -74,6 +81,33 @@ impl Apart {
         let fix = format!("`git restore --staged {}`; `aof doctor --fix` does it", all_quoted(names.iter().copied()));
         (!names.is_empty()).then_some((problem, fix))
     }
+
+    /// Says which tasks the next commit takes out of git though their files stand, and what to do; nothing where it takes none.
+    pub(super) fn taken_out_told(&self) -> Option<(String, String)> {
+        let names: Vec<&str> = self.taken_out.iter().map(|file| file.path.as_str()).collect();
+        let files = if names.len() == 1 { "a task whose file stands" } else { "tasks whose files stand" };
+        let problem = format!("git's index does not have {files}: {}", some(&names));
+        let fix = format!("`git restore --staged {}`", all_quoted(names.iter().copied()));
+        (!names.is_empty()).then_some((problem, fix))
+    }
+}
+
+/// Returns the names of those files that the index has at another place: a task that was moved stays in git.
+fn elsewhere(
+    workspace: &Workspace,
+    head: CommitId,
+    apart: &Apart,
+    out: &[StagedFile],
+) -> Result<BTreeSet<String>, OpsError> {
+    if out.is_empty() {
+        return Ok(BTreeSet::new());
+    }
+    let apart = || apart.behind.iter().chain(&apart.staged).chain(out);
+    let gone: BTreeSet<&str> = apart().filter(|file| file.staged.is_none()).map(|file| file.path.as_str()).collect();
+    let listed = workspace.repository.list(head, TASKS)?.into_iter().map(|file| file.path);
+    let there = listed.filter(|path| !gone.contains(path.as_str()));
+    let there = there.chain(apart().filter(|file| file.staged.is_some()).map(|file| file.path.clone()));
+    Ok(there.map(|path| path.rsplit('/').next().unwrap_or(&path).to_owned()).collect())
 }
 
 fn head(workspace: &Workspace) -> Option<CommitId> {
@@ -118,10 +152,10 @@ pub fn tend_index(workspace: &mut Workspace, wait: Duration, seen: &mut IndexSee
     if seen.0.as_ref() == Some(&now) {
         return Ok(Vec::new());
     }
-    let Apart { behind, staged } = Apart::read(workspace)?;
+    let Apart { behind, staged, taken_out } = Apart::read(workspace)?;
     if behind.is_empty() {
         // What is staged is judged by its file as well, which may change alone.
-        seen.0 = staged.is_empty().then_some(now);
+        seen.0 = (staged.is_empty() && taken_out.is_empty()).then_some(now);
         return Ok(Vec::new());
     }
     workspace.restart_wait(Duration::ZERO);

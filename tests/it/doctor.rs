@@ -309,7 +309,7 @@ fn an_index_that_was_left_behind_catches_up_and_what_is_staged_stays() {
     // What is out of the index was taken out by somebody.
     env.git(&["rm", "-q", "--cached", &path]);
     let codes = found(&env, &["--fix"]);
-    assert!(codes.contains(&"task_staged: told".to_owned()), "{codes:?}");
+    assert!(codes.contains(&"task_taken_out: told".to_owned()), "{codes:?}");
     assert_eq!(env.git(&["diff", "--cached", "--name-status"]).trim(), format!("D\t{path}"));
     env.git(&["reset", "-q"]);
     env.edit(&path, "Add login", "Add a login");

@@ -213,7 +213,73 @@ fn what_a_person_does_to_task_files_goes_through() {
     let _ = commit(&env, &[]).success();
     env.git(&["checkout", "--quiet", "HEAD~1", "--", &path]);
     let _ = commit(&env, &[]).success();
+    // A task never leaves git as long as it stands; moved, or gone from the worktree too, is another thing.
     env.git(&["rm", "--quiet", "--cached", &path]);
+    is_kept(&env, &path);
+    fs::create_dir(env.path("tasks/sub")).unwrap();
+    let there = format!("tasks/sub/{id}.md");
+    env.git(&["mv", &path, &there]);
+    let _ = commit(&env, &[]).success();
+    fs::copy(env.path(&there), env.path(&path)).unwrap();
+    env.git(&["add", &path]);
+    env.git(&["rm", "--quiet", "--cached", &there]);
+    let _ = commit(&env, &[]).success();
+    fs::remove_file(env.path(&there)).unwrap();
+    env.git(&["rm", "--quiet", &path]);
+    let _ = commit(&env, &[]).success();
+}
+
+/// Expects that the hook stops a commit that takes a task out of git, and that what it tells helps.
+fn is_kept(env: &TestEnvironment, path: &str) {
+    let head = env.head();
+    let refused = commit(env, &[]);
+    assert_ne!(refused.code, Some(0), "{refused}");
+    assert!(refused.stderr.contains("though it stands here"), "{refused}");
+    assert!(refused.stderr.contains(&format!("`git restore --staged {}`", env.plain(path))), "{refused}");
+    assert_eq!(env.head(), head);
+    env.git(&["restore", "--staged", path]);
+    assert_eq!(staged(env), "");
+}
+
+#[test]
+fn a_task_that_came_while_git_read_its_index_is_named_and_stays_in_git() {
+    let (env, _) = scene();
+    env.write("code.txt", "mine\n");
+    env.git(&["add", "code.txt"]);
+    let mut id = String::new();
+    overtaken(&env, || id = env.new_task(&["Write docs"]));
+    let path = format!("tasks/{id}.md");
+    let index = staged(&env);
+    assert_eq!(index, format!("A\tcode.txt\nD\t{path}\n"));
+    let told = env.aof_aside(&["status"]).success().stdout;
+    assert!(
+        told.contains(&format!("git's index does not have a task whose file stands: {}", env.plain(&path))),
+        "{told}"
+    );
+    assert!(told.contains(&format!("`git restore --staged {}`", env.plain(&path))), "{told}");
+    assert!(env.aof(&["doctor", "--fix"]).stdout.contains("[task_taken_out]"));
+    let _ = env.aof(&["watch", "--once"]);
+    assert_eq!(staged(&env), index);
+    // With an edit it stands as well.
+    env.edit(&path, "Write docs", "Write the docs");
+    let refused = commit(&env, &[]);
+    assert_ne!(refused.code, Some(0), "{refused}");
+    assert!(refused.stderr.contains("though it stands here"), "{refused}");
+    // What nobody has taken up may leave.
+    env.write("tasks/AOF-own.md", "---\ntitle: Mine\n---\n");
+    env.git(&["restore", "--staged", &path]);
+    env.git(&["add", "tasks/AOF-own.md"]);
+    let _ = commit(&env, &[]).success();
+    env.git(&["rm", "--quiet", "--cached", "tasks/AOF-own.md"]);
+    let _ = commit(&env, &[]).success();
+    // Nor is what git itself does as it merges anybody's mistake.
+    env.git(&["checkout", "--quiet", "--", &path]);
+    aside(&env, "side", || {
+        env.git(&["rm", "--quiet", &path]);
+        let _ = commit(&env, &[]).success();
+    });
+    env.git(&["merge", "--quiet", "--no-ff", "--no-commit", "side"]);
+    env.write(&path, "What is left\n");
     let _ = commit(&env, &[]).success();
 }
 

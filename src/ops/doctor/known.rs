@@ -32,6 +32,7 @@ pub(super) fn look(patient: &Patient<'_>) -> Vec<Complaint> {
         | "git_locked"
         | "merge_driver_missing"
         | "index_behind"
+        | "task_taken_out"
         | "no_identity" => false,
         // Commands work without one; dropped files do not.
         "no_watcher" => inbox_waits,

@@ -26,7 +26,7 @@ pub use install::{Missing, SetUp, install, missing};
 pub(super) use install::{install_here, to_set_up};
 pub(super) use left::{Left, Remains, left_unmerged};
 pub use settle::{End, Settled, done_anew, settle};
-pub use taken_back::would_take_back;
+pub use taken_back::{TakenBack, would_take_back};
 pub use unfinished::{Unfinished, would_commit_unfinished};
 
 pub(super) use message::SUPERSEDED;
