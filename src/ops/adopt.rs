@@ -2,7 +2,7 @@
 //! itself, since the rules or the branch were changed by hand, go on; those that stand where the rules have changed follow them; and
 //! what a merge left in the wrong folder is brought home.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -14,7 +14,7 @@ use super::beginning;
 use super::error::OpsError;
 use super::heal::heal_if_pending;
 use super::in_force::in_force;
-use super::misplaced::{home_if_settled, open_in_archive};
+use super::misplaced::{home, home_if_settled, moved_by_hand, open_in_archive};
 use super::rule_sources::rules_mark;
 use super::standing::{Pending, Standing};
 use super::together::{MOST, carry_out_together};
@@ -27,7 +27,7 @@ use crate::model::TaskId;
 use crate::store::layout::{TASKS, companion_of};
 use crate::store::stayed::stayed;
 use crate::store::tasks::{Entry, Stray, StrayReason, TaskEntry, hidden, read, walk_active};
-use crate::store::{FileStat, StoreError};
+use crate::store::{FileStat, ProjectPath, StoreError};
 
 /// What was done about the files that people made or edited.
 #[derive(Default)]
@@ -115,14 +115,18 @@ pub fn tend(
     let mut tended = Tended::default();
     let mut due = Vec::new();
     let mut strays = Vec::new();
-    let active = walk_active(&workspace.paths).filter_map(|entry| match entry {
+    // Before the active ones are gone through: one that is brought back meanwhile is among those then.
+    let mut all = open_in_archive(workspace);
+    all.extend(walk_active(&workspace.paths).filter_map(|entry| match entry {
         Entry::Task(task) => Some(task),
         Entry::Stray(stray) => {
             strays.push(stray);
             None
         }
-    });
-    for task in open_in_archive(workspace).into_iter().chain(active) {
+    }));
+    let standing: HashSet<&ProjectPath> = all.iter().map(|task| &task.path).collect();
+    let moved = moved_by_hand(workspace, &seen.committed, &|path| standing.contains(path));
+    for task in moved.into_iter().chain(all) {
         if seen.knows(&task) {
             continue;
         }
@@ -226,7 +230,14 @@ fn due(workspace: &Workspace, standing: Standing) -> Result<Option<(Due, Standin
             let choice = beginning::choose(workspace, &standing)?;
             Some((Due::Adopt, standing, choice))
         }
-        (Pending::Versions(_), _) if commits_edits => Some((Due::Commit, standing, Choice::Pending)),
+        (Pending::Versions(_), _) if commits_edits => {
+            // Who moved it there is one commit, and that it does not belong there another.
+            let by_hand = standing.head_path.as_ref() != Some(&standing.snapshot.path);
+            Some(match home(&standing).filter(|_| by_hand) {
+                Some(choice) => (Due::Move, standing, choice),
+                None => (Due::Commit, standing, Choice::Pending),
+            })
+        }
         _ => None,
     })
 }

@@ -2,7 +2,7 @@
 //! it merges, and puts what goes on here where the other side has archived it. They are found without looking through the whole
 //! archive each time, and brought to where they belong.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs;
 
 use super::error::OpsError;
@@ -15,7 +15,7 @@ use crate::audit::{CommitId, ObjectId, Repository};
 use crate::format::task_file::Origin;
 use crate::model::Status;
 use crate::store::layout::{ARCHIVE, is_archived, task_id};
-use crate::store::tasks::{TaskEntry, read};
+use crate::store::tasks::{Entry, TaskEntry, read, walk_archived};
 use crate::store::{Archived, FileStat, ProjectPath};
 
 /// So many files that changed in the archive are looked at again rather than noted each time.
@@ -61,6 +61,35 @@ pub(super) fn open_in_archive(workspace: &Workspace) -> Vec<TaskEntry> {
     open.into_iter().filter_map(entry).collect()
 }
 
+/// Returns the files in the archive that a person moved there and has not committed, of tasks that go on: HEAD has them, as `committed`
+/// says, among the active ones, where they do not stand any more. The archive is gone through only where there may be some.
+pub(super) fn moved_by_hand(
+    workspace: &Workspace,
+    committed: &HashMap<String, ObjectId>,
+    stands: &dyn Fn(&ProjectPath) -> bool,
+) -> Vec<TaskEntry> {
+    let is_gone = |path: &ProjectPath| !is_archived(path) && is_task(path) && !stands(path);
+    let gone: HashSet<String> = committed
+        .keys()
+        .filter_map(|path| path.parse().ok())
+        .filter(is_gone)
+        .map(|path| path.name().to_owned())
+        .collect();
+    if gone.is_empty() {
+        return Vec::new();
+    }
+    let moved = |entry: Entry| match entry {
+        Entry::Task(task) if gone.contains(task.path.name()) => Some(task),
+        _ => None,
+    };
+    let is_new = |task: &TaskEntry| !committed.contains_key(task.path.as_str()) && may_go_on(workspace, &task.path);
+    walk_archived(&workspace.paths).filter_map(moved).filter(is_new).collect()
+}
+
+fn is_task(path: &ProjectPath) -> bool {
+    task_id(path.name()).is_some_and(|id| id.is_ok())
+}
+
 /// Returns those that HEAD has: what was seen of an earlier commit, and what has changed since. What is kept is said of a commit, so
 /// nothing but its own content goes into it: what stands in the worktree just now may be gone, or come back, at the next look.
 fn committed(workspace: &Workspace) -> Result<BTreeSet<ProjectPath>, OpsError> {
@@ -100,7 +129,7 @@ fn see(
     content: Option<ObjectId>,
 ) -> Result<(), OpsError> {
     let Ok(path) = path.parse::<ProjectPath>() else { return Ok(()) };
-    let content = content.filter(|_| task_id(path.name()).is_some_and(|id| id.is_ok()));
+    let content = content.filter(|_| is_task(&path));
     match content.map(|content| repository.read_blob(content)).transpose()? {
         Some(bytes) if !says_finished(&bytes) => drop(open.insert(path)),
         _ => drop(open.remove(&path)),

@@ -10,6 +10,7 @@ use super::stand::is_owed;
 use super::workspace::Workspace;
 use crate::engine::{Rules, is_nobody};
 use crate::model::{LostDependency, Status};
+use crate::store::tasks::TaskEntry;
 
 /// Returns why a task stands still.
 pub(super) fn of_task(rules: &Rules, header: &Header) -> Option<Attention> {
@@ -73,10 +74,11 @@ pub(super) fn behind(rules: &Rules, listing: &Listing) -> Option<Attention> {
     })
 }
 
-/// Tasks whose file stands where a merge left it, and does not belong there.
-pub(super) fn misplaced(listing: &Listing) -> Option<Attention> {
+/// Tasks whose file stands where a merge or a person left it, and does not belong there; no list has those that were `moved` since HEAD.
+pub(super) fn misplaced(listing: &Listing, moved: &[TaskEntry]) -> Option<Attention> {
     let misplaced = listing.tasks.iter().filter(|(header, path)| is_misplaced(header, path));
-    let ids: Vec<&str> = misplaced.map(|(header, _)| header.id.as_str()).collect();
+    let mut ids: Vec<&str> = misplaced.map(|(header, _)| header.id.as_str()).collect();
+    ids.extend(moved.iter().map(|task| task.id.as_str()));
     let what = if ids.len() == 1 { "task has its file" } else { "tasks have their files" };
     (!ids.is_empty()).then(|| Attention {
         code: "task_misplaced",

@@ -58,7 +58,8 @@ impl Snapshot {
     }
 }
 
-/// Finds the file of a task: at its usual places, else anywhere below `tasks/`, else in the archive, newest days first.
+/// Finds the file of a task: at its usual places, else anywhere below `tasks/`, else in the archive, newest days first, else anywhere
+/// there: people sort what is finished, too.
 ///
 /// A second file of the id is noticed where the search comes by; [`walk_active`] shows them all, and to go through them each time
 /// would cost the more the more tasks there are. So a file at a usual place counts, whatever stands elsewhere: see [`counting`].
@@ -72,16 +73,31 @@ pub fn find(paths: &Paths, id: &TaskId) -> Result<Found, StoreError> {
     }
     if standing.is_empty() {
         standing = walk::named(paths, &format!("{id}.md")).collect();
-        standing.sort();
     }
+    let in_archive = || match find_archived(paths, id)? {
+        Some(path) => Ok(Found { path, place: Place::Archived }),
+        None => only(id, walk::named_below(paths, ARCHIVE, &format!("{id}.md")).collect(), Place::Archived),
+    };
+    if standing.is_empty() {
+        return in_archive();
+    }
+    let found = only(id, standing, Place::Active)?;
+    if is_file(&found.path.below(paths.root()))? {
+        return Ok(found);
+    }
+    // What is no file there is none of a task that has one in the archive; of another one it is what is wrong.
+    match in_archive() {
+        Err(StoreError::TaskNotFound { .. }) => Ok(found),
+        archived => archived,
+    }
+}
+
+/// Returns the one file there is; which of several counts nobody can tell.
+fn only(id: &TaskId, mut standing: Vec<ProjectPath>, place: Place) -> Result<Found, StoreError> {
+    standing.sort();
     match (standing.pop(), standing.is_empty()) {
-        (None, _) => find_archived(paths, id),
-        // What is no file there is none of a task that has one in the archive; of another one it is what is wrong.
-        (Some(path), true) if !is_file(&path.below(paths.root()))? => match find_archived(paths, id) {
-            Err(StoreError::TaskNotFound { .. }) => Ok(Found { path, place: Place::Active }),
-            archived => archived,
-        },
-        (Some(path), true) => Ok(Found { path, place: Place::Active }),
+        (None, _) => Err(StoreError::TaskNotFound { id: id.clone() }),
+        (Some(path), true) => Ok(Found { path, place }),
         (Some(path), false) => {
             standing.push(path);
             Err(StoreError::TaskDoubled { id: id.clone(), paths: standing })
@@ -123,23 +139,28 @@ pub fn counting<'f>(id: &TaskId, files: &'f [ProjectPath]) -> Option<&'f Project
     match (standing.is_empty(), active.is_empty()) {
         (false, _) => only(standing),
         (true, false) => only(active),
-        // The folders of the archive are days.
-        (true, true) => files.iter().max(),
+        (true, true) => files.iter().filter(|path| is_of_a_day(path)).max().or_else(|| only(files.iter().collect())),
     }
 }
 
-/// Returns whether a task of that id stands at a usual place or in the archive: an id is given once.
+/// Returns whether a file stands in the archive where the engine puts it: in the folder of a day.
+fn is_of_a_day(path: &ProjectPath) -> bool {
+    let inside = path.folder().strip_prefix(ARCHIVE).and_then(|rest| rest.strip_prefix('/'));
+    inside.is_some_and(|day| day.split('/').count() == 3 && day.split('/').all(is_number))
+}
+
+fn is_number(name: &str) -> bool {
+    name.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Returns whether a task of that id stands at a usual place, or where the engine puts it in the archive: an id is given once.
 pub fn is_taken(paths: &Paths, id: &TaskId) -> Result<bool, StoreError> {
     for layout in [Layout::Flat, Layout::Sharded] {
         if exists(&task_path(id, layout).below(paths.root()))? {
             return Ok(true);
         }
     }
-    match find_archived(paths, id) {
-        Ok(_) => Ok(true),
-        Err(StoreError::TaskNotFound { .. }) => Ok(false),
-        Err(fault) => Err(fault),
-    }
+    Ok(find_archived(paths, id)?.is_some())
 }
 
 /// Returns whether anything stands at a path.
@@ -206,18 +227,19 @@ pub fn known_ids(paths: &Paths) -> Vec<TaskId> {
     ids
 }
 
-fn find_archived(paths: &Paths, id: &TaskId) -> Result<Found, StoreError> {
+/// Looks for the task in the folders of the days, newest first.
+fn find_archived(paths: &Paths, id: &TaskId) -> Result<Option<ProjectPath>, StoreError> {
     for year in numbered(paths, ARCHIVE)? {
         for month in numbered(paths, &year)? {
             for day in numbered(paths, &month)? {
                 let path: ProjectPath = format!("{day}/{id}.md").parse()?;
                 if exists(&path.below(paths.root()))? {
-                    return Ok(Found { path, place: Place::Archived });
+                    return Ok(Some(path));
                 }
             }
         }
     }
-    Err(StoreError::TaskNotFound { id: id.clone() })
+    Ok(None)
 }
 
 /// Returns the folders there whose names are numbers, the highest first.
@@ -232,7 +254,7 @@ fn numbered(paths: &Paths, inside: &str) -> Result<Vec<String>, StoreError> {
     let mut names = Vec::new();
     for entry in listing {
         if let Ok(name) = entry.map_err(fault)?.file_name().into_string()
-            && name.bytes().all(|byte| byte.is_ascii_digit())
+            && is_number(&name)
         {
             names.push(name);
         }

@@ -84,6 +84,7 @@ mod running_workflows;
 mod signature_checker;
 mod signer;
 mod signing;
+mod sorted_archive;
 mod stats;
 mod stepping_in;
 mod stopped_commits;

@@ -21,6 +21,7 @@ use super::error::OpsError;
 use super::git_points::{left_locks, no_driver, no_identity, of_index, of_index_behind, own_folder};
 use super::headers::{Scope, read_all};
 use super::index_behind::Apart;
+use super::misplaced::moved_by_hand;
 use super::refused::refused;
 use super::rule_points::{no_rules, of_remark, of_rules};
 use super::stand::is_drifted;
@@ -108,7 +109,8 @@ pub fn overview(workspace: &Workspace, watcher: bool) -> Result<Overview, OpsErr
     let name = in_force.rules.project.name.clone();
     // In the middle of a merge, what differs from HEAD is git's to tell.
     if busy.is_none() {
-        attention.extend(misplaced(&listing));
+        let moved = moved_by_hand(workspace, &committed, &|path| !is_gone(&path.below(workspace.paths.root())));
+        attention.extend(misplaced(&listing, &moved));
         missing_files(workspace, &committed, &mut attention);
         uncommitted_tasks(workspace, &in_force, &committed, &listing, &mut attention);
         attention.extend(of_stayed(workspace, &stayed, some)?);

@@ -36,6 +36,9 @@ fn a_task_is_found_wherever_people_put_it() {
         "tasks/ideas/later/AOF-sortd.md",
         "tasks/archive/2025/12/31/AOF-older.md",
         "tasks/archive/2026/02/16/AOF-newer.md",
+        "tasks/archive/AOF-bare1.md",
+        "tasks/archive/2026-Q1/AOF-quart.md",
+        "tasks/archive/2026/02/16/later/AOF-below.md",
     ] {
         put(&paths, path, "x");
         let name = path.rsplit_once('/').unwrap().1.strip_suffix(".md").unwrap();
@@ -43,7 +46,7 @@ fn a_task_is_found_wherever_people_put_it() {
         assert_eq!(found.path.as_str(), path);
         assert_eq!(found.place == Place::Archived, path.contains("archive"));
     }
-    assert_eq!(known_ids(&paths).len(), 5);
+    assert_eq!(known_ids(&paths).len(), 8);
     let fault = find(&paths, &id("AOF-none1")).unwrap_err();
     assert_eq!(fault.to_string(), "no task `AOF-none1`");
 }
@@ -74,6 +77,8 @@ fn of_several_files_the_one_counts_that_is_found() {
         (&["tasks/one/AOF-abcde.md", "tasks/two/AOF-abcde.md"], None),
         (&["tasks/archive/2026/02/16/AOF-abcde.md", "tasks/one/AOF-abcde.md"], Some(1)),
         (&["tasks/archive/2025/12/31/AOF-abcde.md", "tasks/archive/2026/02/16/AOF-abcde.md"], Some(1)),
+        (&["tasks/archive/2025/12/31/AOF-abcde.md", "tasks/archive/sorted/AOF-abcde.md"], Some(0)),
+        (&["tasks/archive/one/AOF-abcde.md", "tasks/archive/two/AOF-abcde.md"], None),
     ] {
         let (_home, paths) = project();
         for file in files {
