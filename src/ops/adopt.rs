@@ -3,7 +3,6 @@
 //! what a merge left in the wrong folder is brought home.
 
 use std::collections::{HashMap, HashSet};
-use std::ffi::OsStr;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::rc::Rc;
@@ -24,9 +23,9 @@ use crate::audit::{CommitId, Head, ObjectId, TreeFile};
 use crate::engine::passes_by_itself;
 use crate::format::task_file::Origin;
 use crate::model::TaskId;
-use crate::store::layout::{TASKS, companion_of};
+use crate::store::layout::TASKS;
 use crate::store::stayed::stayed;
-use crate::store::tasks::{Entry, Stray, StrayReason, TaskEntry, hidden, read, walk_active};
+use crate::store::tasks::{Entry, Stray, TaskEntry, hidden, read, walk_active};
 use crate::store::{FileStat, ProjectPath, StoreError};
 
 /// What was done about the files that people made or edited.
@@ -160,13 +159,9 @@ enum Due {
     Commit,
 }
 
-/// Leaves out the companions of finished tasks that stayed: what they are is told elsewhere.
+/// Leaves out the companions that stayed where their task is no more: what they are is told elsewhere.
 fn without_stayed(workspace: &Workspace, mut strays: Vec<Stray>) -> Vec<Stray> {
-    let is_companion = |stray: &Stray| {
-        matches!(stray.reason, StrayReason::NotAnId(_))
-            && stray.path.file_name().and_then(OsStr::to_str).and_then(companion_of).is_some()
-    };
-    if strays.iter().any(is_companion) {
+    if strays.iter().any(|stray| stray.companion_of().is_some()) {
         let stayed = stayed(&workspace.paths);
         strays.retain(|stray| !stayed.iter().any(|found| Path::new(found.path.as_str()) == stray.path));
     }

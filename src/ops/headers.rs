@@ -1,7 +1,6 @@
 //! What lists need to know of every task, from a cache where the files have not changed.
 
 use std::collections::{HashMap, HashSet};
-use std::ffi::OsStr;
 use std::num::NonZeroUsize;
 use std::time::Instant;
 
@@ -17,8 +16,8 @@ use super::workspace::Workspace;
 use crate::format::diagnostic::Diagnostic;
 use crate::format::task_file::Defaults;
 use crate::model::{TaskId, Timestamp, WorkflowName, listed};
-use crate::store::layout::{ARCHIVE, companion_of, is_archived};
-use crate::store::tasks::{self, Entry, Stray, StrayReason, TaskEntry};
+use crate::store::layout::{ARCHIVE, is_archived};
+use crate::store::tasks::{self, Entry, Stray, TaskEntry};
 use crate::store::{FileStat, HeaderCache, Paths, ProjectPath, StoreError, intent};
 
 /// So many files are parsed sooner than another thread is started.
@@ -33,8 +32,8 @@ pub struct Listing {
     pub circles: Vec<Vec<String>>,
     /// Files that cannot be read as tasks, with why.
     pub unreadable: Vec<Unreadable>,
-    /// Files with the name of a companion whose task is not among the active ones: what stayed of a finished one, or nobody's. Which of
-    /// the two only the archive tells, and it is long: no list asks it.
+    /// Files with the name of a companion that do not stand beside their task: what stayed of one that was finished or moved, or nobody's.
+    /// Which of these only the archive tells, and it is long: no list asks it.
     pub(super) beside: Vec<Unreadable>,
 }
 
@@ -140,7 +139,7 @@ fn entries(workspace: &Workspace, scope: Scope, listing: &mut Listing) -> Vec<Ta
         Scope::Recent => tasks::walk_latest(paths).filter_map(&mut task).collect(),
         Scope::All => tasks::walk_archived(paths).filter_map(&mut task).collect(),
     };
-    tell_apart(strays, &active, listing);
+    tell_apart(strays, &archived, listing);
     let unreadable = &mut listing.unreadable;
     archived.retain(|entry| open.iter().all(|other| other.path != entry.path));
     archived.extend(open);
@@ -187,17 +186,16 @@ fn entries(workspace: &Workspace, scope: Scope, listing: &mut Listing) -> Vec<Ta
     active
 }
 
-/// What has a companion's name is no task, whether or not its task has a file among the active ones.
-fn tell_apart(strays: Vec<Stray>, active: &[TaskEntry], listing: &mut Listing) {
+/// What has a companion's name is no task, wherever its task stands. In the archive it is somebody's only if it is that of a finished one.
+fn tell_apart(strays: Vec<Stray>, archived: &[TaskEntry], listing: &mut Listing) {
     if strays.is_empty() {
         return;
     }
-    let standing: HashSet<&str> = active.iter().map(|entry| entry.path.name()).collect();
-    for Stray { path, reason } in strays {
-        let task = path.file_name().and_then(OsStr::to_str).and_then(companion_of);
-        let is_beside = matches!(reason, StrayReason::NotAnId(_))
-            && !path.starts_with(ARCHIVE)
-            && task.is_some_and(|task| !standing.contains(task.as_str()));
+    let finished: HashSet<&str> = archived.iter().map(|entry| entry.path.name()).collect();
+    for stray in strays {
+        let task = stray.companion_of();
+        let Stray { path, reason } = stray;
+        let is_beside = task.is_some_and(|task| !path.starts_with(ARCHIVE) || finished.contains(task.as_str()));
         let among = if is_beside { &mut listing.beside } else { &mut listing.unreadable };
         let (path, reason) = (path.display().to_string(), reason.to_string());
         among.push(Unreadable { path, reason, diagnostics: Vec::new() });

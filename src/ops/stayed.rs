@@ -1,31 +1,41 @@
-//! Companions that stayed where they were when their task was finished: the command that finished it named them, once.
+//! Companions that stayed where they were when their task was finished, which the command that finished it named once, or when a person
+//! moved it.
 
 use super::attention::Attention;
 use super::error::OpsError;
 use super::workspace::Workspace;
 use crate::format::shell::all_quoted;
 use crate::store::intent;
+use crate::store::layout::is_archived;
 use crate::store::stayed::Stayed;
 
-/// Says which ones, and how the first of them goes where its task is.
+/// Says which ones, and how the first of each kind goes where its task is.
 pub(super) fn stayed(
     workspace: &Workspace,
     found: &[Stayed],
     naming: fn(&[&str]) -> String,
-) -> Result<Option<Attention>, OpsError> {
+) -> Result<Vec<Attention>, OpsError> {
     // What is on its way into the archive may be looked at in between.
-    let Some(first) = found.first().filter(|_| !intent::is_pending(&workspace.paths)) else { return Ok(None) };
-    let names: Vec<String> = found.iter().map(|stayed| stayed.path.as_str().escape_debug().to_string()).collect();
-    let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let stayed = match &names[..] {
-        [_] => "file stayed behind when its task was finished",
-        _ => "files stayed behind when their tasks were finished",
-    };
-    Ok(Some(Attention {
-        code: "companions_stayed",
-        problem: format!("{} {stayed}: {}", names.len(), naming(&names)),
-        fix: fix(workspace, first)?,
-    }))
+    if intent::is_pending(&workspace.paths) {
+        return Ok(Vec::new());
+    }
+    let (finished, moved): (Vec<_>, Vec<_>) = found.iter().partition(|stayed| is_archived(&stayed.task));
+    let mut points = Vec::new();
+    for (list, one, many) in [(finished, "was finished", "were finished"), (moved, "was moved", "were moved")] {
+        let Some(first) = list.first() else { continue };
+        let names: Vec<String> = list.iter().map(|stayed| stayed.path.as_str().escape_debug().to_string()).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let stayed = match &names[..] {
+            [_] => format!("file stayed behind when its task {one}"),
+            _ => format!("files stayed behind when their tasks {many}"),
+        };
+        points.push(Attention {
+            code: "companions_stayed",
+            problem: format!("{} {stayed}: {}", names.len(), naming(&names)),
+            fix: fix(workspace, first)?,
+        });
+    }
+    Ok(points)
 }
 
 fn fix(workspace: &Workspace, Stayed { path, task }: &Stayed) -> Result<String, OpsError> {

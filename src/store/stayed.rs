@@ -1,4 +1,4 @@
-//! Companions that stayed where they were when their task went to the archive. Reads names, and opens nothing.
+//! Companions that stayed where they were when their task went to the archive, or when a person moved it. Reads names, and opens nothing.
 
 use std::collections::{HashMap, HashSet};
 
@@ -14,29 +14,36 @@ pub struct Stayed {
     pub task: ProjectPath,
 }
 
-/// Returns the companions among the active tasks whose task has its file in the archive alone, sorted. The archive is gone through only
-/// where there may be some.
+/// Returns the companions among the active tasks whose task has its file elsewhere, in another folder or in the archive, sorted. The
+/// archive is gone through only where there may be some.
 pub fn stayed(paths: &Paths) -> Vec<Stayed> {
-    let (mut active, mut beside) = (HashSet::new(), Vec::new());
+    let (mut active, mut beside) = (HashMap::<String, Vec<ProjectPath>>::new(), Vec::new());
     for path in walk::active_files(paths) {
         match companion_of(path.name()) {
             Some(task) => beside.push((path, task)),
-            None => drop(active.insert(path.name().to_owned())),
+            None => active.entry(path.name().to_owned()).or_default().push(path),
         }
     }
-    beside.retain(|(_, task)| !active.contains(task));
-    if beside.is_empty() {
-        return Vec::new();
-    }
-    let wanted: HashSet<&str> = beside.iter().map(|(_, task)| task.as_str()).collect();
+    let is_apart = |path: &ProjectPath, task: &str| {
+        active.get(task).is_none_or(|files| files.iter().all(|file| file.folder() != path.folder()))
+    };
+    beside.retain(|(path, task)| is_apart(path, task));
+    let wanted: HashSet<&str> =
+        beside.iter().map(|(_, task)| task.as_str()).filter(|task| !active.contains_key(*task)).collect();
     let mut archived: HashMap<String, ProjectPath> = HashMap::new();
-    for path in walk::archived_files(paths).filter(|path| wanted.contains(path.name())) {
+    let found = (!wanted.is_empty()).then(|| walk::archived_files(paths)).into_iter().flatten();
+    for path in found.filter(|path| wanted.contains(path.name())) {
         let latest = archived.entry(path.name().to_owned()).or_insert_with(|| path.clone());
         if *latest < path {
             *latest = path;
         }
     }
-    let of = |(path, task): (ProjectPath, String)| Some(Stayed { path, task: archived.get(&task)?.clone() });
+    // Which of several files is the task is asked first.
+    let only = |task: &str| active.get(task).filter(|files| files.len() == 1).and_then(|files| files.first());
+    let of = |(path, task): (ProjectPath, String)| {
+        let task = only(&task).or_else(|| archived.get(&task))?.clone();
+        Some(Stayed { path, task })
+    };
     let mut stayed: Vec<Stayed> = beside.into_iter().filter_map(of).collect();
     stayed.sort_by(|a, b| a.path.cmp(&b.path));
     stayed
@@ -51,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_companion_has_stayed_where_its_task_is_in_the_archive_alone() {
+    fn a_companion_has_stayed_where_its_task_is_elsewhere() {
         let home = TempDir::new().unwrap();
         let paths = Paths::at(home.path());
         assert_eq!(stayed(&paths), []);
@@ -83,6 +90,7 @@ mod tests {
             found.collect::<Vec<_>>(),
             [
                 ["tasks/AOF-done1.log", "tasks/archive/2026/02/16/AOF-done1.md"],
+                ["tasks/AOF-moved.log", "tasks/sprint/AOF-moved.md"],
                 ["tasks/sprint/AOF-done2.plan.md", "tasks/archive/2026/02/16/AOF-done2.md"],
             ]
         );

@@ -2,6 +2,7 @@
 //!
 //! Symlinks are reported, never followed; hidden files and folders are nobody's tasks.
 
+use std::ffi::OsStr;
 use std::fmt;
 use std::path::PathBuf;
 
@@ -39,6 +40,14 @@ pub struct Stray {
     pub path: PathBuf,
     /// Why it is none.
     pub reason: StrayReason,
+}
+
+impl Stray {
+    /// Returns the task file that it goes with, if it has the name of a companion and stands elsewhere.
+    pub fn companion_of(&self) -> Option<String> {
+        let is_misnamed = matches!(self.reason, StrayReason::NotAnId(_));
+        self.path.file_name().and_then(OsStr::to_str).filter(|_| is_misnamed).and_then(companion_of)
+    }
 }
 
 /// Why something cannot be a task file.

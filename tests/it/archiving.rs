@@ -133,10 +133,52 @@ fn a_list_does_not_ask_the_archive_whose_companion_that_is() {
     // Whether it belongs to a finished task takes the archive: these look there.
     let unread = |text: String| text.contains("`tasks/AOF-nobody.plan.md` cannot be read");
     assert!(unread(env.aof(&["status"]).stdout) && unread(env.aof(&["doctor"]).stdout));
-    // Beside a task that stands elsewhere it is in the wrong place for both.
-    env.write(&format!("tasks/sprint/{id}.plan.md"), "the plan\n");
-    let listed = env.aof(&["task", "list"]);
-    assert!(listed.stderr.contains(&env.plain(&format!("tasks/sprint/{id}.plan.md"))), "{listed}");
+}
+
+#[test]
+fn what_stayed_when_a_task_was_moved_by_hand_is_its_companion() {
+    for is_committed in [true, false] {
+        let env = TestEnvironment::new();
+        let _ = env.aof(&["doctor", "--fix"]);
+        let (id, _) = last_gate(&env);
+        for name in ["plan.md", "tests.yaml"] {
+            env.write(&format!("tasks/{id}.{name}"), "beside\n");
+        }
+        if is_committed {
+            env.commit_all("beside");
+        }
+        env.write("tasks/sprint/README.md", "This sprint\n");
+        fs::rename(env.path(&format!("tasks/{id}.md")), env.path(&format!("tasks/sprint/{id}.md"))).unwrap();
+        for args in [&["task", "list"][..], &["task", "list", "--all"], &["gate", "status"], &["sweep"]] {
+            let listed = env.aof(args).success();
+            assert!(!listed.stderr.contains("plan.md"), "{listed}");
+        }
+        let watched = env.aof(&["watch", "--once"]).success();
+        assert!(!format!("{watched}").contains("plan.md"), "{watched}");
+        let told = env.aof(&["status"]).success().stdout;
+        let command = if is_committed { "git mv" } else { "mv" };
+        for part in [
+            format!("2 files stayed behind when their tasks were moved: tasks/{id}.plan.md, tasks/{id}.tests.yaml"),
+            format!("`{command} tasks/{id}.plan.md tasks/sprint/{id}.plan.md`"),
+        ] {
+            assert!(told.contains(&env.plain(&part)), "{part}\n{told}");
+        }
+        assert!(!told.contains("cannot be read"), "{told}");
+        let doctor = env.aof(&["doctor"]).success();
+        assert!(doctor.stdout.contains("stayed behind"), "{doctor}");
+        for name in ["plan.md", "tests.yaml"] {
+            let [from, to] = ["tasks", "tasks/sprint"].map(|folder| env.path(&format!("{folder}/{id}.{name}")));
+            fs::rename(from, to).unwrap();
+        }
+        assert!(!env.aof(&["status"]).success().stdout.contains("stayed behind"));
+        let _ = env.complete(&id, "agent-3").success();
+        assert_eq!(env.files("tasks/archive").len(), 3);
+        // People sort what is finished, too, and leave something behind.
+        fs::create_dir_all(env.path("tasks/archive/2026-Q1")).unwrap();
+        fs::rename(env.path(&env.task_path(&id)), env.path(&format!("tasks/archive/2026-Q1/{id}.md"))).unwrap();
+        env.commit_all("sorted");
+        let _ = env.aof(&["task", "list", "--all"]).success();
+    }
 }
 
 #[test]
