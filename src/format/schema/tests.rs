@@ -496,6 +496,16 @@ fn the_task_schema_has_the_fields_that_tasks_have() {
 }
 
 #[test]
+fn tags_and_metadata_of_nothing_are_valid_for_both() {
+    let text = "title: x\ntags:\nmetadata:\n";
+    assert_valid(Schema::Task, &value(text));
+    let defaults = task_file::Defaults { workflow: "default".parse().unwrap(), created: Timestamp::UNIX_EPOCH };
+    let file =
+        task_file::parse(format!("---\n{text}---\n").as_bytes(), &"AOF-abc".parse().unwrap(), &defaults).unwrap();
+    assert!(file.task.tags.is_empty() && file.task.metadata.is_empty());
+}
+
+#[test]
 fn the_completion_schema_has_the_fields_that_completions_have() {
     let id = "given".parse().unwrap();
     let text = format!("task: AOF-abc@2\nagent: agent-1\n{STRANGER}: 1\n");
