@@ -15,6 +15,20 @@ pub enum WayBack {
     Readable(String),
     /// Git merged two files into it that it took for one, renamed, and that can be settled.
     Settle,
+    /// It is another task's, and was renamed: it goes back to where that one stood.
+    Renamed {
+        /// The command that moves it.
+        command: String,
+    },
+    /// It is a copy of another task's file, which stands there.
+    Copied {
+        /// The id that its name gives it.
+        id: TaskId,
+        /// The other file.
+        of: String,
+        /// The command that removes it.
+        command: String,
+    },
     /// What a merge left in it is solved by hand; the merge may be under way still.
     Solve {
         /// How the merge is taken back, while it is.
@@ -23,6 +37,11 @@ pub enum WayBack {
 }
 
 impl WayBack {
+    /// Returns whether it says by itself all that is to be done: nothing of the text is to be mended.
+    pub(super) const fn is_whole(&self) -> bool {
+        matches!(self, Self::Settle | Self::Renamed { .. } | Self::Copied { .. })
+    }
+
     /// Returns what to do about the file at that path, if that is known; `mend` says how to mend it.
     pub(super) fn fix(&self, mend: &str, path: &str) -> Option<String> {
         let path = quoted(path);
@@ -34,6 +53,11 @@ impl WayBack {
             Self::Settle => {
                 "git took another file for it, renamed: `aof merge-driver --settle` brings both right".to_owned()
             }
+            Self::Renamed { command } => format!("rename it back: `{command}`"),
+            Self::Copied { id, of, command } => format!(
+                "it is a copy of `{of}`: remove it with `{command}`; or, if it is to be a task of its own, write `id: {id}`, and take out \
+                 what the engine keeps, `gateHistory` and `gate` among it"
+            ),
             Self::Solve { abort } => {
                 let abort = abort.map(|abort| format!("; or take the whole merge back with `{abort}`"));
                 format!(
@@ -67,30 +91,53 @@ pub(super) fn is_unreadable_before(fields: &[String]) -> bool {
     matches!(fields, [only] if only == UNREADABLE_BEFORE)
 }
 
-/// Returns how to take back what was changed by hand in these fields of a task file; what HEAD has is no way back if it cannot be read.
-pub(super) fn thaw(fields: &[String], path: &ProjectPath, head_path: Option<&ProjectPath>) -> String {
+/// What there was of a task before its file came to say what nobody may have made it say.
+pub(super) enum Past<'p> {
+    /// HEAD has its file there, and that can be read.
+    Head(&'p ProjectPath),
+    /// HEAD has its file there, which cannot be read; a commit before it can.
+    Broken(&'p ProjectPath),
+    /// A commit before HEAD has this very file; HEAD has none.
+    Gone,
+    /// No commit has ever had the task so that it could be read.
+    Nothing {
+        /// How the file goes back to where it was renamed from, if it was.
+        rename: Option<String>,
+    },
+}
+
+/// Returns how to take back what was changed by hand in a task file. What no commit ever had is not to be committed: it brings along
+/// what the engine keeps, and `aof verify` would say so for good.
+pub(super) fn thaw(path: &ProjectPath, past: Past<'_>) -> String {
     let named = quoted(path.as_str());
-    match head_path {
-        Some(before) if is_unreadable_before(fields) => format!(
+    match past {
+        Past::Broken(before) => format!(
             "what HEAD has cannot be read, so a person has to say that this counts: see it with `git diff HEAD -- {}`, then \
              commit it yourself: `git add {named} && git commit`",
             quoted(before.as_str())
         ),
-        Some(before) if before == path => {
+        Past::Head(before) if before == path => {
             format!(
                 "see the change with `git diff HEAD -- {named}` and take it back with `git restore --source=HEAD \
                  --staged --worktree {named}`"
             )
         }
-        Some(before) => format!(
+        Past::Head(before) => format!(
             "it was `{before}`: see the change with `git diff HEAD -- {0} {named}`, take it back with `git restore \
              --source=HEAD --staged --worktree {0}`, and remove `{path}`",
             quoted(before.as_str())
         ),
-        None => format!(
-            "`{path}` was never committed, so nobody can say how it came to stand there; take out what the engine keeps (`gate`, \
+        Past::Gone => format!(
+            "a commit took it away, and it says what was committed there before: commit that it is back with \
+             `git add {named} && git commit`"
+        ),
+        Past::Nothing { rename: Some(command) } => {
+            format!("it is another task's file, renamed: write that task's `id` again, and rename it back: `{command}`")
+        }
+        Past::Nothing { rename: None } => format!(
+            "no commit ever had it, so nobody can say how it came to stand there; take out of `{path}` what the engine keeps (`gate`, \
              `gateHistory`, `status`, `blockers`, `reviewContext`, `workflowHash`, `routing` but for `workflow`, and `context` but for \
-             `input`) to have it begin anew, or commit it yourself if you trust it: `git add {named} && git commit`"
+             `input`) to have it begin anew"
         ),
     }
 }

@@ -64,6 +64,7 @@ mod openings;
 mod places;
 mod refused;
 mod reload;
+mod renamed;
 mod rule_check;
 mod rule_files;
 mod rule_points;

@@ -7,9 +7,10 @@ use std::rc::Rc;
 use super::author;
 use super::error::OpsError;
 use super::in_force::{InForce, in_force};
-use super::mending::{UNREADABLE_BEFORE, WayBack, begin_plainly, is_unreadable_before, thaw};
+use super::mending::{Past, UNREADABLE_BEFORE, WayBack, begin_plainly, is_unreadable_before, thaw};
 use super::message;
-use super::way_back::with_way_back;
+use super::renamed::renamed;
+use super::way_back::{ways_back, with_way_back};
 use super::workspace::Workspace;
 use crate::audit::{CommitId, Head, ObjectId, Person, with_lf};
 use crate::engine::{Act, Change, Found, explain, flaw};
@@ -31,6 +32,8 @@ pub(super) struct Standing {
     /// Where HEAD has the file; nothing if it does not.
     pub head_path: Option<ProjectPath>,
     pub pending: Pending,
+    /// What to do about a change of what is the engine's, where there is one.
+    thaw: String,
 }
 
 /// What lies between HEAD and the worktree's file.
@@ -104,9 +107,21 @@ impl Standing {
         if let Some(before) = &head_path {
             refuse_copy(workspace, id, &snapshot.path, before)?;
         }
-        let mut standing =
-            Self { id: id.clone(), head, in_force, snapshot, place, file, head_path, pending: Pending::Nothing };
+        let mut standing = Self {
+            id: id.clone(),
+            head,
+            in_force,
+            snapshot,
+            place,
+            file,
+            head_path,
+            pending: Pending::Nothing,
+            thaw: String::new(),
+        };
         standing.pending = standing.compare(workspace, blob, is_committed)?;
+        if let Pending::Foreign(fields) = &standing.pending {
+            standing.thaw = thaw(&standing.snapshot.path, standing.past(workspace, is_unreadable_before(fields))?);
+        }
         let unearned = standing.file.unearned();
         if !unearned.is_empty() && !matches!(standing.pending, Pending::Foreign(_)) {
             standing.pending = Pending::Unearned(unearned);
@@ -136,7 +151,7 @@ impl Standing {
             Pending::Foreign(fields) => Some(Frozen {
                 fields,
                 told: "was changed by hand in what the engine keeps",
-                fix: thaw(fields, &self.snapshot.path, self.head_path.as_ref()),
+                fix: self.thaw.clone(),
             }),
             Pending::Unearned(fields) => Some(Frozen::unearned(&self.id, fields)),
         }
@@ -198,6 +213,29 @@ impl Standing {
             }
             Change::Foreign(fields) => Ok(Pending::Foreign(fields.into_iter().map(str::to_owned).collect())),
         }
+    }
+
+    /// Returns what there was of the task before somebody changed what is the engine's.
+    fn past(&self, workspace: &Workspace, is_unreadable: bool) -> Result<Past<'_>, OpsError> {
+        Ok(match &self.head_path {
+            Some(path) if !is_unreadable => Past::Head(path),
+            Some(path) => {
+                let way = ways_back(workspace, &self.in_force, &[(self.id.clone(), path.clone())]).pop();
+                let was_readable = matches!(way, Some(WayBack::Readable(_) | WayBack::Solve { .. } | WayBack::Settle));
+                if was_readable || self.file.origin == Origin::HandMade {
+                    return Ok(Past::Broken(path));
+                }
+                let committed =
+                    self.head.commit.map(|head| workspace.repository.read(head, path.as_str())).transpose()?;
+                let committed = committed.flatten().unwrap_or_default();
+                match renamed(workspace, &self.in_force, (&self.id, &self.snapshot.path), &committed) {
+                    Some(WayBack::Renamed { command }) => Past::Nothing { rename: Some(command) },
+                    _ => Past::Nothing { rename: None },
+                }
+            }
+            None if self.was_committed(workspace)? => Past::Gone,
+            None => Past::Nothing { rename: None },
+        })
     }
 
     fn has_flaw(&self, before: Option<&Task>) -> bool {
@@ -378,7 +416,8 @@ fn head_path(
     path_in(workspace, commit, id)
 }
 
-fn path_in(workspace: &Workspace, commit: CommitId, id: &TaskId) -> Result<Option<ProjectPath>, OpsError> {
+/// Returns where a commit has the task's file.
+pub(super) fn path_in(workspace: &Workspace, commit: CommitId, id: &TaskId) -> Result<Option<ProjectPath>, OpsError> {
     let name = format!("{id}.md");
     let files = workspace.repository.list(commit, "tasks")?;
     let found = files.into_iter().find(|file| file.path.rsplit('/').next() == Some(&name));

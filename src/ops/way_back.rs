@@ -6,6 +6,7 @@ use super::error::OpsError;
 use super::in_force::InForce;
 use super::mending::WayBack;
 use super::merge_driver::{Left, left_unmerged};
+use super::renamed::renamed;
 use super::workspace::Workspace;
 use crate::format::frontmatter::has_conflict;
 use crate::format::task_file;
@@ -23,8 +24,7 @@ pub(super) fn with_way_back(workspace: &Workspace, in_force: &InForce, error: Op
     match error {
         OpsError::UnreadableTask { id, path, mut diagnostics, .. } => {
             let way_back = way_back(workspace, in_force, &id, &path);
-            if way_back == WayBack::Settle {
-                // Nothing of it is to be solved by hand.
+            if way_back.is_whole() {
                 for found in &mut diagnostics {
                     found.help = None;
                 }
@@ -40,8 +40,21 @@ fn way_back(workspace: &Workspace, in_force: &InForce, id: &TaskId, path: &Proje
     ways_back(workspace, in_force, &[(id.clone(), path.clone())]).pop().unwrap_or(WayBack::Unknown)
 }
 
-/// Returns what to do about each of these files, in their order. History is walked once for all of them.
+/// Returns what to do about each of these files, in their order. History is walked once for all of them, and once more for each that says
+/// it is another task's.
 pub(super) fn ways_back(workspace: &Workspace, in_force: &InForce, files: &[(TaskId, ProjectPath)]) -> Vec<WayBack> {
+    let mut ways = versions_before(workspace, in_force, files);
+    if workspace.head_now().is_ok() {
+        for (way, (id, path)) in ways.iter_mut().zip(files).filter(|(way, _)| **way == WayBack::Unknown).take(MANY) {
+            let standing = tasks::read(&workspace.paths, path).map(|file| file.bytes).unwrap_or_default();
+            *way = renamed(workspace, in_force, (id, path), &standing).unwrap_or(WayBack::Unknown);
+        }
+    }
+    ways
+}
+
+/// Returns what is told by the newest version of each that can be read, or by what a merge left.
+fn versions_before(workspace: &Workspace, in_force: &InForce, files: &[(TaskId, ProjectPath)]) -> Vec<WayBack> {
     let repository = &workspace.repository;
     let mut ways = vec![WayBack::Unknown; files.len()];
     let Ok(Some(head)) = repository.look().map(|head| head.commit) else { return ways };

@@ -70,6 +70,7 @@ mod put_back;
 mod races;
 mod reading;
 mod regressions;
+mod renamed;
 mod routes;
 mod rules;
 mod running;

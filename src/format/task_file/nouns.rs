@@ -40,7 +40,7 @@ fn decoded(node: &Node<'_>, id: &TaskId, defaults: &Defaults, faults: &mut Vec<F
                 fields.key_span("id"),
                 format!("this says `{written}`, and the file is named `{id}`"),
             )
-            .help(format!("the file's name counts: write `id: {id}`, or rename the file")),
+            .help(format!("the file's name counts: if it was renamed, rename it back; if not, write `id: {id}`")),
         );
     }
     let history = visit_entry::read_all(fields.take("gateHistory"), faults);
