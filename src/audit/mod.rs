@@ -33,6 +33,7 @@ mod index_copy;
 mod join;
 mod left_behind;
 mod left_git;
+mod left_out;
 mod line_ends;
 mod locks;
 mod log;

@@ -46,6 +46,7 @@ mod import;
 mod in_force;
 mod index_behind;
 mod init;
+mod left_out;
 mod line_ends;
 mod list;
 mod meant;

@@ -7,6 +7,7 @@ use std::rc::Rc;
 use super::author;
 use super::error::OpsError;
 use super::in_force::{InForce, in_force};
+use super::left_out::left_out;
 use super::mending::{Past, UNREADABLE_BEFORE, WayBack, begin_plainly, is_unreadable_before, thaw};
 use super::message;
 use super::renamed::renamed;
@@ -148,11 +149,9 @@ impl Standing {
     pub(super) fn frozen(&self) -> Option<Frozen<'_>> {
         match &self.pending {
             Pending::Nothing | Pending::Versions(_) => None,
-            Pending::Foreign(fields) => Some(Frozen {
-                fields,
-                told: "was changed by hand in what the engine keeps",
-                fix: self.thaw.clone(),
-            }),
+            Pending::Foreign(fields) => {
+                Some(Frozen { fields, told: "was changed by hand in what the engine keeps", fix: self.thaw.clone() })
+            }
             Pending::Unearned(fields) => Some(Frozen::unearned(&self.id, fields)),
         }
     }
@@ -312,7 +311,8 @@ pub(super) fn find(workspace: &Workspace, id: &TaskId) -> Result<(Snapshot, Plac
             let committed = committed_path(workspace, &id);
             let known = tasks::known_ids(paths);
             let near = nearest(id.as_str(), known.iter().map(TaskId::as_str)).and_then(|text| text.parse().ok());
-            OpsError::NoTask { id, nearest: near, committed, underway: workspace.underway() }
+            let left_out = committed.as_ref().and_then(|path| left_out(workspace, path));
+            OpsError::NoTask { id, nearest: near, committed, left_out, underway: workspace.underway() }
         }
         other => other.into(),
     })?;

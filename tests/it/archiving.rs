@@ -124,7 +124,7 @@ fn what_stayed_is_named_until_somebody_moves_it() {
 #[test]
 fn a_list_does_not_ask_the_archive_whose_companion_that_is() {
     let env = TestEnvironment::new();
-    let (id, _) = last_gate(&env);
+    let _ = last_gate(&env);
     env.write("tasks/AOF-nobody.plan.md", "the plan\n");
     for args in [&["task", "list"][..], &["task", "list", "--all"], &["sweep"]] {
         let listed = env.aof(args).success();

@@ -31,6 +31,7 @@ mod inbox;
 mod kill_scene;
 #[cfg(debug_assertions)]
 mod kills;
+mod left_out;
 mod line_ends;
 mod local_folder;
 mod logs;

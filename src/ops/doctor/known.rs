@@ -76,6 +76,7 @@ const fn why(code: &str) -> &'static str {
         b"task_stranded" => "without its workflow it can go nowhere",
         b"dependency_circle" | b"dependency_missing" => "it will never be handed out",
         b"unreadable_task" => "no command can touch the task, and nobody is given it",
+        b"tasks_left_out" => "nobody is given them here, and no command can touch them",
         b"task_missing" => "a task that has no file is not worked on, and HEAD says that it is there",
         b"task_left_behind" => {
             "whoever clones this has the task at both places, and where it ended at one it goes on at the other"

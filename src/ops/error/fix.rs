@@ -43,7 +43,8 @@ impl OpsError {
             Self::NoTask { committed: Some(_), underway: Some(reason), .. } => {
                 format!("{reason}; `git status` says what that makes of the file")
             }
-            Self::NoTask { id, committed: Some(path), underway: None, .. } => missing(id, path),
+            Self::NoTask { left_out: Some(left_out), .. } => left_out.fix(),
+            Self::NoTask { id, committed: Some(path), left_out: None, underway: None, .. } => missing(id, path),
             Self::NoTask { nearest: Some(near), .. } => format!("did you mean `{near}`?"),
             Self::NoTask { nearest: None, .. } => "see what there is with `aof task list --all`".to_owned(),
             Self::Frozen { thaw, .. } => thaw.clone(),

@@ -6,6 +6,7 @@ mod kind;
 mod reach;
 mod reason;
 
+use super::left_out::LeftOut;
 use super::mending::WayBack;
 use crate::audit::{AuditError, RemoteError};
 use crate::engine::Refusal;
@@ -53,9 +54,12 @@ pub enum OpsError {
     #[error(transparent)]
     Id(#[from] IdFault),
     /// There is no such task.
-    #[error("{}", match .committed {
-        Some(path) => format!("the file of task `{id}` is gone: `{path}`"),
-        None => format!("there is no task `{id}`"),
+    #[error("{}", match (.committed, .left_out) {
+        (Some(path), Some(LeftOut::Sparse { .. })) => {
+            format!("the file of task `{id}` is not in this sparse checkout: `{path}`")
+        }
+        (Some(path), _) => format!("the file of task `{id}` is gone: `{path}`"),
+        (None, _) => format!("there is no task `{id}`"),
     })]
     NoTask {
         /// What was asked for.
@@ -64,6 +68,8 @@ pub enum OpsError {
         nearest: Option<TaskId>,
         /// Its file in HEAD, if only the worktree lacks it.
         committed: Option<ProjectPath>,
+        /// Why git does not look for that file, if it does not.
+        left_out: Option<LeftOut>,
         /// What git is in the middle of, which may be why: what it makes of the file is in no commit yet.
         underway: Option<String>,
     },

@@ -8,6 +8,7 @@ use crate::audit::ObjectId;
 use crate::format::shell::quoted;
 use crate::model::TaskId;
 use crate::ops::attention::Attention;
+use crate::ops::left_out::of_left_out;
 use crate::ops::mending::missing;
 use crate::ops::workspace::Workspace;
 use crate::store::{ProjectPath, layout, tasks};
@@ -31,6 +32,7 @@ pub(super) fn missing_files(
         (moved, gone) = gone.into_iter().partition(|(id, _)| known.binary_search(id).is_ok());
         attention.extend(half_moved(workspace, committed, &moved));
     }
+    attention.extend(of_left_out(workspace, &mut gone));
     gone.sort();
     attention.extend(gone.iter().map(|(id, path)| Attention {
         code: "task_missing",
