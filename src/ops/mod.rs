@@ -84,6 +84,7 @@ mod stayed;
 mod sweep;
 mod sync;
 mod take;
+mod taken_back;
 mod task_points;
 mod terms;
 mod together;

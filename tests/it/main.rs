@@ -97,6 +97,7 @@ mod syncing_hostile;
 mod syncing_kinds;
 mod syncing_odd;
 mod syncing_torture;
+mod taken_back;
 mod task_complete;
 mod task_new;
 mod templates;

@@ -27,11 +27,12 @@ use super::rule_points::{no_rules, of_remark, of_rules};
 use super::stand::is_drifted;
 use super::stayed::stayed as of_stayed;
 use super::sync::{RemoteStanding, remote_standing, remote_value};
+use super::taken_back::{taken_back, told};
 use super::task_points::{behind, misplaced, of_dependencies, of_task};
 use super::unmerged::unmerged;
 use super::waiting::waiting;
 use super::workspace::Workspace;
-use crate::audit::{Head, ObjectId};
+use crate::audit::{AuditError, Head, ObjectId};
 use crate::store::intent;
 use crate::store::stayed::stayed;
 
@@ -58,13 +59,7 @@ pub fn overview(workspace: &Workspace, watcher: bool) -> Result<Overview, OpsErr
     let mut attention = Vec::new();
     let head = workspace.repository.look()?;
     let busy = workspace.head_now().err();
-    if let Some(error) = &busy {
-        attention.push(Attention {
-            code: "git_busy",
-            problem: format!("nothing can be committed: {error}"),
-            fix: "changes wait until that is done; dropped files stay in the inbox".to_owned(),
-        });
-    }
+    attention.extend(busy.as_ref().map(of_busy));
     let index_fault = workspace.repository.index_fault();
     let has_index = index_fault.is_none();
     attention.extend(index_fault.map(of_index));
@@ -120,6 +115,9 @@ pub fn overview(workspace: &Workspace, watcher: bool) -> Result<Overview, OpsErr
             attention.extend(archived(workspace, &committed, &apart.behind)?);
             attention.extend(of_index_behind(&apart));
         }
+        // Whatever cannot do without history says what is wrong with it.
+        let lost = taken_back(workspace, &head).unwrap_or_default();
+        attention.extend(lost.iter().map(|one| told(one, &head)));
     }
     let is_halted =
         busy.is_some() || attention.iter().any(|point| matches!(point.code, "own_folder_in_git" | "git_fails"));
@@ -134,7 +132,7 @@ pub fn overview(workspace: &Workspace, watcher: bool) -> Result<Overview, OpsErr
         attention.push(Attention {
             code: "unfinished_write",
             problem: "a command was stopped in the middle of a change".to_owned(),
-            fix: "the next command that changes a task finishes it".to_owned(),
+            fix: "the next command that changes a task finishes it, or takes it back".to_owned(),
         });
     }
     if !watcher {
@@ -174,6 +172,14 @@ pub fn overview_value(overview: &Overview) -> Value {
         "drifted": overview.drifted,
         "attention": attention,
     })
+}
+
+fn of_busy(error: &AuditError) -> Attention {
+    Attention {
+        code: "git_busy",
+        problem: format!("nothing can be committed: {error}"),
+        fix: "changes wait until that is done; dropped files stay in the inbox".to_owned(),
+    }
 }
 
 fn unread(error: &OpsError) -> Attention {
