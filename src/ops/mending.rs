@@ -91,6 +91,10 @@ pub(super) fn is_unreadable_before(fields: &[String]) -> bool {
     matches!(fields, [only] if only == UNREADABLE_BEFORE)
 }
 
+/// What is done about what only the engine may have written.
+const BEGIN_ANEW: &str = "how it came to stand there; take out what the engine keeps (`gate`, `gateHistory`, `status`, `blockers`, \
+     `reviewContext`, `workflowHash`, `routing` but for `workflow`, and `context` but for `input`) to have it begin anew";
+
 /// What there was of a task before its file came to say what nobody may have made it say.
 pub(super) enum Past<'p> {
     /// HEAD has its file there, and that can be read.
@@ -99,7 +103,9 @@ pub(super) enum Past<'p> {
     Broken(&'p ProjectPath),
     /// A commit before HEAD has this very file; HEAD has none.
     Gone,
-    /// No commit has ever had the task so that it could be read.
+    /// No commit has ever had the task.
+    New,
+    /// HEAD has its file, and no commit has it so that it can be read.
     Nothing {
         /// How the file goes back to where it was renamed from, if it was.
         rename: Option<String>,
@@ -134,11 +140,10 @@ pub(super) fn thaw(path: &ProjectPath, past: Past<'_>) -> String {
         Past::Nothing { rename: Some(command) } => {
             format!("it is another task's file, renamed: write that task's `id` again, and rename it back: `{command}`")
         }
-        Past::Nothing { rename: None } => format!(
-            "no commit ever had it, so nobody can say how it came to stand there; take out of `{path}` what the engine keeps (`gate`, \
-             `gateHistory`, `status`, `blockers`, `reviewContext`, `workflowHash`, `routing` but for `workflow`, and `context` but for \
-             `input`) to have it begin anew"
-        ),
+        Past::Nothing { rename: None } => {
+            format!("no commit has `{path}` so that it can be read, so nobody can say {BEGIN_ANEW}")
+        }
+        Past::New => format!("`{path}` was never committed, so nobody can say {BEGIN_ANEW}"),
     }
 }
 

@@ -233,7 +233,7 @@ impl Standing {
                 }
             }
             None if self.was_committed(workspace)? => Past::Gone,
-            None => Past::Nothing { rename: None },
+            None => Past::New,
         })
     }
 
