@@ -118,6 +118,7 @@ fn level(report: &Report) -> Level {
         | Report::TimedOut(_)
         | Report::Lapsed(_)
         | Report::Troubled { .. }
+        | Report::TakenBack { .. }
         | Report::Stray { .. }
         | Report::RulesUncommitted { .. }
         | Report::Undelivered { .. }

@@ -166,6 +166,7 @@ pub use sync::{
     owed_to_remote, sync, sync_and_hand_out, sync_value,
 };
 pub use take::take;
+pub use taken_back::{BranchSeen, PutBack, Retaken, tend_branch};
 pub use transaction::{Changed, DryRun};
 pub use unclosed::unclosed;
 pub use verify::{

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use crate::audit::CommitId;
 use crate::format::diagnostic::Diagnostic;
 use crate::model::TaskId;
-use crate::ops::{Changed, Delivered, Dependent, Given, OpsError, Synced};
+use crate::ops::{Changed, Delivered, Dependent, Given, OpsError, PutBack, Synced};
 
 /// Something that the watcher did, or met.
 pub enum Report {
@@ -54,6 +54,15 @@ pub enum Report {
     CaughtUp {
         /// The files.
         files: Vec<String>,
+    },
+    /// Steps are on the branch again: a command of git's that was overtaken had taken them off it.
+    PutBack(PutBack),
+    /// They are not, and somebody has to see to it.
+    TakenBack {
+        /// What the matter is.
+        problem: String,
+        /// What to do.
+        fix: String,
     },
     /// Work was given to an agent.
     Given(Given),

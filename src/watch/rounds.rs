@@ -15,9 +15,9 @@ use super::report::{Report, Sight};
 use super::rules::Rules;
 use super::schedule::{POLL, Schedule};
 use super::sight::Eyes;
-use super::tasks::{Tasks, look_at_clocks, look_at_index};
+use super::tasks::{Tasks, look_at_branch, look_at_clocks, look_at_index};
 use crate::audit::AuditError;
-use crate::ops::{Delivered, Heard, IndexSeen, Left, OpsError, Workspace, deliver, unclosed};
+use crate::ops::{BranchSeen, Delivered, Heard, IndexSeen, Left, OpsError, Workspace, deliver, unclosed};
 use crate::store::Paths;
 use crate::store::inbox::QUIET;
 use crate::store::presence::Presence;
@@ -34,6 +34,7 @@ pub(super) struct Rounds<'t> {
     rules: Rules,
     tasks: Tasks,
     index: IndexSeen,
+    branch: BranchSeen,
     backlog: Backlog,
     heard: Heard,
     schedule: Schedule,
@@ -56,6 +57,7 @@ impl<'t> Rounds<'t> {
             rules: Rules::default(),
             tasks: Tasks::default(),
             index: IndexSeen::default(),
+            branch: BranchSeen::default(),
             backlog: Backlog::default(),
             heard: Heard::default(),
             schedule: Schedule::new(Instant::now()),
@@ -259,6 +261,10 @@ impl<'t> Rounds<'t> {
         }
         self.workspace.own_folder_is_ours()?;
         self.rules.look(&self.workspace, &head, &mut self.desk)?;
+        if self.schedule.is_index_due(Instant::now()) {
+            // Whatever is committed before that stands in its way.
+            look_at_branch(&mut self.workspace, self.wait, &mut self.branch, &mut self.desk);
+        }
         let tending = self.schedule.is_tending_due(Instant::now());
         // They are of one go with what came meanwhile.
         let taken = self.backlog.begin(&self.workspace, &mut self.desk)?;

@@ -9,7 +9,8 @@ use super::report::Report;
 use super::schedule::Schedule;
 use crate::model::TaskId;
 use crate::ops::{
-    DryRun, Exhausted, HandedOut, IndexSeen, OpsError, Seen, Workspace, hand_out, run_out, tend, tend_index,
+    BranchSeen, DryRun, Exhausted, HandedOut, IndexSeen, OpsError, Retaken, Seen, Workspace, hand_out, run_out, tend,
+    tend_branch, tend_index,
 };
 use crate::store::inbox::QUIET;
 
@@ -118,6 +119,24 @@ pub(super) fn look_at_index(
         Ok(files) => desk.tell(Report::CaughtUp { files }),
         // Whoever commits meets the same, and nothing else depends on it.
         Err(error) => warn!("git's index was not looked at: {error}"),
+    }
+}
+
+/// Has the branch have again what a command of git's that was overtaken took off it.
+pub(super) fn look_at_branch(workspace: &mut Workspace, wait: Duration, seen: &mut BranchSeen, desk: &mut Desk<'_>) {
+    match tend_branch(workspace, wait, seen) {
+        Ok(retaken) => {
+            for retaken in retaken {
+                match retaken {
+                    Retaken::Put(put) => desk.tell(Report::PutBack(put)),
+                    Retaken::Told(point) if desk.told.is_news(point.problem.clone()) => {
+                        desk.tell(Report::TakenBack { problem: point.problem, fix: point.fix });
+                    }
+                    Retaken::Told(_) => {}
+                }
+            }
+        }
+        Err(error) => warn!("what git did to the branch was not looked at: {error}"),
     }
 }
 

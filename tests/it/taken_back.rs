@@ -1,7 +1,15 @@
 //! A git that was overtaken, and took steps off the branch that a command had acknowledged.
 
-use crate::environment::TestEnvironment;
-use crate::merging::{entries, scene, verified};
+use crate::environment::{TestEnvironment, eventually};
+use crate::merging::{entries, verified};
+use crate::watch::{Watcher, log};
+
+/// A project where nothing is left to do.
+fn scene() -> (TestEnvironment, String) {
+    let (env, id) = crate::merging::scene();
+    let _ = env.aof(&["org", "reload"]).success();
+    (env, id)
+}
 
 /// What git writes down when it was overtaken.
 const RESET: &str = "reset: moving to HEAD";
@@ -139,4 +147,77 @@ fn a_linked_worktree_has_the_same_reflog() {
     env.git(&["worktree", "add", "--quiet", &beside, "main"]);
     let status = env.aof_aside(&["-C", &beside, "status", "--json"]).success();
     assert!(status.stdout.contains("\"taken_back\""), "{status}");
+}
+
+/// Git as it is when it was overtaken, with what somebody has staged.
+fn taken_back_whole(env: &TestEnvironment, act: impl FnOnce()) {
+    let begun = env.head();
+    act();
+    env.git(&["read-tree", "-m", "-u", "HEAD", &begun]);
+    env.git(&["update-ref", "-m", RESET, "refs/heads/main", &begun]);
+}
+
+#[test]
+fn the_watcher_puts_it_back_and_what_is_staged_stays() {
+    let (env, id) = scene();
+    let _watcher = Watcher::start(&env);
+    eventually("it begins", || log(&env).contains("watching"));
+    env.write("code.txt", "staged\n");
+    env.git(&["add", "code.txt"]);
+    taken_back_whole(&env, || drop(env.complete(&id, "agent-7").success()));
+    eventually("it is put back", || log(&env).contains("1 step is on the branch again"));
+    assert_eq!(entries(&env, &id), ["implement agent-7 complete"]);
+    eventually("no record is left", || !env.is_in_the_middle());
+    assert_eq!(env.git(&["status", "--porcelain"]), "A  code.txt\n");
+    assert_eq!(told(&env), []);
+    let _ = verified(&env).success();
+}
+
+#[test]
+fn who_looks_once_has_it_too_and_so_has_the_doctor() {
+    for doctor in [false, true] {
+        let (env, id) = scene();
+        // A finished task is at another place.
+        taken_back_whole(&env, || {
+            let _ = env.complete(&id, "agent-7").success();
+            let _ = env.aof(&["task", "cancel", &id, "--reason", "Not now"]).success();
+        });
+        if doctor {
+            assert!(told(&env)[0].1.ends_with("; `aof doctor --fix` does it"));
+            assert!(env.aof(&["doctor", "--fix"]).stdout.contains("[taken_back]"));
+        } else {
+            let said = env.aof(&["watch", "--once", "--json"]).success().stdout;
+            assert!(said.contains("\"event\":\"put_back\",\"tasks\":[\"AOF-xxxxx\"],\"steps\":2"), "{said}");
+        }
+        assert_eq!(told(&env), []);
+        assert_eq!(entries(&env, &id).len(), 2);
+        assert_eq!(env.git(&["status", "--porcelain"]), "");
+        let _ = verified(&env).success();
+    }
+}
+
+#[test]
+fn what_is_in_the_way_stays_and_is_told_once() {
+    let (env, id) = scene();
+    env.write("project.yaml", format!("{}watch: {{commitEdits: false}}\n", env.read("project.yaml")));
+    env.commit_all("own");
+    let path = env.task_path(&id);
+    taken_back_whole(&env, || drop(env.complete(&id, "agent-7").success()));
+    env.edit(&path, "Add login", "Add a login");
+    let (head, text) = (env.head(), env.read(&path));
+    let said = env.aof(&["watch", "--once"]);
+    let what = "git was overtaken and moved the branch back over 1 step: AOF-xxxxx";
+    assert_eq!(format!("{}{}", said.stdout, said.stderr).matches(what).count(), 1, "{said}");
+    assert_eq!((env.head(), env.read(&path)), (head, text));
+    assert!(!env.is_in_the_middle());
+    let fixed = env.aof(&["doctor", "--fix"]);
+    assert!(fixed.stdout.contains("[taken_back]"), "{fixed}");
+    let points = told(&env);
+    let (aside, rest) = points[0].1.split_once("; then ").expect("two things to do");
+    assert_eq!(aside, "put aside what you changed in tasks/AOF-xxxxx.md (`git stash`)");
+    env.git(&["stash", "--quiet"]);
+    follow(&env, rest);
+    assert_eq!(told(&env), []);
+    assert_eq!(entries(&env, &id), ["implement agent-7 complete"]);
+    let _ = verified(&env).success();
 }

@@ -61,6 +61,8 @@ fn of_report(report: &Report) -> Value {
         Report::Moved(changed) => of_change("moved", changed),
         Report::Committed(changed) => of_change("edited", changed),
         Report::CaughtUp { files } => json!({"event": "index_caught_up", "files": files}),
+        Report::PutBack(put) => json!({"event": "put_back", "tasks": put.tasks, "steps": put.steps}),
+        Report::TakenBack { problem, fix } => json!({"event": "taken_back", "problem": problem, "fix": fix}),
         Report::Given(given) => handed_out::given_value(given),
         Report::Dependent(dependent) => handed_out::dependent_value(dependent),
         Report::Troubled { task, error } => {

@@ -14,7 +14,7 @@ use crate::cli::{handed_out, ran_out};
 use crate::format::diagnostic::{Diagnostic, render_all};
 use crate::format::plain::inert;
 use crate::model::TaskId;
-use crate::ops::{Changed, Delivered, OpsError, Synced, way};
+use crate::ops::{Changed, Delivered, OpsError, PutBack, Synced, way};
 use crate::store::layout::{BRANCH, INBOX};
 use crate::watch::{Report, Sight};
 
@@ -74,6 +74,10 @@ pub(super) fn words_of(session: &Session, report: &Report, again: Again) -> Stri
         }
         Report::Committed(changed) => format!("{}  edited by hand, committed", named(&changed.after.task.id)),
         Report::CaughtUp { files } => caught_up(files),
+        Report::PutBack(put) => put_back(put),
+        Report::TakenBack { problem, fix } => {
+            format!("{} {}\n  {}", styled(YELLOW, "needs a look:"), inert(problem), inert(fix))
+        }
         Report::Given(given) => {
             format!("{}  {}", styled(CYAN, &given.ticket), handed_out::given(given))
         }
@@ -137,6 +141,12 @@ fn caught_up(files: &[String]) -> String {
     format!(
         "git's index had an earlier version of {files}, as a command of git's leaves it that was overtaken; it has what is committed again"
     )
+}
+
+fn put_back(put: &PutBack) -> String {
+    let steps = if put.steps == 1 { "1 step is".to_owned() } else { format!("{} steps are", put.steps) };
+    let tasks = inert(&put.tasks.join(", "));
+    format!("{steps} on the branch again, which a command of git's that was overtaken had taken off it: {tasks}")
 }
 
 fn of_sync(synced: &Synced) -> String {

@@ -33,6 +33,7 @@ pub(super) fn look(patient: &Patient<'_>) -> Vec<Complaint> {
         | "merge_driver_missing"
         | "index_behind"
         | "task_taken_out"
+        | "taken_back"
         | "no_identity" => false,
         // Commands work without one; dropped files do not.
         "no_watcher" => inbox_waits,
@@ -83,7 +84,6 @@ const fn why(code: &str) -> &'static str {
         }
         b"task_frozen" => "no command touches the task, so that nothing is overwritten",
         b"archive_changed" => "the archive shows what was done, and the next `git commit -a` takes the change along",
-        b"taken_back" => "what was acknowledged is on no branch, and git forgets it in time",
         b"not_adopted" => "a task that stands at no gate is nobody's work",
         b"not_committed" => "what is not committed is in no history, and in no other clone",
         b"inbox_astray" => "somebody did work that will never count",

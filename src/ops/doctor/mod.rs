@@ -22,6 +22,7 @@ mod stayed;
 mod storage;
 mod stream;
 mod surroundings;
+mod taken_back;
 
 use serde_json::{Value, json};
 
@@ -120,7 +121,7 @@ struct Patient<'w> {
 type Check = fn(&Patient<'_>) -> Vec<Complaint>;
 
 /// All of them, in the order in which people are told: what stops everything comes first.
-const CHECKS: [Check; 20] = [
+const CHECKS: [Check; 21] = [
     |patient| told(surroundings::look(patient)),
     |patient| told(settings::look(patient)),
     |patient| told(line_ends::look(patient)),
@@ -131,6 +132,7 @@ const CHECKS: [Check; 20] = [
     misplaced::look,
     |patient| told(stayed::look(patient)),
     |patient| told(staged::look(patient)),
+    |patient| told(taken_back::look(patient)),
     |patient| told(leftovers::look(patient)),
     checkouts::look,
     |patient| told(refused::look(patient)),

@@ -117,7 +117,7 @@ pub fn overview(workspace: &Workspace, watcher: bool) -> Result<Overview, OpsErr
         }
         // Whatever cannot do without history says what is wrong with it.
         let lost = taken_back(workspace, &head).unwrap_or_default();
-        attention.extend(lost.iter().map(|one| told(one, &head)));
+        attention.extend(lost.iter().map(|one| told(workspace, one, &head)));
     }
     let is_halted =
         busy.is_some() || attention.iter().any(|point| matches!(point.code, "own_folder_in_git" | "git_fails"));

@@ -15,7 +15,7 @@ use crate::store::intent::{self, Aim, Intent};
 use crate::store::{StoreError, WriterLock};
 
 /// What became of it.
-pub(super) enum Brought {
+pub(in crate::ops) enum Brought {
     /// The branch is there.
     There,
     /// Somebody committed meanwhile: it has to be looked at again.
@@ -24,8 +24,19 @@ pub(super) enum Brought {
     Left(Left),
 }
 
+/// Says whether files are in the way; those that differ in line ends alone are put right when it comes to it.
+pub(in crate::ops) fn may_bring(workspace: &Workspace, head: &Head, to: CommitId) -> Result<(), AuditError> {
+    let gives_way = |file: &str| line_ends::gives_way(workspace, head, file);
+    workspace.repository.may_bring(head, to, &gives_way)
+}
+
 /// Brings branch, index and worktree to a later commit.
-pub(super) fn bring(workspace: &Workspace, head: &Head, to: CommitId, subject: &str) -> Result<Brought, OpsError> {
+pub(in crate::ops) fn bring(
+    workspace: &Workspace,
+    head: &Head,
+    to: CommitId,
+    subject: &str,
+) -> Result<Brought, OpsError> {
     // Filters may take their time, so nobody waits for them.
     let coming = match left(workspace.repository.prepare_files(head.commit, to, &workspace.paths.local()))? {
         Ok(coming) => coming,

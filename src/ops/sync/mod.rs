@@ -24,7 +24,7 @@ mod show;
 mod standing;
 mod tasks;
 
-pub(in crate::ops) use bring::finish;
+pub(in crate::ops) use bring::{Brought, bring, finish, may_bring};
 pub(in crate::ops) use claims::{Claims, confirm, confirm_or, look_around};
 pub use gifts::{Errand, sync_and_hand_out};
 pub use rounds::{Wish, sync};

@@ -6,14 +6,13 @@ use std::time::Duration;
 
 use tracing::info;
 
-use super::bring::{Brought, bring, left};
+use super::bring::{Brought, bring, left, may_bring};
 use super::contact::note;
 use super::join::{Sides, join, mix};
 use super::{End, First, Left, Loss, Strangers, Synced};
 use crate::audit::{AuditError, CommitId, Head, Prompts, Pushed, RemoteError, SYNCED, Upstream};
 use crate::ops::error::OpsError;
 use crate::ops::heal;
-use crate::ops::line_ends;
 use crate::ops::transaction::DryRun;
 use crate::ops::workspace::Workspace;
 use crate::store::random::chance;
@@ -188,7 +187,7 @@ impl Rounds<'_> {
     /// Only the remote went on.
     fn come(&self, head: &Head, remote: CommitId) -> Result<Round, OpsError> {
         if self.wish.dry_run == DryRun::Yes {
-            let asked = left(self.may_bring(head, remote))?;
+            let asked = left(may_bring(self.workspace, head, remote))?;
             return Ok(Round::Over(asked.map_or_else(End::Left, |()| End::Rehearsed)));
         }
         let subject = format!("{SYNCED}fast-forward to {}", self.upstream.name());
@@ -244,7 +243,7 @@ impl Rounds<'_> {
             return Ok(Round::Over(End::Rehearsed));
         }
         let joined = join(self.workspace, &sides, mixed)?;
-        if let Err(left) = left(self.may_bring(head, joined.commit))? {
+        if let Err(left) = left(may_bring(self.workspace, head, joined.commit))? {
             return Ok(Round::Over(End::Left(left)));
         }
         let end = match self.offer(joined.commit)? {
@@ -265,12 +264,6 @@ impl Rounds<'_> {
             Brought::There | Brought::Moved => Round::Over(end),
             Brought::Left(left) => Round::Over(End::Left(left)),
         })
-    }
-
-    /// Says whether files are in the way; those that differ in line ends alone are put right when it comes to it.
-    fn may_bring(&self, head: &Head, to: CommitId) -> Result<(), AuditError> {
-        let gives_way = |file: &str| line_ends::gives_way(self.workspace, head, file);
-        self.workspace.repository.may_bring(head, to, &gives_way)
     }
 
     fn offer(&mut self, commit: CommitId) -> Result<Result<Pushed, String>, OpsError> {
