@@ -31,7 +31,7 @@ impl Repository {
     /// Returns the checked-out branch; `Waiting` while git is in the middle of something or no branch is checked out.
     pub fn head(&self) -> Result<Head, AuditError> {
         if may_be_unfinished(self.git_dir())
-            && let Some(reason) = unfinished(self.git().state())
+            && let Some(reason) = self.unfinished()
         {
             return Err(AuditError::Waiting { reason });
         }
@@ -55,18 +55,19 @@ impl Repository {
 
     /// Returns the command that takes back whatever git is in the middle of, so that a branch is checked out again; nothing where no more is
     /// missing than that.
-    pub fn way_out(&self) -> Option<&'static str> {
-        match self.git().state() {
-            RepositoryState::Clean => None,
-            RepositoryState::Bisect => Some("git bisect reset"),
-            RepositoryState::Merge => Some("git merge --abort"),
-            RepositoryState::Revert | RepositoryState::RevertSequence => Some("git revert --abort"),
-            RepositoryState::CherryPick | RepositoryState::CherryPickSequence => Some("git cherry-pick --abort"),
-            RepositoryState::Rebase | RepositoryState::RebaseInteractive | RepositoryState::RebaseMerge => {
-                Some("git rebase --abort")
-            }
-            RepositoryState::ApplyMailbox | RepositoryState::ApplyMailboxOrRebase => Some("git am --abort"),
-        }
+    pub fn way_out(&self) -> Option<String> {
+        self.give_up_rebase().or_else(|| taken_back_by(self.git().state()).map(str::to_owned))
+    }
+
+    /// Says what git is in the middle of, and how to end it.
+    fn unfinished(&self) -> Option<String> {
+        let reason = unfinished(self.git().state())?;
+        Some(self.give_up_rebase().map_or(reason, |command| {
+            format!(
+                "a rebase is in progress that can neither go on nor be taken back; give it up with `{command}` (what it had put aside is in \
+                 `git stash` then)"
+            )
+        }))
     }
 
     /// Returns what is checked out, whatever git is in the middle of: enough to read by, never to commit to.
@@ -157,6 +158,21 @@ fn may_be_unfinished(git_dir: &Path) -> bool {
             name => name.ends_with(b"_HEAD") || name.starts_with(b"rebase-") || name == b"BISECT_LOG",
         }
     })
+}
+
+/// Returns the command that takes back what git is in the middle of.
+fn taken_back_by(state: RepositoryState) -> Option<&'static str> {
+    match state {
+        RepositoryState::Clean => None,
+        RepositoryState::Bisect => Some("git bisect reset"),
+        RepositoryState::Merge => Some("git merge --abort"),
+        RepositoryState::Revert | RepositoryState::RevertSequence => Some("git revert --abort"),
+        RepositoryState::CherryPick | RepositoryState::CherryPickSequence => Some("git cherry-pick --abort"),
+        RepositoryState::Rebase | RepositoryState::RebaseInteractive | RepositoryState::RebaseMerge => {
+            Some("git rebase --abort")
+        }
+        RepositoryState::ApplyMailbox | RepositoryState::ApplyMailboxOrRebase => Some("git am --abort"),
+    }
 }
 
 /// Says what git is in the middle of, and how to end it.

@@ -24,6 +24,7 @@ mod error;
 mod fetch;
 mod finish;
 mod git_file;
+mod given_up;
 mod head;
 mod id;
 mod identity;

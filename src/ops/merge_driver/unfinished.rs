@@ -53,6 +53,5 @@ fn branch_of(record: &Pending) -> Option<String> {
 
 fn first(repository: &Repository, branch: &str) -> Option<String> {
     let is_kept_from_it = matches!(repository.head(), Err(AuditError::Waiting { .. }));
-    is_kept_from_it
-        .then(|| repository.way_out().map_or_else(|| format!("git switch {}", quoted(branch)), str::to_owned))
+    is_kept_from_it.then(|| repository.way_out().unwrap_or_else(|| format!("git switch {}", quoted(branch))))
 }

@@ -10,7 +10,7 @@ use super::bring::{Brought, bring, left, may_bring};
 use super::contact::note;
 use super::join::{Sides, join, mix};
 use super::{End, First, Left, Loss, Strangers, Synced};
-use crate::audit::{AuditError, CommitId, Head, Prompts, Pushed, RemoteError, SYNCED, Upstream};
+use crate::audit::{CommitId, Head, Prompts, Pushed, RemoteError, SYNCED, Upstream};
 use crate::ops::error::OpsError;
 use crate::ops::heal;
 use crate::ops::transaction::DryRun;
