@@ -5,8 +5,9 @@ use std::collections::HashMap;
 
 use super::attention::{Attention, FEW, some};
 use super::error::OpsError;
+use super::index_behind::Apart;
 use super::workspace::Workspace;
-use crate::audit::{ObjectId, StagedFile};
+use crate::audit::ObjectId;
 use crate::format::shell::all_quoted;
 use crate::store::layout::{ARCHIVE, is_archived};
 use crate::store::{ProjectPath, intent};
@@ -16,14 +17,16 @@ use crate::store::{ProjectPath, intent};
 pub(super) fn archived(
     workspace: &Workspace,
     committed: &HashMap<String, ObjectId>,
-    behind: &[StagedFile],
+    apart: &Apart,
 ) -> Result<Option<Attention>, OpsError> {
     let is_known = |path: &str| path.parse::<ProjectPath>().is_ok_and(|path| is_archived(&path));
     if !committed.keys().any(|path| is_known(path)) {
         return Ok(None);
     }
     let mut files = workspace.repository.uncommitted_below(ARCHIVE)?;
-    files.retain(|path| committed.contains_key(path) && behind.iter().all(|file| file.path != *path));
+    // Those are told of as what they are.
+    let is_told = |path: &str| apart.behind.iter().chain(&apart.taken_out).any(|file| file.path == path);
+    files.retain(|path| committed.contains_key(path) && !is_told(path));
     // What a killed command left is told as that.
     if files.is_empty() || intent::is_pending(&workspace.paths) {
         return Ok(None);

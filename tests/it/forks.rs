@@ -287,7 +287,7 @@ fn branches_are_taken_briefed_completed_and_recorded_each_on_its_own() {
       Summary: Did it
 
     Gate: approve (lead) [CURRENT]
-      Duration: 11s (waiting)
+      Duration: 9s (waiting)
     ");
     assert_snapshot!(env.aof(&["gate", "status"]), @"
     exit 0
@@ -298,7 +298,7 @@ fn branches_are_taken_briefed_completed_and_recorded_each_on_its_own() {
     parallel-review/security  security        0            0        0       -      7s        0%
     parallel-review/docs      writer          0            0        0       -      8s        0%
     parallel-review/style     backend         0            0        0       -      9s         -
-    approve                   lead            1            0        0     12s       -         -
+    approve                   lead            1            0        0     10s       -         -
     ");
 }
 
@@ -338,7 +338,7 @@ fn what_all_want_comes_back_once() {
     Tips
       - Say in the summary what you did and how you checked it
 
-    Sent back, 9s ago
+    Sent back, 7s ago
       - security: The session never expires
       - style: Did it
       - docs: The guide does not mention it
@@ -370,7 +370,7 @@ fn what_all_want_comes_back_once() {
       - Write blockers that somebody else can act upon: the thing, and what it should be
       - One blocker for each fault
 
-    Sent back, 11s ago
+    Sent back, 9s ago
       - security: The session never expires
       - style: Did it
       - docs: The guide does not mention it
@@ -388,7 +388,7 @@ fn what_all_want_comes_back_once() {
       gate    parallel-review for 2s (visit 5)
 
     Because
-      - `agent-7` ended gate `implement` with `complete` at 2026-02-16T10:00:19Z, which led to `parallel-review`
+      - `agent-7` ended gate `implement` with `complete` at 2026-02-16T10:00:17Z, which led to `parallel-review`
       - branch `security` waits for role security
       - branch `docs` waits for role writer
       - branch `style` waits for role backend

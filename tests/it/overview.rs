@@ -70,7 +70,7 @@ fn archived_files_that_were_edited_or_deleted_are_told() {
     run_told(&env, &point["fix"], "git restore");
     assert_eq!(attention(&env), Vec::<Value>::new());
     env.git(&["rm", "--quiet", "--cached", &one]);
-    assert_eq!(only(&env)["code"], "archive_changed");
+    assert_eq!(only(&env)["code"], "task_taken_out");
     run_told(&env, &only(&env)["fix"], "git restore");
     assert_eq!(attention(&env), Vec::<Value>::new());
 

@@ -112,7 +112,7 @@ pub fn overview(workspace: &Workspace, watcher: bool) -> Result<Overview, OpsErr
         if has_index {
             // Where git cannot be asked, whatever cannot do without it says so.
             let apart = Apart::read(workspace).unwrap_or_default();
-            attention.extend(archived(workspace, &committed, &apart.behind)?);
+            attention.extend(archived(workspace, &committed, &apart)?);
             attention.extend(of_index_behind(&apart));
         }
         // Whatever cannot do without history says what is wrong with it.
