@@ -322,8 +322,13 @@ impl Held {
         sync_folder(target.parent().expect("what is locked lies in a folder"))
     }
 
-    /// Puts the file in the place of the one that it locks.
+    /// Puts the file in the place of the one that it locks. Whoever takes a lock away that looks stale, as ours does while the machine
+    /// sleeps, lets somebody else have it: what stands there by then is theirs.
     pub(super) fn rename_to(mut self, target: &Path) -> io::Result<()> {
+        if !self.mark.is(&fs::symlink_metadata(&self.place)?) {
+            let name = self.place.file_name().unwrap_or_default().display();
+            return Err(io::Error::other(format!("somebody took `{name}` away, which was held, and has it now")));
+        }
         fs::rename(&self.place, target)?;
         self.released = true;
         Ok(())

@@ -46,6 +46,28 @@ fn a_held_index_lock_is_waited_for_and_never_broken() {
 }
 
 #[test]
+fn a_lock_that_somebody_took_away_is_theirs() {
+    let test = TestRepository::with_tasks();
+    let repository = test.open();
+    let head = repository.head().unwrap();
+    let prepared = repository.prepare(&head, &draft(vec![put("tasks/AOF-aaa.md", "one\n")])).unwrap();
+    let (lock, index) = (test.path(".git/index.lock"), test.path(".git/index"));
+    let before = fs::read(&index).unwrap();
+    let mut taken_away = || {
+        fs::remove_file(&lock).unwrap();
+        fs::write(&lock, "somebody's").unwrap();
+        Some(Vec::new())
+    };
+    let error = repository.publish(&prepared, Instant::now(), &mut no_intent, &mut taken_away).unwrap_err();
+    let cause = std::error::Error::source(&error).unwrap().to_string();
+    assert!(cause.contains("somebody took `index.lock` away"), "{cause}");
+    assert_eq!((fs::read_to_string(&lock).unwrap().as_str(), fs::read(&index).unwrap()), ("somebody's", before));
+    assert_eq!(repository.head().unwrap(), head);
+    fs::remove_file(lock).unwrap();
+    test.assert_clean();
+}
+
+#[test]
 fn a_held_branch_lock_gives_the_index_back() {
     let test = TestRepository::with_tasks();
     let repository = test.open();
