@@ -1,8 +1,9 @@
 //! Task files that git's index has otherwise than HEAD: those that a person staged, and those that nobody did.
 //!
-//! `git commit` and `git merge` read the index before they lock it, and write what they have read. What a command commits in between
-//! is out of the index again, and the next `git commit` takes it back. Such entries are told from what a person staged, and brought up: they
-//! are versions that HEAD had, and nobody but aof has committed any of that file since.
+//! `git commit` and `git merge` read the index before they lock it, and write what they have read. What a command
+//! commits in between is out of the index again, and the next `git commit` takes it back. Such entries are told from
+//! what a person staged, and brought up: they are versions that HEAD had, and nobody but aof has committed any of that
+//! file since.
 
 use std::collections::BTreeSet;
 use std::fs;

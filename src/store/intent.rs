@@ -18,7 +18,8 @@
 //! - the spaces are not synced, so a power cut may bring a record back whose write was done, until the next one is written
 //!   over it. It is healed like one that a kill left just before the end: all that it asks for is there already.
 //!
-//! Only spaces are written over, but for the one note that what is on record is to be undone ([`note_undo`]). A record that still says something, or does not fit, is replaced by another file, whole at any
+//! Only spaces are written over, but for the one note that what is on record is to be undone ([`note_undo`]).
+//! A record that still says something, or does not fit, is replaced by another file, whole at any
 //! moment, and so is whatever else stands there: a link, a file of somebody else's.
 
 use std::fs::File;

@@ -49,6 +49,18 @@ fn first_entry(env: &TestEnvironment, id: &str) -> Value {
     env.aof(&["task", "history", id, "--json"]).success().json()["history"][0].clone()
 }
 
+/// Has `agent-7` complete a task by a tool call, whose arguments are written as they are said: digit by digit.
+fn complete_by_mcp(env: &TestEnvironment, said: &str) {
+    let mut client = McpClient::start(env, Era::Old, &["--agent", "agent-7"]);
+    let said = said.replace("\"agent\": \"agent-7\", ", "");
+    client.send(&format!(
+        "{{\"jsonrpc\": \"2.0\", \"id\": 99, \"method\": \"tools/call\", \"params\": \
+         {{\"name\": \"aof_task_complete\", \"arguments\": {{{said}}}}}}}"
+    ));
+    let answer = client.line();
+    assert!(answer["id"] == 99 && answer["result"]["isError"] != true, "{answer}");
+}
+
 #[test]
 fn a_hand_made_file_keeps_its_numbers_through_adoption_transition_and_edit() {
     let env = TestEnvironment::new();
@@ -164,14 +176,7 @@ fn what_has_more_digits_than_a_number_keeps_them_through_every_door() {
             );
             match door {
                 "mcp" => {
-                    let mut client = McpClient::start(&env, Era::Old, &["--agent", "agent-7"]);
-                    let said = said.replace("\"agent\": \"agent-7\", ", "");
-                    client.send(&format!(
-                        "{{\"jsonrpc\": \"2.0\", \"id\": 99, \"method\": \"tools/call\", \"params\": \
-                         {{\"name\": \"aof_task_complete\", \"arguments\": {{{said}}}}}}}"
-                    ));
-                    let answer = client.line();
-                    assert!(answer["id"] == 99 && answer["result"]["isError"] != true, "{answer}");
+                    complete_by_mcp(&env, &said);
                 }
                 "cli" => {
                     let list = format!("l=[{text}]");
@@ -335,14 +340,7 @@ fn conditions_see_numbers_through_every_door() {
         );
         match door {
             "mcp" => {
-                let mut client = McpClient::start(&env, Era::Old, &["--agent", "agent-7"]);
-                let said = said.replace("\"agent\": \"agent-7\", ", "");
-                client.send(&format!(
-                    "{{\"jsonrpc\": \"2.0\", \"id\": 99, \"method\": \"tools/call\", \"params\": \
-                     {{\"name\": \"aof_task_complete\", \"arguments\": {{{said}}}}}}}"
-                ));
-                let answer = client.line();
-                assert_ne!(answer["result"]["isError"], true, "{answer}");
+                complete_by_mcp(&env, &said);
             }
             "md" => drop_file(&env, "1.md", &format!("---\n{{{said}}}\n---\n")),
             syntax => drop_file(&env, &format!("1.{syntax}"), &format!("{{{said}}}")),

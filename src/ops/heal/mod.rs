@@ -1,11 +1,12 @@
 //! What a crash left is finished, under the lock, by the next command that writes.
 //!
-//! `.aof/intent` says where to look; only comparing the files with HEAD says what to do, as `table` has it. A file ahead of HEAD is
-//! committed only if the engine itself would have made it out of HEAD's task (`Standing` judges that). Where it would not, since
-//! somebody committed other rules meanwhile, a file that is to the byte what was to be written goes back to what it was, for nobody was
-//! told of it; and on another branch than the one that it was for it goes back in any case. So does one whose command failed, told so, and could not put it back itself. One that is behind a branch that has moved
-//! is brought forward; anything else is left for its task to be frozen and shown. Git's locks are removed only if they are the
-//! recorded ones.
+//! `.aof/intent` says where to look; only comparing the files with HEAD says what to do, as `table` has it. A file
+//! ahead of HEAD is committed only if the engine itself would have made it out of HEAD's task (`Standing` judges that).
+//! Where it would not, since somebody committed other rules meanwhile, a file that is to the byte what was to be
+//! written goes back to what it was, for nobody was told of it; and on another branch than the one that it was for it
+//! goes back in any case. So does one whose command failed, told so, and could not put it back itself. One that is
+//! behind a branch that has moved is brought forward; anything else is left for its task to be frozen and shown. Git's
+//! locks are removed only if they are the recorded ones.
 
 mod ahead;
 mod back;
